@@ -1,0 +1,3 @@
+//! Kubernetes' HTTP API over an in-memory store.
+
+pub mod resource;
