@@ -1,0 +1,1 @@
+//! The embedded cluster: a small Kubernetes in this process.
