@@ -1,0 +1,10 @@
+// etcd, unchanged, for the end-to-end tests.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
