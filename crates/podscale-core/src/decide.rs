@@ -1,0 +1,235 @@
+//! Turns one snapshot into one decision. Never fails, never waits, never reads a clock.
+
+use crate::decision::{Decision, Event, MetricResults, RescaleReason};
+use crate::history::{Learned, Recommendation};
+use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
+use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Note};
+use crate::steps::{Bound, Step, Steps};
+use crate::{Rescale, text};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+mod limit;
+mod per_pod;
+mod propose;
+mod stabilize;
+mod total;
+
+/// Decides how many replicas the target should have. Sequence and state stay here; the modules
+/// below only compute.
+#[must_use]
+pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
+    let mut decision = Decision {
+        found: None,
+        desired: None,
+        rescale: None,
+        conditions: ConditionChanges::default(),
+        metrics: MetricResults::Untouched,
+        events: SmallVec::new(),
+        learned: Learned::default(),
+        rescaled_at: None,
+        error: None,
+        steps: Steps::new(),
+    };
+    match snapshot.scale {
+        Ok(scale) => with_scale(snapshot, *scale, &mut decision),
+        Err(error) => without_scale(snapshot, error, &mut decision),
+    }
+    decision
+}
+
+fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Decision) {
+    let (ScaleError::ApiVersion(cause)
+    | ScaleError::NoResource(cause)
+    | ScaleError::Unreadable(cause)) = error;
+    decision
+        .events
+        .push(Event::warning("FailedGetScale", &**cause));
+    let note = Note::text("FailedGetScale", text::unable_to_get_scale(cause));
+    set(snapshot, decision, ConditionKind::AbleToScale, false, note);
+    decision.error = Some(text::scale_failed(snapshot.autoscaler, error).into());
+    decision.step(Step::ScaleUnknown {
+        error: Arc::clone(cause),
+    });
+}
+
+fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
+    let Scale {
+        wanted: current,
+        existing,
+    } = scale;
+    decision.found = Some(current);
+    decision.metrics = MetricResults::NotRead;
+    decision.step(Step::Scale {
+        wanted: current,
+        existing,
+    });
+    set(
+        snapshot,
+        decision,
+        ConditionKind::AbleToScale,
+        true,
+        Note::SucceededGetScale,
+    );
+    if !snapshot.history.seen {
+        decision.learned.first = Some(Recommendation {
+            replicas: current,
+            at: snapshot.now,
+        });
+    }
+
+    let autoscaler = snapshot.autoscaler;
+    let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
+    if current == 0 {
+        if held_at_zero(snapshot) && (min != 0 || autoscaler.has_metric_without_pods()) {
+            by_metrics(snapshot, scale, decision);
+        } else {
+            let note = Note::ScalingDisabled;
+            set(
+                snapshot,
+                decision,
+                ConditionKind::ScalingActive,
+                false,
+                note,
+            );
+            decision.step(Step::Disabled);
+            keep(current, decision);
+        }
+    } else if current > max {
+        decision.step(Step::OutsideBounds {
+            bound: Bound::Max,
+            replicas: max,
+        });
+        change(current, max, RescaleReason::AboveMax, decision);
+    } else if current < min {
+        decision.step(Step::OutsideBounds {
+            bound: Bound::Min,
+            replicas: min,
+        });
+        change(current, min, RescaleReason::BelowMin, decision);
+    } else {
+        by_metrics(snapshot, scale, decision);
+    }
+}
+
+/// Whether this autoscaler, and nobody else, has set its target to zero.
+fn held_at_zero(snapshot: &Snapshot<'_>) -> bool {
+    let condition = snapshot.status.condition(ConditionKind::ScaledToZero);
+    condition.is_some_and(|c| c.status == ConditionStatus::True)
+}
+
+/// Metrics propose, recent recommendations steady, limits hold back.
+fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
+    let Some(pods) = selected_pods(snapshot, decision) else {
+        return;
+    };
+    let Some((proposed, metric)) = propose::propose(snapshot, scale, pods, decision) else {
+        return;
+    };
+
+    let current = scale.wanted;
+    // Less than nothing cannot be asked for; then no metric gets the credit either.
+    let wanted = proposed.max(0);
+    let mut reason = match wanted.cmp(&current) {
+        std::cmp::Ordering::Greater => {
+            RescaleReason::AboveTarget(Arc::clone(&snapshot.autoscaler.metrics[metric].title))
+        }
+        std::cmp::Ordering::Less => RescaleReason::BelowTarget,
+        std::cmp::Ordering::Equal => RescaleReason::Earlier,
+    };
+
+    let steady = stabilize::stabilize(snapshot, current, wanted, decision);
+    let mut desired = limit::limit(snapshot, current, steady, decision);
+
+    let min = snapshot.autoscaler.min_replicas;
+    if current == 0 && desired < min {
+        desired = min;
+        decision.step(Step::RaisedFromZero { to: min });
+        if reason == RescaleReason::Earlier {
+            reason = RescaleReason::BelowMin;
+        }
+    }
+    if desired == current {
+        keep(current, decision);
+    } else {
+        change(current, desired, reason, decision);
+    }
+}
+
+/// The pods, or the trouble with the selector.
+fn selected_pods<'a>(
+    snapshot: &Snapshot<'a>,
+    decision: &mut Decision,
+) -> Option<&'a [crate::pod::Pod]> {
+    let (event, message, note) = match snapshot.pods {
+        Selection::Pods(pods) => return Some(pods),
+        Selection::NoSelector => (
+            "SelectorRequired",
+            "selector is required".to_owned(),
+            Note::text(
+                "InvalidSelector",
+                "the HPA target's scale is missing a selector",
+            ),
+        ),
+        Selection::BadSelector(error) => {
+            let message = text::bad_selector(error);
+            (
+                "InvalidSelector",
+                message.clone(),
+                Note::text("InvalidSelector", message),
+            )
+        }
+        Selection::Ambiguous {
+            selector,
+            autoscalers,
+        } => {
+            let message = text::ambiguous_selector(selector, autoscalers);
+            (
+                "AmbiguousSelector",
+                message.clone(),
+                Note::text("AmbiguousSelector", message),
+            )
+        }
+    };
+    decision
+        .events
+        .push(Event::warning(event, message.as_str()));
+    set(
+        snapshot,
+        decision,
+        ConditionKind::ScalingActive,
+        false,
+        note,
+    );
+    decision.compute_failed(snapshot, &message);
+    decision.step(Step::NoPods {
+        error: message.into(),
+    });
+    None
+}
+
+fn keep(current: i32, decision: &mut Decision) {
+    decision.desired = Some(current);
+    decision.step(Step::Keep { replicas: current });
+}
+
+fn change(from: i32, to: i32, reason: RescaleReason, decision: &mut Decision) {
+    decision.desired = Some(to);
+    decision.rescale = Some(Rescale { from, to, reason });
+    decision.step(Step::Rescale { from, to });
+}
+
+fn set(
+    snapshot: &Snapshot<'_>,
+    decision: &mut Decision,
+    kind: ConditionKind,
+    holds: bool,
+    note: Note,
+) {
+    decision
+        .conditions
+        .set(snapshot.status, kind, holds, note, snapshot.now);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Keeps a size within its bounds and within the allowed pace.
+
+use super::per_pod::ceil;
+use super::set;
+use crate::decision::Decision;
+use crate::history::changed_within;
+use crate::model::{Behavior, Policy, PolicyAmount, PolicySelect, ScalingRules};
+use crate::snapshot::Snapshot;
+use crate::status::{ConditionKind, Note};
+use crate::steps::{Bound, Limit, Step};
+
+/// The size that may be set now.
+pub(super) fn limit(
+    snapshot: &Snapshot<'_>,
+    current: i32,
+    wanted: i32,
+    decision: &mut Decision,
+) -> i32 {
+    let cap = match &snapshot.autoscaler.behavior {
+        None => default_pace(snapshot, current, wanted),
+        Some(behavior) => behavior_pace(snapshot, behavior, current, wanted),
+    };
+    let note = cap.map_or(Note::DesiredWithinRange, |cap| {
+        match (cap.limit, wanted > current) {
+            (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
+            (Limit::Bound(Bound::Max), _) => Note::TooManyReplicas,
+            (Limit::DefaultRate, _) | (_, true) => Note::ScaleUpLimit,
+            (_, false) => Note::ScaleDownLimit,
+        }
+    });
+    let allowed = cap.map_or(wanted, |cap| cap.replicas);
+    set(
+        snapshot,
+        decision,
+        ConditionKind::ScalingLimited,
+        allowed != wanted,
+        note,
+    );
+    if let Some(Cap {
+        replicas: to,
+        limit,
+    }) = cap
+    {
+        decision.step(Step::Limited {
+            from: wanted,
+            to,
+            limit,
+        });
+    }
+    allowed
+}
+
+/// A limit that holds, and the size it allows.
+#[derive(Clone, Copy)]
+struct Cap {
+    replicas: i32,
+    limit: Limit,
+}
+
+/// Without a behavior: up to double or four at once, down at any pace.
+fn default_pace(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Cap> {
+    let (min, max) = (
+        snapshot.autoscaler.min_replicas,
+        snapshot.autoscaler.max_replicas,
+    );
+    let pace = (2.0 * f64::from(current)).max(4.0) as i32;
+    let highest = if max > pace {
+        Cap {
+            replicas: pace,
+            limit: Limit::DefaultRate,
+        }
+    } else {
+        Cap {
+            replicas: max,
+            limit: Limit::Bound(Bound::Max),
+        }
+    };
+    if wanted < min {
+        Some(Cap {
+            replicas: min,
+            limit: Limit::Bound(Bound::Min),
+        })
+    } else {
+        (wanted > highest.replicas).then_some(highest)
+    }
+}
+
+/// With a behavior: as far as its policies and the bounds allow. The pace never turns against the
+/// direction: what was used up in a period is only waited for.
+fn behavior_pace(
+    snapshot: &Snapshot<'_>,
+    behavior: &Behavior,
+    current: i32,
+    wanted: i32,
+) -> Option<Cap> {
+    let (min, max) = (
+        snapshot.autoscaler.min_replicas,
+        snapshot.autoscaler.max_replicas,
+    );
+    if wanted > current {
+        let pace = pace(snapshot, &behavior.scale_up, current, Direction::Up);
+        let pace = Cap {
+            replicas: pace.replicas.max(current),
+            ..pace
+        };
+        let bound = Cap {
+            replicas: max,
+            limit: Limit::Bound(Bound::Max),
+        };
+        let highest = if max > pace.replicas { pace } else { bound };
+        (wanted > highest.replicas).then_some(highest)
+    } else if wanted < current {
+        let pace = pace(snapshot, &behavior.scale_down, current, Direction::Down);
+        let pace = Cap {
+            replicas: pace.replicas.min(current),
+            ..pace
+        };
+        let bound = Cap {
+            replicas: min,
+            limit: Limit::Bound(Bound::Min),
+        };
+        let lowest = if min < pace.replicas { pace } else { bound };
+        (wanted < lowest.replicas).then_some(lowest)
+    } else {
+        None
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// How far the policies of one direction let the size go.
+fn pace(snapshot: &Snapshot<'_>, rules: &ScalingRules, current: i32, direction: Direction) -> Cap {
+    if rules.select == PolicySelect::Disabled {
+        return Cap {
+            replicas: current,
+            limit: Limit::Disabled,
+        };
+    }
+    // The largest change is the highest size on the way up and the lowest on the way down.
+    let highest = (direction == Direction::Up) == (rules.select == PolicySelect::Max);
+    let none = Cap {
+        replicas: if highest { i32::MIN } else { i32::MAX },
+        limit: Limit::Disabled,
+    };
+    let mut best = none;
+    let mut allowed = 0;
+    for policy in &rules.policies {
+        let period_start = size_at_period_start(snapshot, policy, current);
+        allowed = reach(policy.amount, period_start, direction).unwrap_or(allowed);
+        let better = if highest {
+            allowed > best.replicas
+        } else {
+            allowed < best.replicas
+        };
+        if better {
+            let limit = Limit::Policy {
+                policy: *policy,
+                period_start,
+            };
+            best = Cap {
+                replicas: allowed,
+                limit,
+            };
+        }
+    }
+    best
+}
+
+/// The size at the start of the policy's period: what was added since is taken off again, what was
+/// removed is put back.
+fn size_at_period_start(snapshot: &Snapshot<'_>, policy: &Policy, current: i32) -> i32 {
+    let added = changed_within(&snapshot.history.ups, policy.period, snapshot.now);
+    let removed = changed_within(&snapshot.history.downs, policy.period, snapshot.now);
+    current.wrapping_sub(added).wrapping_add(removed)
+}
+
+/// How far a policy reaches from the size at the start of its period. Percentages are floating
+/// point and round in favour of movement, as in Kubernetes.
+fn reach(amount: PolicyAmount, start: i32, direction: Direction) -> Option<i32> {
+    let from = f64::from(start);
+    Some(match (amount, direction) {
+        (PolicyAmount::Pods(pods), Direction::Up) => start.wrapping_add(pods),
+        (PolicyAmount::Pods(pods), Direction::Down) => start.wrapping_sub(pods),
+        (PolicyAmount::Percent(percent), Direction::Up) => {
+            ceil(from * (1.0 + f64::from(percent) / 100.0))
+        }
+        (PolicyAmount::Percent(percent), Direction::Down) => {
+            (from * (1.0 - f64::from(percent) / 100.0)) as i32
+        }
+        (PolicyAmount::Unknown, _) => return None,
+    })
+}

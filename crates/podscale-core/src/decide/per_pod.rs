@@ -1,0 +1,238 @@
+//! Metrics with a value per pod: resources, container resources and pods metrics.
+
+use crate::model::{Aim, Metric, Milli, Source};
+use crate::pod::{Group, Pod};
+use crate::snapshot::{PodReadings, Scale, Snapshot};
+use crate::status::Current;
+use crate::steps::{PodCounts, Proposal, Verdict};
+use crate::text::MetricError;
+
+/// The size that a metric with a value per pod asks for: pods are sorted, the ratio of use to aim
+/// is taken over those that count, and pods without a usable sample soften the answer.
+pub(super) fn propose(
+    snapshot: &Snapshot<'_>,
+    scale: Scale,
+    pods: &[Pod],
+    metric: &Metric,
+    place: usize,
+    readings: &PodReadings,
+) -> Result<Proposal, MetricError> {
+    if pods.is_empty() {
+        return Err(MetricError::NoPods);
+    }
+    let lined_up = LinedUp {
+        pods,
+        readings,
+        by_utilization: utilization_aim(metric.aim),
+    };
+    let minds_readiness = matches!(&*metric.source, Source::Resource { name } | Source::ContainerResource { name, .. } if &**name == "cpu");
+    let group = |place: usize, pod: &Pod| {
+        let sample = lined_up
+            .readings
+            .samples
+            .get(place)
+            .and_then(Option::as_ref);
+        pod.group(sample, minds_readiness, snapshot.settings, snapshot.now)
+    };
+
+    let (counts, mut sums) = lined_up.sort(group);
+    if sums.metrics == 0 {
+        return Err(MetricError::NoneUsable);
+    }
+    if lined_up.by_utilization.is_some()
+        && let Some(missing) = &readings.requests.missing
+    {
+        return Err(MetricError::Request(missing.clone()));
+    }
+    let use_now = sums.usage(metric.aim)?;
+    let ratio = use_now.ratio;
+    let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
+    let answer = |replicas, adjusted_ratio, verdict| Proposal {
+        metric: place,
+        replicas,
+        current: use_now.current,
+        aim: metric.aim,
+        ratio,
+        adjusted_ratio,
+        pods: counts,
+        verdict,
+    };
+
+    let unready_soften = counts.unready > 0 && ratio > 1.0;
+    if counts.missing == 0 && !unready_soften {
+        return Ok(if tolerances.allow(ratio) {
+            answer(scale.wanted, None, Verdict::WithinTolerance)
+        } else {
+            answer(ceil(ratio * counts.ready as f64), None, Verdict::Scaled)
+        });
+    }
+
+    lined_up.fill(&mut sums, group, ratio, unready_soften, metric.aim);
+    let adjusted = sums.usage(metric.aim)?.ratio;
+    let turned = (ratio < 1.0 && adjusted > 1.0) || (ratio > 1.0 && adjusted < 1.0);
+    if tolerances.allow(adjusted) || turned {
+        let verdict = if turned {
+            Verdict::WouldTurn
+        } else {
+            Verdict::WithinTolerance
+        };
+        return Ok(answer(scale.wanted, Some(adjusted), verdict));
+    }
+    let replicas = ceil(adjusted * sums.metrics as f64);
+    let against =
+        (adjusted < 1.0 && replicas > scale.wanted) || (adjusted > 1.0 && replicas < scale.wanted);
+    Ok(if against {
+        answer(scale.wanted, Some(adjusted), Verdict::WouldTurn)
+    } else {
+        answer(replicas, Some(adjusted), Verdict::Scaled)
+    })
+}
+
+fn utilization_aim(aim: Aim) -> Option<i32> {
+    match aim {
+        Aim::Utilization(percent) => Some(percent),
+        Aim::Value(_) | Aim::AverageValue(_) | Aim::Unset => None,
+    }
+}
+
+/// Rounds up; what does not fit stays at the end of the range.
+pub(super) fn ceil(replicas: f64) -> i32 {
+    replicas.ceil() as i32
+}
+
+/// The pods with what was read for them.
+struct LinedUp<'a> {
+    pods: &'a [Pod],
+    readings: &'a PodReadings,
+    by_utilization: Option<i32>,
+}
+
+/// Sums over the pods that count. They wrap around as Kubernetes' do.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// How many values there are, those of strangers included.
+    metrics: usize,
+    /// What is used, strangers included where they count.
+    used: i64,
+    /// What the same pods requested.
+    requested: i64,
+    /// How many of the values have a request.
+    with_request: usize,
+}
+
+struct Usage {
+    current: Current,
+    ratio: f64,
+}
+
+impl LinedUp<'_> {
+    /// Sorts the pods and adds up those that are ready.
+    fn sort(&self, group: impl Fn(usize, &Pod) -> Group) -> (PodCounts, Sums) {
+        let strangers = self.readings.strangers;
+        let mut counts = PodCounts {
+            strangers: strangers.count,
+            ..PodCounts::default()
+        };
+        let mut sums = Sums {
+            metrics: strangers.count,
+            ..Sums::default()
+        };
+        if self.by_utilization.is_none() {
+            // Nobody knows what a stranger requested, but it moves a plain average.
+            sums.used = strangers.total.0;
+        }
+        for (place, pod) in self.pods.iter().enumerate() {
+            match group(place, pod) {
+                Group::Ready => {
+                    counts.ready += 1;
+                    let sample = self.readings.samples.get(place).copied().flatten();
+                    let value = sample.map_or(0, |s| s.value.0);
+                    sums.add(value, self.request(place));
+                }
+                Group::Unready => counts.unready += 1,
+                Group::Missing => counts.missing += 1,
+                Group::Ignored => counts.ignored += 1,
+            }
+        }
+        (counts, sums)
+    }
+
+    /// Counts in the pods that have no usable sample, so that the answer errs on the side of
+    /// staying: missing ones as fully used on the way down and as idle on the way up, unready ones
+    /// as idle on the way up.
+    fn fill(
+        &self,
+        sums: &mut Sums,
+        group: impl Fn(usize, &Pod) -> Group,
+        ratio: f64,
+        unready_soften: bool,
+        aim: Aim,
+    ) {
+        for (place, pod) in self.pods.iter().enumerate() {
+            let request = self.request(place);
+            match group(place, pod) {
+                Group::Missing if ratio < 1.0 => {
+                    let value = match aim {
+                        Aim::Utilization(percent) => {
+                            request.wrapping_mul(i64::from(percent.max(100))) / 100
+                        }
+                        Aim::Value(Milli(aim)) | Aim::AverageValue(Milli(aim)) => aim,
+                        Aim::Unset => 0,
+                    };
+                    sums.add(value, request);
+                }
+                Group::Missing if ratio > 1.0 => sums.add(0, request),
+                Group::Unready if unready_soften => sums.add(0, request),
+                _ => {}
+            }
+        }
+    }
+
+    fn request(&self, place: usize) -> i64 {
+        self.readings
+            .requests
+            .of_pods
+            .get(place)
+            .map_or(0, |request| request.0)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, value: i64, request: i64) {
+        self.metrics += 1;
+        self.with_request += 1;
+        self.used = self.used.wrapping_add(value);
+        self.requested = self.requested.wrapping_add(request);
+    }
+
+    fn usage(&self, aim: Aim) -> Result<Usage, MetricError> {
+        match aim {
+            Aim::Utilization(percent) => {
+                if self.requested == 0 {
+                    return Err(MetricError::NothingRequested);
+                }
+                let utilization = self.used.wrapping_mul(100).wrapping_div(self.requested) as i32;
+                let average = self.used.checked_div(self.with_request as i64).unwrap_or(0);
+                Ok(Usage {
+                    current: Current {
+                        average_value: Some(Milli(average)),
+                        average_utilization: Some(utilization),
+                        value: None,
+                    },
+                    ratio: f64::from(utilization) / f64::from(percent),
+                })
+            }
+            Aim::Value(Milli(aim)) | Aim::AverageValue(Milli(aim)) => {
+                let average = self.used.checked_div(self.metrics as i64).unwrap_or(0);
+                Ok(Usage {
+                    current: Current {
+                        average_value: Some(Milli(average)),
+                        ..Current::default()
+                    },
+                    ratio: average as f64 / aim as f64,
+                })
+            }
+            Aim::Unset => Err(MetricError::NoAim),
+        }
+    }
+}

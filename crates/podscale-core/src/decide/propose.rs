@@ -1,0 +1,163 @@
+//! Asks each metric how many replicas it wants; the largest answer wins.
+
+use super::{per_pod, set, total};
+use crate::decision::{Decision, Event, MetricResults};
+use crate::model::{Aim, Metric, Source};
+use crate::pod::Pod;
+use crate::snapshot::{Reading, Scale, Snapshot};
+use crate::status::{ConditionKind, Note};
+use crate::steps::{Proposal, Step};
+use crate::text::{self, MetricError, MetricFailure};
+use smallvec::SmallVec;
+
+/// The winning size and the metric it comes from, or `None` if nothing may be scaled because
+/// metrics are broken.
+pub(super) fn propose(
+    snapshot: &Snapshot<'_>,
+    scale: Scale,
+    pods: &[Pod],
+    decision: &mut Decision,
+) -> Option<(i32, usize)> {
+    let autoscaler = snapshot.autoscaler;
+    let mut results = SmallVec::new();
+    let mut winner: Option<(i32, usize)> = None;
+    let mut first_failure: Option<(String, Note)> = None;
+    let mut invalid = 0usize;
+
+    for (place, metric) in autoscaler.metrics.iter().enumerate() {
+        match proposal(snapshot, scale, pods, metric, place) {
+            Ok(proposal) => {
+                results.push(Some(proposal.current));
+                // A proposal of zero gives way to any later one.
+                if winner.is_none_or(|(best, _)| best == 0 || proposal.replicas > best) {
+                    winner = Some((proposal.replicas, place));
+                }
+                decision.step(Step::Proposal(proposal));
+            }
+            Err(error) => {
+                results.push(None);
+                invalid += 1;
+                let namespace = &*autoscaler.namespace;
+                let failure = MetricFailure {
+                    namespace,
+                    metric,
+                    error: &error,
+                };
+                let inner = failure.inner();
+                let reason = text::failure_reason(&metric.source);
+                decision.events.push(Event::warning(reason, inner.as_str()));
+                first_failure.get_or_insert_with(|| {
+                    let note = Note::text(reason, text::unable_to_compute(&inner));
+                    (failure.outer(), note)
+                });
+                decision.step(Step::Invalid {
+                    metric: place,
+                    error: inner.into(),
+                });
+            }
+        }
+    }
+    decision.metrics = MetricResults::Read(results);
+
+    let of = autoscaler.metrics.len();
+    let (message, note) = match first_failure {
+        Some((first, note)) => (Some(text::invalid_metrics(invalid, of, &first)), note),
+        // Only read if there is no winner either: no API server lets such a spec pass.
+        None => (
+            None,
+            Note::text("InvalidMetricSourceType", text::NO_METRICS),
+        ),
+    };
+    match winner {
+        Some((replicas, metric)) if invalid == 0 || replicas >= scale.wanted => {
+            let title = autoscaler.metrics[metric].title.clone();
+            let active = ConditionKind::ScalingActive;
+            set(
+                snapshot,
+                decision,
+                active,
+                true,
+                Note::ValidMetricFound(title),
+            );
+            decision.error = message.map(Into::into);
+            decision.step(Step::Winner {
+                metric,
+                replicas,
+                invalid,
+            });
+            Some((replicas, metric))
+        }
+        _ => {
+            set(
+                snapshot,
+                decision,
+                ConditionKind::ScalingActive,
+                false,
+                note,
+            );
+            let proposed = winner.map(|(replicas, _)| replicas);
+            decision.step(Step::Blocked {
+                invalid,
+                of,
+                proposed,
+            });
+            decision.compute_failed(snapshot, message.as_deref().unwrap_or(text::NO_METRICS));
+            None
+        }
+    }
+}
+
+/// What one metric asks for.
+fn proposal(
+    snapshot: &Snapshot<'_>,
+    scale: Scale,
+    pods: &[Pod],
+    metric: &Metric,
+    place: usize,
+) -> Result<Proposal, MetricError> {
+    check(metric)?;
+    let reading = match snapshot.readings.get(place) {
+        Some(Reading::Failed(error)) => return Err(MetricError::Fetch(error.clone())),
+        None | Some(Reading::Empty) => return Err(MetricError::NoneReturned),
+        Some(reading) => reading,
+    };
+    match (reading, &*metric.source) {
+        (
+            Reading::PerPod(readings),
+            Source::Resource { .. } | Source::ContainerResource { .. } | Source::Pods(_),
+        ) => per_pod::propose(snapshot, scale, pods, metric, place, readings),
+        (Reading::Total(value), Source::Object { .. }) => {
+            total::propose(snapshot, scale, pods, metric, place, *value)
+        }
+        (Reading::Series(values), Source::External(_)) => total::propose(
+            snapshot,
+            scale,
+            pods,
+            metric,
+            place,
+            total::sum(values, metric.aim),
+        ),
+        // A reading of another shape than the source's is no reading.
+        _ => Err(MetricError::NoneReturned),
+    }
+}
+
+/// What is wrong with the metric itself, before anything is read.
+fn check(metric: &Metric) -> Result<(), MetricError> {
+    let series = match &*metric.source {
+        Source::Unknown { .. } => return Err(MetricError::UnknownSource),
+        Source::Resource { .. } | Source::ContainerResource { .. } => None,
+        Source::Pods(series) | Source::Object { series, .. } => Some(series),
+        // An external metric without a goal is noticed before its selector is looked at.
+        Source::External(_) if metric.aim == Aim::Unset => None,
+        Source::External(series) => Some(series),
+    };
+    if let Some(error) = series.and_then(|s| s.selector_error.clone()) {
+        return Err(MetricError::Selector(error));
+    }
+    if metric.aim == Aim::Unset {
+        Err(MetricError::NoAim)
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Metrics with one value for the whole target: Object and External.
+
+use super::per_pod::ceil;
+use crate::model::{Aim, Metric, Milli, Source};
+use crate::pod::Pod;
+use crate::snapshot::{Scale, Snapshot};
+use crate::status::Current;
+use crate::steps::{PodCounts, Proposal, Verdict};
+use crate::text::MetricError;
+
+/// The size that a metric with one value asks for.
+pub(super) fn propose(
+    snapshot: &Snapshot<'_>,
+    scale: Scale,
+    pods: &[Pod],
+    metric: &Metric,
+    place: usize,
+    value: Milli,
+) -> Result<Proposal, MetricError> {
+    let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
+    let amount = value.0 as f64;
+    let proposal = |current, ratio, (replicas, verdict), pods| Proposal {
+        metric: place,
+        replicas,
+        current,
+        aim: metric.aim,
+        ratio,
+        adjusted_ratio: None,
+        pods,
+        verdict,
+    };
+    match metric.aim {
+        Aim::Value(Milli(aim)) => {
+            let ratio = amount / aim as f64;
+            let mut counts = PodCounts::default();
+            let answer = if scale.wanted == 0 {
+                (ceil(ratio), Verdict::Divided)
+            } else if tolerances.allow(ratio) {
+                (scale.wanted, Verdict::WithinTolerance)
+            } else {
+                if pods.is_empty() {
+                    return Err(MetricError::NoPods);
+                }
+                counts.ready = pods.iter().filter(|pod| pod.is_serving()).count();
+                counts.unready = pods.len() - counts.ready;
+                (ceil(ratio * counts.ready as f64), Verdict::Scaled)
+            };
+            let current = Current {
+                value: Some(value),
+                ..Current::default()
+            };
+            Ok(proposal(current, ratio, answer, counts))
+        }
+        Aim::AverageValue(Milli(aim)) => {
+            // Compared with the replicas that exist, whatever was asked for.
+            let existing = f64::from(scale.existing);
+            let ratio = amount / (aim as f64 * existing);
+            let answer = if tolerances.allow(ratio) {
+                (scale.existing, Verdict::WithinTolerance)
+            } else {
+                (ceil(amount / aim as f64), Verdict::Divided)
+            };
+            // An external sum at the end of the range has overflowed; its share is not known.
+            let overflowed =
+                matches!(*metric.source, Source::External(_)) && amount >= i64::MAX as f64;
+            let average = if overflowed {
+                i64::MAX
+            } else {
+                (amount / existing).ceil() as i64
+            };
+            let current = Current {
+                average_value: Some(Milli(average)),
+                ..Current::default()
+            };
+            Ok(proposal(current, ratio, answer, PodCounts::default()))
+        }
+        Aim::Utilization(_) | Aim::Unset => Err(MetricError::NoAim),
+    }
+}
+
+/// The sum of several series. Too large a sum is the largest number; a negative one is taken for
+/// such an overflow where it is shared among pods.
+pub(super) fn sum(values: &[Milli], aim: Aim) -> Milli {
+    let mut sum = 0i64;
+    for Milli(value) in values {
+        match aim {
+            Aim::AverageValue(_) => {
+                sum = sum.wrapping_add(*value);
+                if sum < 0 {
+                    return Milli(i64::MAX);
+                }
+            }
+            _ => match sum.checked_add(*value) {
+                None if *value > 0 => return Milli(i64::MAX),
+                _ => sum = sum.wrapping_add(*value),
+            },
+        }
+    }
+    Milli(sum)
+}

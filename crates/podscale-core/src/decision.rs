@@ -1,0 +1,301 @@
+//! What was decided, and what becomes of it once the world has answered.
+
+use crate::history::{History, Learned};
+use crate::snapshot::Snapshot;
+use crate::status::{
+    Condition, ConditionChanges, ConditionKind, Current, Note, Status, StoredMetric,
+};
+use crate::steps::{Step, Steps};
+use crate::text;
+use crate::time::Time;
+use serde::Serialize;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What one snapshot led to. If [`Decision::rescale`] is set, the target must be given its new size
+/// and the answer passed to [`Decision::settle`]; otherwise the decision is complete.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The size the target was found with; `None` if it could not be read.
+    pub found: Option<i32>,
+    /// The size the target should have, as the status shows it; `None` leaves what is stored.
+    pub desired: Option<i32>,
+    /// The change to make, if any.
+    pub rescale: Option<Rescale>,
+    /// The conditions set on the way.
+    pub conditions: ConditionChanges,
+    /// What the metrics said.
+    pub metrics: MetricResults,
+    /// The events to record, in order.
+    pub events: SmallVec<[Event; 2]>,
+    /// What the history learns even if the target keeps its size.
+    pub learned: Learned,
+    /// When the target was given its new size, once that is done.
+    pub rescaled_at: Option<Time>,
+    /// Why the pass failed, in whole or in part.
+    pub error: Option<Box<str>>,
+    /// What happened on the way.
+    pub steps: Steps,
+}
+
+/// A change of the target's size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescale {
+    /// The size it has.
+    pub from: i32,
+    /// The size it gets.
+    pub to: i32,
+    /// Why.
+    pub reason: RescaleReason,
+}
+
+/// Why a target's size changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RescaleReason {
+    /// It was above the maximum.
+    AboveMax,
+    /// It was below the minimum.
+    BelowMin,
+    /// The metric of this title asks for more.
+    AboveTarget(Arc<str>),
+    /// No metric asks for as much.
+    BelowTarget,
+    /// An earlier recommendation asks for it, while the metrics are content now.
+    Earlier,
+}
+
+impl std::fmt::Display for RescaleReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RescaleReason::AboveMax => f.write_str(text::ABOVE_MAX),
+            RescaleReason::BelowMin => f.write_str(text::BELOW_MIN),
+            RescaleReason::AboveTarget(title) => write!(f, "{title} above target"),
+            RescaleReason::BelowTarget => f.write_str(text::ALL_BELOW_TARGET),
+            RescaleReason::Earlier => Ok(()),
+        }
+    }
+}
+
+/// What a decision says of the metrics in the status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetricResults {
+    /// Nothing: what is stored stays.
+    Untouched,
+    /// They were not read, and the stored values are cleared.
+    NotRead,
+    /// One entry for each metric of the spec; `None` where it could not be read.
+    Read(SmallVec<[Option<Current>; 2]>),
+}
+
+/// Something worth telling people about the object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// Whether it is a warning or normal.
+    #[serde(serialize_with = "event_type", rename = "type")]
+    pub warning: bool,
+    /// The reason, for programs.
+    pub reason: Cow<'static, str>,
+    /// The message, for people.
+    pub message: String,
+}
+
+fn event_type<S: serde::Serializer>(warning: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *warning { "Warning" } else { "Normal" })
+}
+
+impl Event {
+    /// A warning.
+    #[must_use]
+    pub fn warning(reason: &'static str, message: impl Into<String>) -> Event {
+        Event {
+            warning: true,
+            reason: Cow::Borrowed(reason),
+            message: message.into(),
+        }
+    }
+
+    /// An event that is not a warning.
+    #[must_use]
+    pub fn normal(reason: &'static str, message: impl Into<String>) -> Event {
+        Event {
+            warning: false,
+            reason: Cow::Borrowed(reason),
+            message: message.into(),
+        }
+    }
+}
+
+/// How the world answered when the target was given its new size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScaleWrite {
+    /// Done.
+    Written,
+    /// Refused or lost, and why.
+    Failed(Arc<str>),
+}
+
+const FAILED_COMPUTE: &str = "FailedComputeMetricsReplicas";
+
+impl Decision {
+    /// The size that the target has in the end.
+    #[must_use]
+    pub fn replicas(&self) -> Option<i32> {
+        match (&self.rescale, self.rescaled_at) {
+            (Some(rescale), Some(_)) => Some(rescale.to),
+            _ => self.found,
+        }
+    }
+
+    /// Takes in how the write of the target's new size ended. Without a change to make it does
+    /// nothing.
+    pub fn settle(&mut self, snapshot: &Snapshot<'_>, write: &ScaleWrite, at: Time) {
+        let Some(Rescale { from, to, reason }) = &self.rescale else {
+            return;
+        };
+        let (from, to) = (*from, *to);
+        let stored = snapshot.status;
+        match write {
+            ScaleWrite::Written => {
+                let message = format!("New size: {to}; reason: {reason}");
+                self.events
+                    .push(Event::normal("SuccessfulRescale", message));
+                let able = ConditionKind::AbleToScale;
+                self.conditions
+                    .set(stored, able, true, Note::SucceededRescale(to), at);
+                let autoscaler = snapshot.autoscaler;
+                let zeroed = from > 0
+                    && to == 0
+                    && autoscaler.min_replicas == 0
+                    && autoscaler.has_metric_without_pods();
+                let note = if zeroed {
+                    Note::ScaledToZero
+                } else {
+                    Note::NotScaledToZero
+                };
+                self.conditions
+                    .set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
+                self.rescaled_at = Some(at);
+            }
+            ScaleWrite::Failed(error) => {
+                let message = format!("New size: {to}; reason: {reason}; error: {error}");
+                self.events.push(Event::warning("FailedRescale", message));
+                let note = Note::text("FailedUpdateScale", text::unable_to_update_scale(error));
+                self.conditions
+                    .set(stored, ConditionKind::AbleToScale, false, note, at);
+                self.desired = None;
+                self.error = Some(text::rescale_failed(snapshot.autoscaler, error).into());
+            }
+        }
+    }
+
+    /// Takes in that the status could not be written.
+    pub fn status_write_failed(&mut self, snapshot: &Snapshot<'_>, error: &str) {
+        let event = Event::warning("FailedUpdateStatus", error);
+        // The status is written before the failure to compute is reported.
+        match self.events.iter().position(|e| e.reason == FAILED_COMPUTE) {
+            Some(place) => self.events.insert(place, event),
+            None => self.events.push(event),
+        }
+        // A pass that ended early keeps the error that ended it.
+        if self.desired.is_some() {
+            self.error = Some(text::status_failed(snapshot.autoscaler, error).into());
+        }
+    }
+
+    /// Brings the history up to date. To be called once the decision is settled.
+    pub fn teach(&self, snapshot: &Snapshot<'_>, history: &mut History) {
+        history.learn(&self.learned);
+        if let (Some(rescale), Some(at)) = (&self.rescale, self.rescaled_at) {
+            let behavior = snapshot.autoscaler.behavior.as_ref();
+            history.scaled(behavior, rescale.from, rescale.to, at);
+        }
+    }
+
+    /// Whether the status that follows from this decision differs from the stored one.
+    #[must_use]
+    pub fn changes_status(&self, snapshot: &Snapshot<'_>) -> bool {
+        let stored = snapshot.status;
+        let rescaled = self.rescaled_at.is_some() && self.rescaled_at != stored.last_scale;
+        if rescaled || self.conditions.differ_from(stored) {
+            return true;
+        }
+        let Some(found) = self.found else {
+            return false;
+        };
+        stored.observed_generation != Some(snapshot.autoscaler.generation)
+            || stored.current_replicas != found
+            || self
+                .desired
+                .is_some_and(|desired| stored.desired_replicas != desired)
+            || self.metrics_differ(snapshot)
+    }
+
+    fn metrics_differ(&self, snapshot: &Snapshot<'_>) -> bool {
+        let stored = &snapshot.status.metrics;
+        let results = match &self.metrics {
+            MetricResults::Untouched => return false,
+            MetricResults::NotRead => return !stored.is_empty(),
+            MetricResults::Read(results) => results,
+        };
+        stored.len() != results.len()
+            || stored
+                .iter()
+                .zip(results)
+                .zip(&snapshot.autoscaler.metrics)
+                .any(|((old, new), metric)| match (old, new) {
+                    (StoredMetric::Known { source, current }, Some(new)) => {
+                        current != new
+                            || !(Arc::ptr_eq(source, &metric.source) || *source == metric.source)
+                    }
+                    (StoredMetric::Unread, None) => false,
+                    _ => true,
+                })
+    }
+
+    /// The status that follows from this decision.
+    #[must_use]
+    pub fn status(&self, snapshot: &Snapshot<'_>) -> Status {
+        let stored = snapshot.status;
+        let conditions: Vec<Condition> = self.conditions.merged_into(&stored.conditions);
+        let Some(found) = self.found else {
+            return Status {
+                conditions,
+                ..stored.clone()
+            };
+        };
+        let metrics = match &self.metrics {
+            MetricResults::Untouched => stored.metrics.clone(),
+            MetricResults::NotRead => Vec::new(),
+            MetricResults::Read(results) => results
+                .iter()
+                .zip(&snapshot.autoscaler.metrics)
+                .map(|(current, metric)| match current {
+                    Some(current) => StoredMetric::Known {
+                        source: Arc::clone(&metric.source),
+                        current: *current,
+                    },
+                    None => StoredMetric::Unread,
+                })
+                .collect(),
+        };
+        Status {
+            observed_generation: Some(snapshot.autoscaler.generation),
+            last_scale: self.rescaled_at.or(stored.last_scale),
+            current_replicas: found,
+            desired_replicas: self.desired.unwrap_or(stored.desired_replicas),
+            metrics,
+            conditions,
+        }
+    }
+
+    /// Notes a failure to compute a size.
+    pub(crate) fn compute_failed(&mut self, snapshot: &Snapshot<'_>, error: &str) {
+        self.events.push(Event::warning(FAILED_COMPUTE, error));
+        self.error = Some(text::compute_failed(snapshot.autoscaler, error).into());
+    }
+
+    pub(crate) fn step(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+}

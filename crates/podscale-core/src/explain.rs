@@ -1,0 +1,250 @@
+//! Tells a decision's steps in plain words. Computes nothing: every number comes from the steps.
+
+use crate::model::{Aim, Autoscaler, Milli, PolicyAmount, Source};
+use crate::snapshot::Snapshot;
+use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Verdict};
+use crate::time::{Span, Time};
+use std::fmt::Write;
+
+/// One line for each step.
+#[must_use]
+pub fn lines(steps: &[Step], snapshot: &Snapshot<'_>) -> Vec<String> {
+    steps
+        .iter()
+        .map(|step| line(step, snapshot.autoscaler, snapshot.now))
+        .collect()
+}
+
+/// One step in words.
+#[must_use]
+pub fn line(step: &Step, autoscaler: &Autoscaler, now: Time) -> String {
+    match step {
+        Step::ScaleUnknown { error } => {
+            format!("the size of {} is not known: {error}", target(autoscaler))
+        }
+        Step::Scale { wanted, existing } if wanted == existing => {
+            format!("{} has {}", target(autoscaler), replicas(*wanted))
+        }
+        Step::Scale { wanted, existing } => {
+            let target = target(autoscaler);
+            format!(
+                "{target} should have {} and has {existing}",
+                replicas(*wanted)
+            )
+        }
+        Step::Disabled => {
+            "somebody else set it to zero, so it is left alone until somebody sets another size"
+                .to_owned()
+        }
+        Step::OutsideBounds {
+            bound: Bound::Max,
+            replicas,
+        } => {
+            format!("that is more than the maximum of {replicas}; metrics are not looked at")
+        }
+        Step::OutsideBounds {
+            bound: Bound::Min,
+            replicas,
+        } => {
+            format!("that is less than the minimum of {replicas}; metrics are not looked at")
+        }
+        Step::NoPods { error } => format!("its pods cannot be told: {error}"),
+        Step::Proposal(proposal) => proposal_line(proposal, autoscaler),
+        Step::Invalid { metric, error } => {
+            format!("{} is broken: {error}", metric_name(autoscaler, *metric))
+        }
+        Step::Winner {
+            metric,
+            replicas,
+            invalid,
+        } => {
+            let name = metric_name(autoscaler, *metric);
+            match (autoscaler.metrics.len(), invalid) {
+                (0 | 1, _) => format!("the metrics ask for {replicas}"),
+                (_, 0) => format!("{name} asks for most: {replicas}"),
+                (_, n) => format!(
+                    "{name} asks for most: {replicas}; {n} broken {} cannot lower that",
+                    plural(*n, "metric")
+                ),
+            }
+        }
+        Step::Blocked { proposed: None, .. } => {
+            "no metric works, so the size stays as it is".to_owned()
+        }
+        Step::Blocked {
+            invalid,
+            of,
+            proposed: Some(proposed),
+        } => format!(
+            "the others ask for {proposed}, but going down is not safe while {invalid} of {of} \
+             metrics are broken"
+        ),
+        Step::Stabilized { from, to, .. } if from == to => {
+            format!("no recent recommendation stands against {to}")
+        }
+        Step::Stabilized { from, to, held_by } => stabilized_line(*from, *to, *held_by, now),
+        Step::Limited { from, to, limit } => limited_line(*from, *to, *limit),
+        Step::RaisedFromZero { to } => {
+            format!("it was held at zero, and the minimum is {to} by now")
+        }
+        Step::Rescale { from, to } => format!("so the size changes from {from} to {to}"),
+        Step::Keep { replicas } => format!("so the size stays {replicas}"),
+    }
+}
+
+fn target(autoscaler: &Autoscaler) -> String {
+    format!("{} {}", autoscaler.target.kind, autoscaler.target.name)
+}
+
+fn replicas(count: i32) -> String {
+    format!(
+        "{count} {}",
+        plural(count.unsigned_abs() as usize, "replica")
+    )
+}
+
+fn plural(count: usize, word: &str) -> String {
+    if count == 1 {
+        word.to_owned()
+    } else {
+        format!("{word}s")
+    }
+}
+
+/// A short name for a metric: what it measures, without the API's words around it.
+fn metric_name(autoscaler: &Autoscaler, place: usize) -> String {
+    match autoscaler.metrics.get(place).map(|m| &*m.source) {
+        Some(Source::Resource { name } | Source::Unknown { name }) => name.to_string(),
+        Some(Source::ContainerResource { name, container }) => format!("{name} of {container}"),
+        Some(Source::Pods(series) | Source::External(series)) => series.name.to_string(),
+        Some(Source::Object { series, object }) => {
+            format!("{} of {} {}", series.name, object.kind, object.name)
+        }
+        None => format!("metric {place}"),
+    }
+}
+
+fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
+    let current = &proposal.current;
+    let mut line = metric_name(autoscaler, proposal.metric);
+    let known = |amount: Option<Milli>| amount.map_or("unknown".to_owned(), amount_text);
+    let _ = match proposal.aim {
+        Aim::Utilization(aim) => {
+            let percent = current.average_utilization.unwrap_or_default();
+            write!(line, " is at {percent}% of requests, target {aim}%")
+        }
+        Aim::AverageValue(aim) => {
+            let value = known(current.average_value);
+            write!(line, " is at {value} per pod, target {}", amount_text(aim))
+        }
+        Aim::Value(aim) => {
+            write!(
+                line,
+                " is at {}, target {}",
+                known(current.value),
+                amount_text(aim)
+            )
+        }
+        Aim::Unset => Ok(()),
+    };
+    let _ = write!(line, " (ratio {:.3}", proposal.ratio);
+    if let Some(adjusted) = proposal.adjusted_ratio {
+        let _ = write!(
+            line,
+            ", {adjusted:.3} with the pods that have no usable sample"
+        );
+    }
+    line.push_str(&pods_text(proposal.pods));
+    line.push(')');
+    let _ = match proposal.verdict {
+        Verdict::WithinTolerance => write!(line, ": close enough, stay at {}", proposal.replicas),
+        Verdict::WouldTurn => {
+            write!(
+                line,
+                ": counting them turns the direction, stay at {}",
+                proposal.replicas
+            )
+        }
+        Verdict::Scaled | Verdict::Divided => write!(line, ": asks for {}", proposal.replicas),
+    };
+    line
+}
+
+fn pods_text(pods: PodCounts) -> String {
+    let groups = [
+        (pods.ready, "ready"),
+        (pods.unready, "unready"),
+        (pods.missing, "without metrics"),
+        (pods.ignored, "ignored"),
+        (pods.strangers, "unknown"),
+    ];
+    let mut text = String::new();
+    for (count, group) in groups {
+        if count > 0 {
+            text.push_str(if text.is_empty() { "; pods: " } else { ", " });
+            let _ = write!(text, "{count} {group}");
+        }
+    }
+    text
+}
+
+/// An amount without needless digits: thousandths where there are any.
+fn amount_text(Milli(amount): Milli) -> String {
+    match (amount / 1000, amount % 1000) {
+        (whole, 0) => whole.to_string(),
+        (0, _) => format!("{amount}m"),
+        (whole, rest) => format!("{whole}.{:03}", rest.unsigned_abs())
+            .trim_end_matches('0')
+            .to_owned(),
+    }
+}
+
+fn stabilized_line(
+    from: i32,
+    to: i32,
+    held_by: Option<crate::history::Recommendation>,
+    now: Time,
+) -> String {
+    match held_by {
+        Some(by) => format!(
+            "held at {to}, not {from}: {} was recommended {} ago",
+            by.replicas,
+            span_text(now.since(by.at))
+        ),
+        None => format!("held at {to}, not {from}, by recent recommendations"),
+    }
+}
+
+fn limited_line(from: i32, to: i32, limit: Limit) -> String {
+    match limit {
+        Limit::Bound(Bound::Min) => format!("raised from {from} to the minimum of {to}"),
+        Limit::Bound(Bound::Max) => format!("capped from {from} to the maximum of {to}"),
+        Limit::DefaultRate => {
+            format!("capped from {from} to {to}: at most double, or four, in one step")
+        }
+        Limit::Disabled => format!("kept at {to}, not {from}: this direction is disabled"),
+        Limit::Policy {
+            policy,
+            period_start,
+        } => {
+            let amount = match policy.amount {
+                PolicyAmount::Pods(pods) => format!("{pods} {}", plural(pods as usize, "pod")),
+                PolicyAmount::Percent(percent) => format!("{percent}%"),
+                PolicyAmount::Unknown => "an unknown amount".to_owned(),
+            };
+            format!(
+                "limited from {from} to {to}: {amount} in {}, which began at {period_start}",
+                span_text(policy.period)
+            )
+        }
+    }
+}
+
+fn span_text(span: Span) -> String {
+    let seconds = i64::from(span.as_whole_seconds());
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds}s"),
+        (minutes, 0) => format!("{minutes}m"),
+        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    }
+}

@@ -1,0 +1,130 @@
+//! What earlier decisions leave behind: recommendations, which steady later ones, and scale events,
+//! which rate policies count.
+//!
+//! Entries are never pruned. A new entry takes the place of the last outlived one in the list or is
+//! appended, so an edit that lengthens a window finds old entries again. That is how Kubernetes
+//! behaves, and users rely on the sizes it leads to.
+
+use crate::model::Behavior;
+use crate::time::{Span, Time};
+use serde::Serialize;
+
+mod compact;
+pub use compact::CompactError;
+
+/// No list gets longer than this, whatever the windows are. At one decision a second it holds
+/// over four hours, longer than any window that the API allows.
+pub const MAX_ENTRIES: usize = 16_384;
+
+/// A size that metrics asked for at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Recommendation {
+    /// The size.
+    pub replicas: i32,
+    /// When.
+    pub at: Time,
+}
+
+/// A change of size that was made at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ScaleEvent {
+    /// By how many replicas, without a sign.
+    pub change: i32,
+    /// When.
+    pub at: Time,
+    /// Whether it was once found older than every policy's period. It stays so, even if a later
+    /// edit makes a period longer.
+    pub outdated: bool,
+}
+
+/// The memory of one autoscaler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Whether the target's size was ever seen, which made the first recommendation.
+    pub seen: bool,
+    /// The recommendations, in the order of their slots.
+    pub recommendations: Vec<Recommendation>,
+    /// The changes towards more replicas.
+    pub ups: Vec<ScaleEvent>,
+    /// The changes towards fewer replicas.
+    pub downs: Vec<ScaleEvent>,
+}
+
+/// What a decision adds to the recommendations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Learned {
+    /// The size of the target when it was first seen.
+    pub first: Option<Recommendation>,
+    /// What the metrics asked for, and the slot it takes; `None` is a new slot at the end.
+    pub recommendation: Option<(Recommendation, Option<usize>)>,
+}
+
+impl History {
+    /// All recommendations, the one of the first sight included if it is only being learned now.
+    pub fn recommendations_with(
+        &self,
+        first: Option<Recommendation>,
+    ) -> impl Iterator<Item = Recommendation> + '_ {
+        self.recommendations.iter().copied().chain(first)
+    }
+
+    /// Takes in what a decision learned.
+    pub fn learn(&mut self, learned: &Learned) {
+        if let Some(first) = learned.first {
+            self.seen = true;
+            push_bounded(&mut self.recommendations, first, |r| r.at);
+        }
+        if let Some((recommendation, slot)) = learned.recommendation {
+            match slot.and_then(|slot| self.recommendations.get_mut(slot)) {
+                Some(outlived) => *outlived = recommendation,
+                None => push_bounded(&mut self.recommendations, recommendation, |r| r.at),
+            }
+        }
+    }
+
+    /// Takes in that the target was given another size. Only behaviors count such events, so none
+    /// is kept without one.
+    pub fn scaled(&mut self, behavior: Option<&Behavior>, from: i32, to: i32, at: Time) {
+        let Some(behavior) = behavior else { return };
+        let (events, rules, change) = if to > from {
+            (&mut self.ups, &behavior.scale_up, to.wrapping_sub(from))
+        } else {
+            (&mut self.downs, &behavior.scale_down, from.wrapping_sub(to))
+        };
+        let cutoff = at.before(rules.longest_period());
+        for event in events.iter_mut() {
+            event.outdated |= event.at < cutoff;
+        }
+        let event = ScaleEvent {
+            change,
+            at,
+            outdated: false,
+        };
+        match events.iter_mut().rev().find(|e| e.outdated) {
+            Some(outlived) => *outlived = event,
+            None => push_bounded(events, event, |e| e.at),
+        }
+    }
+}
+
+/// The sum of the changes that are younger than `period`.
+#[must_use]
+pub fn changed_within(events: &[ScaleEvent], period: Span, now: Time) -> i32 {
+    let cutoff = now.before(period);
+    events
+        .iter()
+        .filter(|e| e.at > cutoff)
+        .fold(0, |sum, e| sum.wrapping_add(e.change))
+}
+
+/// Appends, or takes the place of the oldest entry of a list that is full.
+fn push_bounded<T>(list: &mut Vec<T>, entry: T, at: impl Fn(&T) -> Time) {
+    if list.len() < MAX_ENTRIES {
+        list.push(entry);
+    } else if let Some(oldest) = list.iter_mut().min_by_key(|e| at(e)) {
+        *oldest = entry;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! The history as a few bytes, to be kept across restarts.
+//!
+//! One byte of version, one of flags, then three lists. A list is its length and its entries; an
+//! entry is the time since the one before it and its number, both as zigzag varints. Twenty
+//! recommendations fifteen seconds apart take about a hundred bytes.
+
+use super::{History, MAX_ENTRIES, Recommendation, ScaleEvent};
+use crate::time::Time;
+
+const VERSION: u8 = 1;
+
+/// Why bytes are not a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompactError {
+    /// Written by a version that this one does not know.
+    #[error("history has version {0}, only version {VERSION} is known")]
+    Version(u8),
+    /// The bytes end too early.
+    #[error("history ends in the middle of an entry")]
+    Truncated,
+    /// A number or a length is out of range.
+    #[error("history has a number that is out of range at byte {0}")]
+    Range(usize),
+    /// Something follows after the last list.
+    #[error("history goes on after its end at byte {0}")]
+    Trailing(usize),
+}
+
+impl History {
+    /// The history as a few bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION, u8::from(self.seen)];
+        let recommendations = self
+            .recommendations
+            .iter()
+            .map(|r| (r.at, i64::from(r.replicas)));
+        write_list(&mut out, recommendations);
+        for events in [&self.ups, &self.downs] {
+            // The outdated mark travels in the lowest bit.
+            let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
+            write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
+        }
+        out
+    }
+
+    /// The history that [`History::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// The bytes were not written by it, or are cut off.
+    pub fn from_bytes(bytes: &[u8]) -> Result<History, CompactError> {
+        let mut reader = Reader { bytes, at: 0 };
+        match reader.byte()? {
+            VERSION => {}
+            other => return Err(CompactError::Version(other)),
+        }
+        let seen = reader.byte()? & 1 == 1;
+        let recommendations = reader.list(|at, number, range| {
+            Ok(Recommendation {
+                at,
+                replicas: i32::try_from(number).map_err(|_| range)?,
+            })
+        })?;
+        let event = |at, number: i64, range| {
+            let change = i32::try_from(number >> 1).map_err(|_| range)?;
+            Ok(ScaleEvent {
+                at,
+                change,
+                outdated: number & 1 == 1,
+            })
+        };
+        let (ups, downs) = (reader.list(event)?, reader.list(event)?);
+        if reader.at != bytes.len() {
+            return Err(CompactError::Trailing(reader.at));
+        }
+        Ok(History {
+            seen,
+            recommendations,
+            ups,
+            downs,
+        })
+    }
+}
+
+fn write_list(out: &mut Vec<u8>, entries: impl ExactSizeIterator<Item = (Time, i64)>) {
+    write_varint(out, entries.len() as u64);
+    let mut before = 0i64;
+    for (at, number) in entries {
+        write_varint(out, zigzag(at.0.wrapping_sub(before)));
+        write_varint(out, zigzag(number));
+        before = at.0;
+    }
+}
+
+fn write_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+const fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+const fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Result<u8, CompactError> {
+        let byte = *self.bytes.get(self.at).ok_or(CompactError::Truncated)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn varint(&mut self) -> Result<u64, CompactError> {
+        let start = self.at;
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if (bits << shift) >> shift != bits {
+                return Err(CompactError::Range(start));
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(CompactError::Range(start))
+    }
+
+    fn list<T>(
+        &mut self,
+        make: impl Fn(Time, i64, CompactError) -> Result<T, CompactError>,
+    ) -> Result<Vec<T>, CompactError> {
+        let start = self.at;
+        let count = self.varint()?;
+        let count = usize::try_from(count).ok().filter(|n| *n <= MAX_ENTRIES);
+        let count = count.ok_or(CompactError::Range(start))?;
+        let mut list = Vec::with_capacity(count.min(self.bytes.len() - self.at));
+        let mut before = 0i64;
+        for _ in 0..count {
+            let start = self.at;
+            before = before.wrapping_add(unzigzag(self.varint()?));
+            let number = unzigzag(self.varint()?);
+            list.push(make(Time(before), number, CompactError::Range(start))?);
+        }
+        Ok(list)
+    }
+}

@@ -1,0 +1,314 @@
+//! What an autoscaler wants, in one form for every dialect.
+
+use crate::text;
+use crate::time::Span;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// A metric's amount in thousandths of its unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Milli(pub i64);
+
+/// One autoscaler: which target it scales, between which bounds, by which metrics, how fast.
+#[derive(Clone, Debug)]
+pub struct Autoscaler {
+    /// The namespace of the object, which is also that of its target and pods.
+    pub namespace: Arc<str>,
+    /// The name of the object.
+    pub name: Arc<str>,
+    /// Counts the edits of the object's spec.
+    pub generation: i64,
+    /// What is scaled.
+    pub target: TargetRef,
+    /// The fewest replicas it may set.
+    pub min_replicas: i32,
+    /// The most replicas it may set.
+    pub max_replicas: i32,
+    /// What it looks at, in the order of the spec.
+    pub metrics: Vec<Metric>,
+    /// How fast it may move; without one, the controller's own pace applies.
+    pub behavior: Option<Behavior>,
+}
+
+impl Autoscaler {
+    /// Whether a metric exists that can be read while no pod runs.
+    #[must_use]
+    pub fn has_metric_without_pods(&self) -> bool {
+        self.metrics
+            .iter()
+            .any(|m| matches!(*m.source, Source::Object { .. } | Source::External(_)))
+    }
+
+    /// The tolerated distance of a ratio from one, per direction.
+    #[must_use]
+    pub fn tolerances(&self, settings: &Settings) -> Tolerances {
+        let own = |rules: fn(&Behavior) -> &ScalingRules| {
+            self.behavior
+                .as_ref()
+                .and_then(|b| rules(b).tolerance)
+                .unwrap_or(settings.tolerance)
+        };
+        Tolerances {
+            down: own(|b| &b.scale_down),
+            up: own(|b| &b.scale_up),
+        }
+    }
+}
+
+/// The object whose replicas are set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRef {
+    /// Its kind, for instance `Deployment`.
+    pub kind: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// One metric of an autoscaler with its goal.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// Where its values come from.
+    pub source: Arc<Source>,
+    /// What the values are compared with.
+    pub aim: Aim,
+    /// How reasons and conditions call it.
+    pub title: Arc<str>,
+}
+
+impl Metric {
+    /// A metric whose goal is the one of the given `targets` that its source looks at.
+    #[must_use]
+    pub fn new(source: Source, targets: &Targets) -> Metric {
+        let aim = Aim::choose(&source, targets);
+        let title = text::metric_title(&source, aim).into();
+        Metric {
+            source: Arc::new(source),
+            aim,
+            title,
+        }
+    }
+}
+
+/// Where a metric's values come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What the containers of each pod use of a resource.
+    Resource {
+        /// The resource, `cpu` or `memory` for instance.
+        name: Arc<str>,
+    },
+    /// What one container of each pod uses of a resource.
+    ContainerResource {
+        /// The resource.
+        name: Arc<str>,
+        /// The container's name.
+        container: Arc<str>,
+    },
+    /// A value per pod.
+    Pods(Series),
+    /// A value of one object.
+    Object {
+        /// Which series.
+        series: Series,
+        /// Of which object.
+        object: ObjectRef,
+    },
+    /// Values from outside the cluster, added up.
+    External(Series),
+    /// A source that no rule knows.
+    Unknown {
+        /// What the spec calls it.
+        name: Arc<str>,
+    },
+}
+
+/// A series of values: its name and which of its labels are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// The metric's name.
+    pub name: Arc<str>,
+    /// The selector in the form that messages show; `None` selects everything.
+    pub selector: Option<Arc<str>>,
+    /// Why the selector cannot be used, if so.
+    pub selector_error: Option<Arc<str>>,
+}
+
+/// The object that an Object metric describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRef {
+    /// Its API version, possibly empty.
+    pub api_version: Arc<str>,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// The goals as a spec lists them, before it is known which of them counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    /// Which of them the spec says is meant.
+    pub kind: TargetKind,
+    /// For the total.
+    pub value: Option<Milli>,
+    /// For each pod.
+    pub average_value: Option<Milli>,
+    /// For each pod, in percent of what it requested.
+    pub average_utilization: Option<i32>,
+}
+
+/// Which goal a spec says is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetKind {
+    /// The total.
+    Value,
+    /// The average over pods.
+    AverageValue,
+    /// The average in percent of the request.
+    Utilization,
+    /// Nothing, or nothing known.
+    #[default]
+    Unspecified,
+}
+
+/// What a metric's values are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Aim {
+    /// The total.
+    Value(Milli),
+    /// The average over pods.
+    AverageValue(Milli),
+    /// The average in percent of the request.
+    Utilization(i32),
+    /// No goal that this source can use.
+    Unset,
+}
+
+impl Aim {
+    /// Only Object metrics believe the spec's `type`; the others take the first goal they know.
+    fn choose(source: &Source, targets: &Targets) -> Aim {
+        let value = targets.value.map(Aim::Value);
+        let average = targets.average_value.map(Aim::AverageValue);
+        let utilization = targets.average_utilization.map(Aim::Utilization);
+        let chosen = match source {
+            Source::Resource { .. } | Source::ContainerResource { .. } => average.or(utilization),
+            Source::Pods(_) => average,
+            Source::External(_) => average.or(value),
+            Source::Object { .. } => match targets.kind {
+                TargetKind::Value => value,
+                TargetKind::AverageValue => average,
+                TargetKind::Utilization | TargetKind::Unspecified => None,
+            },
+            Source::Unknown { .. } => None,
+        };
+        chosen.unwrap_or(Aim::Unset)
+    }
+}
+
+/// How fast an autoscaler may move in each direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Behavior {
+    /// Towards more replicas.
+    pub scale_up: ScalingRules,
+    /// Towards fewer replicas.
+    pub scale_down: ScalingRules,
+}
+
+/// How fast an autoscaler may move in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalingRules {
+    /// How far back recommendations are looked at; `None` is the controller's setting.
+    pub stabilization_window: Option<Span>,
+    /// Which of several policies counts.
+    pub select: PolicySelect,
+    /// The limits.
+    pub policies: Vec<Policy>,
+    /// How far a ratio may be off before anything moves; `None` is the controller's setting.
+    pub tolerance: Option<f64>,
+}
+
+impl ScalingRules {
+    /// The longest period of any policy.
+    #[must_use]
+    pub fn longest_period(&self) -> Span {
+        self.policies
+            .iter()
+            .map(|p| p.period)
+            .max()
+            .unwrap_or_default()
+            .max(Span(0))
+    }
+}
+
+/// Which of several policies counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum PolicySelect {
+    /// The one that allows the largest change.
+    Max,
+    /// The one that allows the smallest change.
+    Min,
+    /// None: the direction is closed.
+    Disabled,
+}
+
+/// At most so much change in any period of this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    /// The amount.
+    pub amount: PolicyAmount,
+    /// The length of the period.
+    pub period: Span,
+}
+
+/// The change that a policy allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum PolicyAmount {
+    /// A number of pods.
+    Pods(i32),
+    /// Percent of the pods there were when the period began.
+    Percent(i32),
+    /// An amount that no rule knows: it counts as the policy before it did.
+    Unknown,
+}
+
+/// What is the same for all autoscalers of a controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How far a ratio may be off before anything moves.
+    pub tolerance: f64,
+    /// How far back recommendations hold up a scale-down.
+    pub downscale_stabilization: Span,
+    /// How long after a pod's start its cpu samples may come from starting up.
+    pub cpu_initialization_period: Span,
+    /// Up to how long after its start an unready pod counts as never having been ready.
+    pub initial_readiness_delay: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            tolerance: 0.1,
+            downscale_stabilization: Span::seconds(300),
+            cpu_initialization_period: Span::seconds(300),
+            initial_readiness_delay: Span::seconds(30),
+        }
+    }
+}
+
+/// How far a ratio may be off one before anything moves, per direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerances {
+    /// Below one.
+    pub down: f64,
+    /// Above one.
+    pub up: f64,
+}
+
+impl Tolerances {
+    /// Whether a ratio is close enough to one to do nothing.
+    #[must_use]
+    pub fn allow(&self, ratio: f64) -> bool {
+        1.0 - self.down <= ratio && ratio <= 1.0 + self.up
+    }
+}

@@ -1,0 +1,121 @@
+//! The little that a decision needs to know of a pod, and how pods are sorted into groups.
+
+use crate::model::Settings;
+use crate::snapshot::Sample;
+use crate::time::Time;
+
+/// A pod as the rules see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// When its node began to run it.
+    pub started: Option<Time>,
+    /// What its Ready condition says, if it has one.
+    pub ready: Option<Ready>,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// What a pod's Ready condition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The condition's status.
+    pub status: ReadyStatus,
+    /// Since when.
+    pub since: Time,
+}
+
+/// The status of a Ready condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadyStatus {
+    /// Takes traffic.
+    True,
+    /// Does not take traffic.
+    False,
+    /// Its node does not answer, or something else is written there.
+    Unknown,
+}
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started yet.
+    Pending,
+    /// At least one container runs.
+    Running,
+    /// All containers ended well.
+    Succeeded,
+    /// All containers ended, at least one badly.
+    Failed,
+    /// Not known.
+    Unknown,
+}
+
+/// What a pod counts as for one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// It counts, with its sample.
+    Ready,
+    /// Not ready to be judged: its sample is dropped, and it counts as idle on the way up.
+    Unready,
+    /// It has no sample.
+    Missing,
+    /// Failed or being deleted: as if it did not exist.
+    Ignored,
+}
+
+impl Pod {
+    /// Whether it runs and takes traffic.
+    #[must_use]
+    pub fn is_serving(&self) -> bool {
+        self.phase == Phase::Running
+            && matches!(
+                self.ready,
+                Some(Ready {
+                    status: ReadyStatus::True,
+                    ..
+                })
+            )
+    }
+
+    /// The group of this pod for a metric. `minds_readiness` is true for cpu only: what a pod burns
+    /// while starting says nothing of its load, but its memory or a custom value does.
+    #[must_use]
+    pub fn group(
+        &self,
+        sample: Option<&Sample>,
+        minds_readiness: bool,
+        settings: &Settings,
+        now: Time,
+    ) -> Group {
+        if self.deleting || self.phase == Phase::Failed {
+            return Group::Ignored;
+        }
+        if self.phase == Phase::Pending {
+            return Group::Unready;
+        }
+        match sample {
+            None => Group::Missing,
+            Some(sample) if minds_readiness && self.is_starting(sample, settings, now) => {
+                Group::Unready
+            }
+            Some(_) => Group::Ready,
+        }
+    }
+
+    /// Whether a cpu sample must be distrusted because the pod has not come up yet.
+    fn is_starting(&self, sample: &Sample, settings: &Settings, now: Time) -> bool {
+        let (Some(ready), Some(started)) = (self.ready, self.started) else {
+            return true;
+        };
+        let unready = ready.status == ReadyStatus::False;
+        if started.after(settings.cpu_initialization_period) > now {
+            // A whole window must have been measured since the pod last changed.
+            unready || sample.taken < ready.since.after(sample.window)
+        } else {
+            // Unready since its first moments: it never was ready at all.
+            unready && started.after(settings.initial_readiness_delay) > ready.since
+        }
+    }
+}

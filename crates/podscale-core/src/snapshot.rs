@@ -1,0 +1,150 @@
+//! Everything one decision depends on, gathered beforehand.
+
+use crate::history::History;
+use crate::model::{Autoscaler, Milli, Settings};
+use crate::pod::Pod;
+use crate::status::Status;
+use crate::time::{Span, Time};
+use std::sync::Arc;
+
+/// One autoscaler and its surroundings at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// The moment.
+    pub now: Time,
+    /// What is the same for all autoscalers.
+    pub settings: &'a Settings,
+    /// What is wanted.
+    pub autoscaler: &'a Autoscaler,
+    /// The status as it is stored.
+    pub status: &'a Status,
+    /// What earlier decisions left behind.
+    pub history: &'a History,
+    /// The target's size, or why it is not known.
+    pub scale: &'a Result<Scale, ScaleError>,
+    /// The target's pods, or why they are not known.
+    pub pods: &'a Selection,
+    /// What the metrics say, in the order of the autoscaler's metrics.
+    pub readings: &'a [Reading],
+}
+
+/// The size of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// How many replicas it is told to have.
+    pub wanted: i32,
+    /// How many it says it has.
+    pub existing: i32,
+}
+
+/// Why the size of a target is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScaleError {
+    /// The reference's API version cannot be read.
+    ApiVersion(Arc<str>),
+    /// No resource of that kind is known.
+    NoResource(Arc<str>),
+    /// The scale could not be read.
+    Unreadable(Arc<str>),
+}
+
+/// The pods of a target.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// The pods that the target's selector picks.
+    Pods(Vec<Pod>),
+    /// The target has no selector.
+    NoSelector,
+    /// The selector cannot be parsed, and why.
+    BadSelector(Arc<str>),
+    /// The selector also picks pods of another autoscaler.
+    Ambiguous {
+        /// The selector as the target gives it.
+        selector: Arc<str>,
+        /// Two of the autoscalers in question, `namespace/name`.
+        autoscalers: [Arc<str>; 2],
+    },
+}
+
+/// What one metric says.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// A value per pod.
+    PerPod(PodReadings),
+    /// One value.
+    Total(Milli),
+    /// Values of several series, to be added up.
+    Series(Vec<Milli>),
+    /// The source answered with nothing.
+    Empty,
+    /// The source did not answer, and why.
+    Failed(Arc<str>),
+}
+
+/// A value per pod, lined up with the snapshot's pods.
+#[derive(Clone, Debug, Default)]
+pub struct PodReadings {
+    /// One entry for each pod of the snapshot, in the same order.
+    pub samples: Vec<Option<Sample>>,
+    /// What came for pods that the snapshot does not have.
+    pub strangers: Strangers,
+    /// What each pod requested, needed where the aim is a utilization.
+    pub requests: Requests,
+}
+
+/// One measurement of one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// How much.
+    pub value: Milli,
+    /// When the measurement ended.
+    pub taken: Time,
+    /// How long it lasted.
+    pub window: Span,
+}
+
+/// Samples of pods that the selector does not pick (any more).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// How many.
+    pub count: usize,
+    /// Their sum.
+    pub total: Milli,
+}
+
+/// What each pod requested of the metric's resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// One entry for each pod of the snapshot, in the same order.
+    pub of_pods: Vec<Milli>,
+    /// The first pod whose request is not known, if any.
+    pub missing: Option<MissingRequest>,
+}
+
+/// A pod whose request cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissingRequest {
+    /// A container does not say how much it requests.
+    Container {
+        /// The resource in question.
+        resource: Arc<str>,
+        /// The container's name.
+        container: Arc<str>,
+        /// The pod's name.
+        pod: Arc<str>,
+    },
+    /// The pod has no such container.
+    NoContainer {
+        /// The container's name.
+        container: Arc<str>,
+        /// The pod's name.
+        pod: Arc<str>,
+    },
+    /// The pod as a whole requests something, but not this resource.
+    PodLevel {
+        /// The resource in question.
+        resource: Arc<str>,
+        /// The pod's name.
+        pod: Arc<str>,
+    },
+}

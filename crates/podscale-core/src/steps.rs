@@ -1,0 +1,189 @@
+//! What happened on the way to a decision, in order, as data.
+
+use crate::history::Recommendation;
+use crate::model::{Aim, Policy};
+use crate::status::Current;
+use serde::Serialize;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The steps of one decision. A decision on one metric fits without an allocation.
+pub type Steps = SmallVec<[Step; 6]>;
+
+/// One thing that happened on the way to a decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "step"
+)]
+pub enum Step {
+    /// The target's size is not known; nothing can be done.
+    ScaleUnknown {
+        /// Why.
+        error: Arc<str>,
+    },
+    /// The target's size was read.
+    Scale {
+        /// How many replicas it is told to have.
+        wanted: i32,
+        /// How many it says it has.
+        existing: i32,
+    },
+    /// Somebody else set the target to zero; it is left alone.
+    Disabled,
+    /// The size is outside the bounds and is brought back without a look at the metrics.
+    OutsideBounds {
+        /// Which bound was crossed.
+        bound: Bound,
+        /// The bound, which is the new size.
+        replicas: i32,
+    },
+    /// The target's pods are not known.
+    NoPods {
+        /// Why.
+        error: Arc<str>,
+    },
+    /// One metric proposed a size.
+    Proposal(Proposal),
+    /// One metric could not propose a size.
+    Invalid {
+        /// Its place in the spec.
+        metric: usize,
+        /// Why.
+        error: Arc<str>,
+    },
+    /// The metrics agreed on a size.
+    Winner {
+        /// The place of the deciding metric in the spec.
+        metric: usize,
+        /// The size.
+        replicas: i32,
+        /// How many metrics were left out because they are broken.
+        invalid: usize,
+    },
+    /// Broken metrics keep the size as it is.
+    Blocked {
+        /// How many are broken.
+        invalid: usize,
+        /// Of how many.
+        of: usize,
+        /// What the others would have asked for, if there are any.
+        proposed: Option<i32>,
+    },
+    /// Recent recommendations were looked at.
+    Stabilized {
+        /// What the metrics asked for.
+        from: i32,
+        /// What it became.
+        to: i32,
+        /// The recommendation that held it, where one did.
+        held_by: Option<Recommendation>,
+    },
+    /// A limit was applied.
+    Limited {
+        /// What was asked for.
+        from: i32,
+        /// What it became.
+        to: i32,
+        /// By which limit.
+        limit: Limit,
+    },
+    /// Held at zero by the autoscaler itself, but the minimum was raised since.
+    RaisedFromZero {
+        /// The minimum.
+        to: i32,
+    },
+    /// The target gets another size.
+    Rescale {
+        /// From this size.
+        from: i32,
+        /// To this size.
+        to: i32,
+    },
+    /// The target keeps its size.
+    Keep {
+        /// Its size.
+        replicas: i32,
+    },
+}
+
+/// A bound of the spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Bound {
+    /// The fewest replicas.
+    Min,
+    /// The most replicas.
+    Max,
+}
+
+/// What kept a size from being applied in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Limit {
+    /// A bound of the spec.
+    Bound(Bound),
+    /// The pace without a behavior: at most double, or four.
+    DefaultRate,
+    /// A policy of the behavior.
+    Policy {
+        /// The policy.
+        policy: Policy,
+        /// The size at the beginning of its period.
+        period_start: i32,
+    },
+    /// The direction is closed.
+    Disabled,
+}
+
+/// A size that one metric asks for, and how it came to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Proposal {
+    /// The metric's place in the spec.
+    pub metric: usize,
+    /// The size it asks for.
+    pub replicas: i32,
+    /// What the metric said.
+    pub current: Current,
+    /// What it is compared with.
+    pub aim: Aim,
+    /// How far the value is from the aim: above one asks for more.
+    pub ratio: f64,
+    /// The ratio after pods without a usable sample were counted in, where that was done.
+    pub adjusted_ratio: Option<f64>,
+    /// How the pods were sorted.
+    pub pods: PodCounts,
+    /// Which rule gave the size.
+    pub verdict: Verdict,
+}
+
+/// How the pods were sorted for one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PodCounts {
+    /// Pods that count.
+    pub ready: usize,
+    /// Pods that are not ready to be judged.
+    pub unready: usize,
+    /// Pods without a sample.
+    pub missing: usize,
+    /// Pods that failed or are being deleted.
+    pub ignored: usize,
+    /// Samples of pods that are not there.
+    pub strangers: usize,
+}
+
+/// Which rule gave the size of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// Close enough to the aim: no change.
+    WithinTolerance,
+    /// The ratio times the pods that count.
+    Scaled,
+    /// Counting in the other pods would turn the direction: no change.
+    WouldTurn,
+    /// The total divided by the aim for one pod.
+    Divided,
+}

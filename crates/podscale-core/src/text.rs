@@ -1,0 +1,398 @@
+//! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
+//! so they are the same to the letter. Every such text is made here and nowhere else.
+
+use crate::model::{Aim, Autoscaler, Metric, Series, Source};
+use crate::snapshot::{MissingRequest, ScaleError};
+use crate::status::Note;
+use std::borrow::Cow;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+/// Why the size jumps back into the bounds from above.
+pub const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
+/// Why the size jumps back into the bounds from below.
+pub const BELOW_MIN: &str = "Current number of replicas below Spec.MinReplicas";
+/// Why the size goes down.
+pub const ALL_BELOW_TARGET: &str = "All metrics below target";
+
+/// What is said of an autoscaler without any metric.
+pub const NO_METRICS: &str = "no metrics are specified";
+
+/// How reasons and conditions call a metric.
+#[must_use]
+pub fn metric_title(source: &Source, aim: Aim) -> String {
+    match (source, aim) {
+        (
+            Source::Resource { name } | Source::ContainerResource { name, .. },
+            Aim::AverageValue(_),
+        ) => {
+            format!("{name} resource")
+        }
+        (Source::Resource { name }, _) => {
+            format!("{name} resource utilization (percentage of request)")
+        }
+        (Source::ContainerResource { name, .. }, _) => {
+            format!("{name} container resource utilization (percentage of request)")
+        }
+        (Source::Pods(series), _) => format!("pods metric {}", series.name),
+        (Source::Object { series, object }, Aim::Value(_)) => {
+            format!("{} metric {}", object.kind, series.name)
+        }
+        (Source::Object { series, .. } | Source::External(series), _) => {
+            format!("external metric {}({})", series.name, selector(series))
+        }
+        (Source::Unknown { name }, _) => format!("unknown metric {name}"),
+    }
+}
+
+fn selector(series: &Series) -> &str {
+    series.selector.as_deref().unwrap_or("nil")
+}
+
+/// Why a metric cannot propose a size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetricError {
+    /// The source did not answer.
+    Fetch(Arc<str>),
+    /// The source answered with nothing.
+    NoneReturned,
+    /// The selector picks no pods.
+    NoPods,
+    /// No pod is left that counts.
+    NoneUsable,
+    /// A request is not known.
+    Request(MissingRequest),
+    /// Nothing was requested by the pods that have samples.
+    NothingRequested,
+    /// The metric's selector cannot be used.
+    Selector(Arc<str>),
+    /// The spec has no goal that this source can use.
+    NoAim,
+    /// No rule knows this kind of source.
+    UnknownSource,
+}
+
+/// The reason of the event and condition when this metric fails.
+#[must_use]
+pub const fn failure_reason(source: &Source) -> &'static str {
+    match source {
+        Source::Resource { .. } => "FailedGetResourceMetric",
+        Source::ContainerResource { .. } => "FailedGetContainerResourceMetric",
+        Source::Pods(_) => "FailedGetPodsMetric",
+        Source::Object { .. } => "FailedGetObjectMetric",
+        Source::External(_) => "FailedGetExternalMetric",
+        Source::Unknown { .. } => "InvalidMetricSourceType",
+    }
+}
+
+/// The message of a condition whose metric failed with this error.
+#[must_use]
+pub fn unable_to_compute(error: &str) -> String {
+    format!("the HPA was unable to compute the replica count: {error}")
+}
+
+/// A metric's failure: with its context for the autoscaler as a whole, without it for its own event.
+pub struct MetricFailure<'a> {
+    /// The autoscaler's namespace.
+    pub namespace: &'a str,
+    /// The metric.
+    pub metric: &'a Metric,
+    /// What went wrong.
+    pub error: &'a MetricError,
+}
+
+impl MetricFailure<'_> {
+    /// What the metric's own event and condition say.
+    #[must_use]
+    pub fn inner(&self) -> String {
+        let (source, error) = (&*self.metric.source, self.error);
+        match (source, error) {
+            (Source::Unknown { name }, _) => format!("unknown metric source type {name:?}"),
+            (Source::Resource { .. } | Source::ContainerResource { .. }, MetricError::NoAim) => {
+                "invalid resource metric source: neither an average utilization target nor an \
+                 average value (usage) target was set"
+                    .to_owned()
+            }
+            (Source::Object { .. }, MetricError::NoAim) => no_aim("object"),
+            (Source::External(_), MetricError::NoAim) => no_aim("external"),
+            (Source::Pods(_), MetricError::NoAim) => no_aim("pods"),
+            (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => {
+                let what = match self.metric.aim {
+                    Aim::AverageValue(_) => "usage",
+                    _ => "utilization",
+                };
+                format!("failed to get {name} {what}: {self}")
+            }
+            (Source::Pods(_) | Source::Object { .. } | Source::External(_), _) => self.to_string(),
+        }
+    }
+
+    /// What the error of the whole pass says of it.
+    #[must_use]
+    pub fn outer(&self) -> String {
+        let inner = self.inner();
+        let refused = matches!(self.error, MetricError::NoAim | MetricError::Selector(_));
+        match &*self.metric.source {
+            Source::Resource { name } => {
+                format!("failed to get {name} resource metric value: {inner}")
+            }
+            Source::ContainerResource { container, .. } => {
+                format!("failed to get {container} container metric value: {inner}")
+            }
+            Source::Pods(_) => format!("failed to get pods metric value: {inner}"),
+            Source::Object { series, .. } => match self.metric.aim {
+                Aim::AverageValue(_) if !refused => format!(
+                    "failed to get object metric value: failed to get {} object metric: {inner}",
+                    series.name
+                ),
+                _ => format!("failed to get object metric value: {inner}"),
+            },
+            Source::External(Series { name, .. }) => {
+                let prefix = format!("failed to get {name} external metric value");
+                match self.metric.aim {
+                    Aim::AverageValue(_) => {
+                        format!("{prefix}: failed to get {name} external metric: {inner}")
+                    }
+                    Aim::Value(_) => {
+                        format!("{prefix}: failed to get external metric {name}: {inner}")
+                    }
+                    _ => format!("{prefix}: {inner}"),
+                }
+            }
+            Source::Unknown { .. } => inner,
+        }
+    }
+}
+
+fn no_aim(source: &str) -> String {
+    format!(
+        "invalid {source} metric source: neither a value target nor an average value target was set"
+    )
+}
+
+/// What went wrong, from the point where it was noticed.
+impl Display for MetricFailure<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const NO_PODS: &str = "no pods returned by selector while calculating replica count";
+        let source = &*self.metric.source;
+        match self.error {
+            MetricError::Fetch(_) | MetricError::NoneReturned => self.fmt_fetch(f),
+            MetricError::NoPods => match source {
+                Source::Object { .. } | Source::External(_) => {
+                    write!(f, "unable to calculate ready pods: {NO_PODS}")
+                }
+                _ => f.write_str(NO_PODS),
+            },
+            MetricError::NoneUsable => {
+                f.write_str("did not receive metrics for targeted pods (pods might be unready)")
+            }
+            MetricError::Request(missing) => write!(f, "{missing}"),
+            MetricError::NothingRequested => f.write_str("no metrics returned matched known pods"),
+            MetricError::Selector(error) => f.write_str(error),
+            MetricError::NoAim | MetricError::UnknownSource => f.write_str("no target was set"),
+        }
+    }
+}
+
+impl MetricFailure<'_> {
+    fn fmt_fetch(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let api = match &*self.metric.source {
+            Source::Resource { name } | Source::ContainerResource { name, .. } => {
+                write!(f, "unable to get metrics for resource {name}: ")?;
+                "resource"
+            }
+            Source::Pods(series) => {
+                write!(f, "unable to get metric {}: ", series.name)?;
+                "custom"
+            }
+            Source::Object { series, object } => {
+                let (metric, namespace) = (&series.name, self.namespace);
+                let (kind, name) = (&object.kind, &object.name);
+                write!(
+                    f,
+                    "unable to get metric {metric} on {kind} {namespace}/{name}: "
+                )?;
+                "custom"
+            }
+            Source::External(series) => {
+                let (metric, namespace) = (&series.name, self.namespace);
+                let selector = selector(series);
+                write!(
+                    f,
+                    "unable to get external metric {namespace}/{metric}/{selector}: "
+                )?;
+                "external"
+            }
+            Source::Unknown { .. } => "unknown",
+        };
+        match self.error {
+            MetricError::Fetch(error) => {
+                write!(f, "unable to fetch metrics from {api} metrics API: {error}")
+            }
+            _ => write!(f, "no metrics returned from {api} metrics API"),
+        }
+    }
+}
+
+impl Display for MissingRequest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            MissingRequest::Container {
+                resource,
+                container,
+                pod,
+            } => {
+                write!(
+                    f,
+                    "missing request for {resource} in container {container} of Pod {pod}"
+                )
+            }
+            MissingRequest::NoContainer { container, pod } => {
+                write!(f, "container {container} not found in Pod {pod}")
+            }
+            MissingRequest::PodLevel { resource, pod } => {
+                write!(f, "missing pod-level request for {resource} in Pod {pod}")
+            }
+        }
+    }
+}
+
+/// The error of a pass in which metrics failed.
+#[must_use]
+pub fn invalid_metrics(invalid: usize, of: usize, first: &str) -> String {
+    format!("invalid metrics ({invalid} invalid out of {of}), first error is: {first}")
+}
+
+/// The error of a pass that could not compute a size.
+#[must_use]
+pub fn compute_failed(autoscaler: &Autoscaler, error: &str) -> String {
+    let target = reference(autoscaler);
+    format!(
+        "failed to compute desired number of replicas based on listed metrics for {target}: {error}"
+    )
+}
+
+/// The error of a pass that could not read the target's size.
+#[must_use]
+pub fn scale_failed(autoscaler: &Autoscaler, error: &ScaleError) -> String {
+    match error {
+        ScaleError::ApiVersion(e) => format!("invalid API version in scale target reference: {e}"),
+        ScaleError::NoResource(e) => {
+            format!("unable to determine resource for scale target reference: {e}")
+        }
+        ScaleError::Unreadable(e) => {
+            format!(
+                "failed to query scale subresource for {}: {e}",
+                reference(autoscaler)
+            )
+        }
+    }
+}
+
+/// The error of a pass that could not write the target's size.
+#[must_use]
+pub fn rescale_failed(autoscaler: &Autoscaler, error: &str) -> String {
+    format!("failed to rescale {}: {error}", reference(autoscaler))
+}
+
+/// The error of a pass that could not write the status.
+#[must_use]
+pub fn status_failed(autoscaler: &Autoscaler, error: &str) -> String {
+    format!("failed to update status for {}: {error}", autoscaler.name)
+}
+
+fn reference(autoscaler: &Autoscaler) -> String {
+    let Autoscaler {
+        target, namespace, ..
+    } = autoscaler;
+    format!("{}/{namespace}/{}", target.kind, target.name)
+}
+
+/// The condition's message when the target's size cannot be read.
+#[must_use]
+pub fn unable_to_get_scale(error: &str) -> String {
+    format!("the HPA controller was unable to get the target's current scale: {error}")
+}
+
+/// The condition's message when the target's size cannot be written.
+#[must_use]
+pub fn unable_to_update_scale(error: &str) -> String {
+    format!("the HPA controller was unable to update the target scale: {error}")
+}
+
+/// What is said of a selector that cannot be parsed.
+#[must_use]
+pub fn bad_selector(error: &str) -> String {
+    format!("couldn't convert selector into a corresponding internal selector object: {error}")
+}
+
+/// What is said of a selector that also picks pods of another autoscaler.
+#[must_use]
+pub fn ambiguous_selector(selector: &str, autoscalers: &[Arc<str>; 2]) -> String {
+    let [a, b] = autoscalers;
+    format!("pods by selector {selector} are controlled by more than one HPA (e.g. [{a} {b}])")
+}
+
+/// The reason of a condition.
+#[must_use]
+pub fn note_reason(note: &Note) -> &str {
+    match note {
+        Note::SucceededGetScale => "SucceededGetScale",
+        Note::ReadyForNewScale => "ReadyForNewScale",
+        Note::ScaleDownStabilized => "ScaleDownStabilized",
+        Note::ScaleUpStabilized => "ScaleUpStabilized",
+        Note::SucceededRescale(_) => "SucceededRescale",
+        Note::ScalingDisabled => "ScalingDisabled",
+        Note::ValidMetricFound(_) => "ValidMetricFound",
+        Note::DesiredWithinRange => "DesiredWithinRange",
+        Note::TooFewReplicas => "TooFewReplicas",
+        Note::TooManyReplicas => "TooManyReplicas",
+        Note::ScaleUpLimit => "ScaleUpLimit",
+        Note::ScaleDownLimit => "ScaleDownLimit",
+        Note::ScaledToZero => "ScaledToZero",
+        Note::NotScaledToZero => "NotScaledToZero",
+        Note::Text { reason, .. } => reason,
+    }
+}
+
+/// The message of a condition.
+#[must_use]
+pub fn note_message(note: &Note) -> Cow<'_, str> {
+    Cow::Borrowed(match note {
+        Note::SucceededGetScale => "the HPA controller was able to get the target's current scale",
+        Note::ReadyForNewScale => "recommended size matches current size",
+        Note::ScaleDownStabilized => {
+            "recent recommendations were higher than current one, applying the highest recent \
+             recommendation"
+        }
+        Note::ScaleUpStabilized => {
+            "recent recommendations were lower than current one, applying the lowest recent \
+             recommendation"
+        }
+        Note::SucceededRescale(replicas) => {
+            return Cow::Owned(format!(
+                "the HPA controller was able to update the target scale to {replicas}"
+            ));
+        }
+        Note::ScalingDisabled => {
+            "scaling is disabled since the replica count of the target is zero"
+        }
+        Note::ValidMetricFound(title) => {
+            return Cow::Owned(format!(
+                "the HPA was able to successfully calculate a replica count from {title}"
+            ));
+        }
+        Note::DesiredWithinRange => "the desired count is within the acceptable range",
+        Note::TooFewReplicas => "the desired replica count is less than the minimum replica count",
+        Note::TooManyReplicas => "the desired replica count is more than the maximum replica count",
+        Note::ScaleUpLimit => {
+            "the desired replica count is increasing faster than the maximum scale rate"
+        }
+        Note::ScaleDownLimit => {
+            "the desired replica count is decreasing faster than the maximum scale rate"
+        }
+        Note::ScaledToZero => "the HPA controller scaled the workload to zero",
+        Note::NotScaledToZero => "the HPA controller did not scale the workload to zero",
+        Note::Text { message, .. } => message,
+    })
+}
