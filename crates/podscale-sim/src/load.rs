@@ -1,0 +1,482 @@
+//! How many requests arrive, as a pure function of the time since the scenario began.
+//!
+//! A [`Shape`] is what scenario files say; [`Shape::resolve`] checks it, fetches the traces that it
+//! names and gives a [`Load`] that can be asked for any time.
+
+use crate::trace::Trace;
+use podscale_core::Span;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::TAU;
+use std::sync::Arc;
+use thiserror::Error;
+
+#[cfg(test)]
+mod tests;
+
+/// The highest rate of any load, in requests per second.
+pub const MAX_RPS: f64 = 1e12;
+/// How many shapes one load may be made of.
+pub const MAX_SHAPES: usize = 64;
+/// How many steps one shape may have.
+pub const MAX_STEPS: usize = 10_000;
+/// The longest time a shape may name, in seconds (about 31 years).
+pub const MAX_SECONDS: f64 = 1e9;
+/// How deep sums may be nested.
+const MAX_DEPTH: usize = 8;
+
+/// Offered load over time, as written in scenario files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Shape {
+    /// Always the same.
+    Constant(Constant),
+    /// A new rate at each given time.
+    Steps(Steps),
+    /// A wave around a mean.
+    Sine(Sine),
+    /// A rise to a peak, a plateau and a fall, once or again and again.
+    Spike(Spike),
+    /// A recorded load.
+    Trace(TraceShape),
+    /// Several loads at once.
+    Sum(Vec<Shape>),
+}
+
+/// A rate that never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Constant {
+    /// Requests per second.
+    pub rps: f64,
+}
+
+/// A rate that changes at given times; nothing arrives before the first of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Steps {
+    /// The steps, in order of time.
+    pub steps: Vec<Step>,
+    /// Begin again from zero each time so many seconds have passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_seconds: Option<f64>,
+}
+
+/// One step: from `at_seconds` on, `rps` arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// When it begins, in seconds from the start.
+    pub at_seconds: f64,
+    /// Requests per second from then on.
+    pub rps: f64,
+}
+
+/// A sine wave; where it would be below zero nothing arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Sine {
+    /// The middle, in requests per second.
+    pub mean_rps: f64,
+    /// How far it goes to either side of the middle.
+    pub amplitude_rps: f64,
+    /// How long one wave takes.
+    pub period_seconds: f64,
+    /// When the first wave begins to rise through the middle.
+    #[serde(default)]
+    pub phase_seconds: f64,
+}
+
+/// A spike: from `base` up to `peak`, on the plateau for a while, and back down.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spike {
+    /// Requests per second outside the spike.
+    #[serde(default)]
+    pub base_rps: f64,
+    /// Requests per second on the plateau.
+    pub peak_rps: f64,
+    /// When the rise begins.
+    #[serde(default)]
+    pub at_seconds: f64,
+    /// How long the rise takes; zero is a jump.
+    #[serde(default)]
+    pub rise_seconds: f64,
+    /// How long the plateau lasts.
+    #[serde(default)]
+    pub hold_seconds: f64,
+    /// How long the fall takes.
+    #[serde(default)]
+    pub fall_seconds: f64,
+    /// How long after its beginning the spike comes again; never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_seconds: Option<f64>,
+}
+
+/// A recorded load and how to play it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TraceShape {
+    /// The trace's name or file.
+    pub file: String,
+    /// Scale it so that its highest value becomes this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rps: Option<f64>,
+    /// How many times as fast as recorded it is played.
+    #[serde(default = "one")]
+    pub compress: f64,
+    /// How far into the trace (in its own time) the scenario begins.
+    #[serde(default)]
+    pub skip_seconds: f64,
+    /// Play it again after its end; otherwise the last value stays.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+    /// Go in straight lines from value to value instead of holding each for its step.
+    #[serde(default)]
+    pub interpolate: bool,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is wrong with a load.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum LoadError {
+    /// A number is out of its range.
+    #[error("{path}: {value} is not between {least} and {most}")]
+    Range {
+        /// Where in the load.
+        path: String,
+        /// The number found.
+        value: f64,
+        /// The smallest allowed.
+        least: f64,
+        /// The largest allowed.
+        most: f64,
+    },
+    /// Steps are not in order of time.
+    #[error("{path}: {at} is not later than the step before")]
+    Order {
+        /// Where in the load.
+        path: String,
+        /// The time found.
+        at: f64,
+    },
+    /// There are too many parts.
+    #[error("{path}: more than {most} {what}")]
+    TooMany {
+        /// Where in the load.
+        path: String,
+        /// What there are too many of.
+        what: &'static str,
+        /// How many are allowed.
+        most: usize,
+    },
+    /// There are no parts.
+    #[error("{path}: no {what}")]
+    None {
+        /// Where in the load.
+        path: String,
+        /// What there is none of.
+        what: &'static str,
+    },
+    /// The trace could not be had.
+    #[error("{path}: trace {file:?}: {problem}")]
+    Trace {
+        /// Where in the load.
+        path: String,
+        /// The trace's name.
+        file: String,
+        /// Why not.
+        problem: String,
+    },
+}
+
+/// Offered load, checked and with its traces at hand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Constant(f64),
+    Steps(Steps),
+    Sine(Sine),
+    Spike(Spike),
+    Trace {
+        trace: Arc<Trace>,
+        shape: TraceShape,
+        scale: f64,
+    },
+}
+
+impl Shape {
+    /// Checks every number and gets each trace by its name from `traces`.
+    ///
+    /// # Errors
+    /// Says where in the shape what is wrong.
+    pub fn resolve<E: std::fmt::Display>(
+        &self,
+        mut traces: impl FnMut(&str) -> Result<Arc<Trace>, E>,
+    ) -> Result<Load, LoadError> {
+        let mut parts = Vec::new();
+        let mut fetch = |name: &str| traces(name).map_err(|error| error.to_string());
+        resolve_into(self, "load", 0, &mut fetch, &mut parts)?;
+        Ok(Load { parts })
+    }
+}
+
+type Fetch<'a> = dyn FnMut(&str) -> Result<Arc<Trace>, String> + 'a;
+
+fn resolve_into(
+    shape: &Shape,
+    path: &str,
+    depth: usize,
+    traces: &mut Fetch<'_>,
+    parts: &mut Vec<Part>,
+) -> Result<(), LoadError> {
+    if parts.len() >= MAX_SHAPES || depth > MAX_DEPTH {
+        let (what, most) = if depth > MAX_DEPTH {
+            ("nested sums", MAX_DEPTH)
+        } else {
+            ("shapes", MAX_SHAPES)
+        };
+        return Err(LoadError::TooMany {
+            path: path.to_owned(),
+            what,
+            most,
+        });
+    }
+    let check = Check { path };
+    match shape {
+        Shape::Constant(constant) => {
+            check.rate("rps", constant.rps)?;
+            parts.push(Part::Constant(constant.rps));
+        }
+        Shape::Steps(steps) => {
+            check_steps(steps, path)?;
+            parts.push(Part::Steps(steps.clone()));
+        }
+        Shape::Sine(sine) => {
+            check.rate("meanRps", sine.mean_rps)?;
+            check.rate("amplitudeRps", sine.amplitude_rps)?;
+            check.range("periodSeconds", sine.period_seconds, 0.001, MAX_SECONDS)?;
+            check.range(
+                "phaseSeconds",
+                sine.phase_seconds,
+                -MAX_SECONDS,
+                MAX_SECONDS,
+            )?;
+            parts.push(Part::Sine(*sine));
+        }
+        Shape::Spike(spike) => {
+            check.rate("baseRps", spike.base_rps)?;
+            check.rate("peakRps", spike.peak_rps)?;
+            check.seconds("atSeconds", spike.at_seconds)?;
+            check.seconds("riseSeconds", spike.rise_seconds)?;
+            check.seconds("holdSeconds", spike.hold_seconds)?;
+            check.seconds("fallSeconds", spike.fall_seconds)?;
+            if let Some(every) = spike.every_seconds {
+                check.range("everySeconds", every, 0.001, MAX_SECONDS)?;
+            }
+            parts.push(Part::Spike(*spike));
+        }
+        Shape::Trace(shape) => {
+            check.range("compress", shape.compress, 0.001, 1e6)?;
+            check.seconds("skipSeconds", shape.skip_seconds)?;
+            let trace = traces(&shape.file).map_err(|problem| LoadError::Trace {
+                path: path.to_owned(),
+                file: shape.file.clone(),
+                problem,
+            })?;
+            let scale = match shape.peak_rps {
+                Some(peak) => {
+                    check.rate("peakRps", peak)?;
+                    if trace.peak() > 0.0 {
+                        peak / trace.peak()
+                    } else {
+                        0.0
+                    }
+                }
+                None => 1.0,
+            };
+            parts.push(Part::Trace {
+                trace,
+                shape: shape.clone(),
+                scale,
+            });
+        }
+        Shape::Sum(shapes) => {
+            for (index, shape) in shapes.iter().enumerate() {
+                let path = format!("{path}.sum[{index}]");
+                resolve_into(shape, &path, depth + 1, traces, parts)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_steps(steps: &Steps, path: &str) -> Result<(), LoadError> {
+    let path = format!("{path}.steps");
+    if steps.steps.is_empty() {
+        return Err(LoadError::None {
+            path,
+            what: "steps",
+        });
+    }
+    if steps.steps.len() > MAX_STEPS {
+        return Err(LoadError::TooMany {
+            path,
+            what: "steps",
+            most: MAX_STEPS,
+        });
+    }
+    let mut before = None;
+    for (index, step) in steps.steps.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        let check = Check { path: &path };
+        check.seconds("atSeconds", step.at_seconds)?;
+        check.rate("rps", step.rps)?;
+        if before.is_some_and(|before| step.at_seconds <= before) {
+            return Err(LoadError::Order {
+                path,
+                at: step.at_seconds,
+            });
+        }
+        before = Some(step.at_seconds);
+    }
+    match steps.repeat_seconds {
+        Some(repeat) => Check { path: &path }.range("repeatSeconds", repeat, 0.001, MAX_SECONDS),
+        None => Ok(()),
+    }
+}
+
+struct Check<'a> {
+    path: &'a str,
+}
+
+impl Check<'_> {
+    fn rate(&self, field: &str, value: f64) -> Result<(), LoadError> {
+        self.range(field, value, 0.0, MAX_RPS)
+    }
+
+    fn seconds(&self, field: &str, value: f64) -> Result<(), LoadError> {
+        self.range(field, value, 0.0, MAX_SECONDS)
+    }
+
+    fn range(&self, field: &str, value: f64, least: f64, most: f64) -> Result<(), LoadError> {
+        if value >= least && value <= most {
+            return Ok(());
+        }
+        Err(LoadError::Range {
+            path: format!("{}.{field}", self.path),
+            value,
+            least,
+            most,
+        })
+    }
+}
+
+impl Load {
+    /// Nothing ever arrives.
+    #[must_use]
+    pub fn none() -> Load {
+        Load { parts: Vec::new() }
+    }
+
+    /// Always the same rate; one out of range is taken as the nearest that is in range.
+    #[must_use]
+    pub fn constant(rps: f64) -> Load {
+        Load {
+            parts: vec![Part::Constant(in_range(rps))],
+        }
+    }
+
+    /// Requests per second so long after the start: finite and never negative.
+    #[must_use]
+    pub fn rate(&self, since_start: Span) -> f64 {
+        let seconds = since_start.0 as f64 / 1e6;
+        in_range(self.parts.iter().map(|part| part.rate(seconds)).sum())
+    }
+}
+
+/// A rate within bounds; `NaN` counts as zero.
+fn in_range(rps: f64) -> f64 {
+    if rps > 0.0 { rps.min(MAX_RPS) } else { 0.0 }
+}
+
+impl Part {
+    fn rate(&self, seconds: f64) -> f64 {
+        match self {
+            Part::Constant(rps) => *rps,
+            Part::Steps(steps) => {
+                let at = match steps.repeat_seconds {
+                    Some(repeat) => seconds.rem_euclid(repeat),
+                    None => seconds,
+                };
+                let next = steps.steps.partition_point(|step| step.at_seconds <= at);
+                next.checked_sub(1)
+                    .map_or(0.0, |index| steps.steps[index].rps)
+            }
+            Part::Sine(sine) => {
+                let turns = (seconds - sine.phase_seconds) / sine.period_seconds;
+                in_range(sine.mean_rps + sine.amplitude_rps * (turns.fract() * TAU).sin())
+            }
+            Part::Spike(spike) => {
+                spike.base_rps + (spike.peak_rps - spike.base_rps) * spike.height(seconds)
+            }
+            Part::Trace {
+                trace,
+                shape,
+                scale,
+            } => {
+                let position = seconds * shape.compress + shape.skip_seconds;
+                let length = trace.length().0.max(1) as f64 / 1e6;
+                let position = if shape.repeat {
+                    position.rem_euclid(length)
+                } else {
+                    position
+                };
+                // A float too large for the span saturates.
+                let at = Span((position * 1e6) as i64);
+                let value = if shape.interpolate {
+                    trace.interpolated_at(at)
+                } else {
+                    trace.value_at(at)
+                };
+                value * scale
+            }
+        }
+    }
+}
+
+impl Spike {
+    /// How far up the spike is, from 0 to 1.
+    fn height(&self, seconds: f64) -> f64 {
+        let mut since = seconds - self.at_seconds;
+        if since < 0.0 {
+            return 0.0;
+        }
+        if let Some(every) = self.every_seconds {
+            since = since.rem_euclid(every);
+        }
+        if since < self.rise_seconds {
+            return since / self.rise_seconds;
+        }
+        since -= self.rise_seconds;
+        if since < self.hold_seconds {
+            return 1.0;
+        }
+        since -= self.hold_seconds;
+        if since < self.fall_seconds {
+            1.0 - since / self.fall_seconds
+        } else {
+            0.0
+        }
+    }
+}
