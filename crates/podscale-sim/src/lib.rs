@@ -5,6 +5,7 @@
 //! values: nothing here reads a clock, waits or draws from a random source that was not seeded.
 
 pub mod load;
+pub mod random;
 pub mod trace;
 pub mod workload;
 

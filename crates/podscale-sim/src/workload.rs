@@ -7,6 +7,7 @@
 //! its queue, pods or not.
 
 use crate::load::Load;
+use crate::random;
 use podscale_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -408,7 +409,7 @@ impl<'a> Run<'a> {
             .collect();
         let hashes = inputs
             .iter()
-            .map(|pod| balance::hash(pod.id.as_bytes(), spec.seed))
+            .map(|pod| random::hash(pod.id.as_bytes(), spec.seed))
             .collect();
         let capacity_rps = pods.iter().map(|pod| pod.capacity_rps).sum();
         let shares = vec![balance::Share::default(); pods.len()];
@@ -477,6 +478,6 @@ impl WorkloadSpec {
         if self.jitter == 0.0 {
             return 1.0;
         }
-        1.0 + self.jitter * balance::unit(hash, slot.cast_unsigned(), purpose)
+        1.0 + self.jitter * random::unit(hash, slot.cast_unsigned(), purpose)
     }
 }
