@@ -11,6 +11,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::quote::quote;
+
 /// Kind of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Problem {
@@ -80,7 +82,11 @@ impl FieldPath {
 
     /// The path of a field below.
     pub fn child(&self, field: &str) -> Self {
-        if self.0.is_empty() { Self::new(field) } else { Self(format!("{}.{field}", self.0)) }
+        if self.0.is_empty() {
+            Self::new(field)
+        } else {
+            Self(format!("{}.{field}", self.0))
+        }
     }
 
     /// The path of a list's item.
@@ -108,7 +114,7 @@ pub struct BadValue(String);
 impl BadValue {
     /// A text in Go's quotes.
     pub fn text(text: &str) -> Self {
-        Self(go_quote(text))
+        Self(quote(text))
     }
 
     /// Any value as Go writes it in JSON (which escapes `<`, `>` and `&`).
@@ -160,7 +166,12 @@ impl FieldError {
         value: Option<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { problem, field: field.to_string(), value, detail: detail.into() }
+        Self {
+            problem,
+            field: field.to_string(),
+            value,
+            detail: detail.into(),
+        }
     }
 
     /// A value is missing.
@@ -192,7 +203,10 @@ impl FieldError {
         value: impl Into<BadValue>,
         supported: &[S],
     ) -> Self {
-        let quoted: Vec<String> = supported.iter().map(|value| go_quote(value.as_ref())).collect();
+        let quoted: Vec<String> = supported
+            .iter()
+            .map(|value| quote(value.as_ref()))
+            .collect();
         let detail = match quoted.is_empty() {
             true => String::new(),
             false => format!("supported values: {}", quoted.join(", ")),
@@ -213,7 +227,12 @@ impl FieldError {
     /// A text has more bytes than allowed.
     pub fn too_long(field: &FieldPath, limit: usize) -> Self {
         let bytes = if limit == 1 { "byte" } else { "bytes" };
-        Self::new(Problem::TooLong, field, None, format!("may not be more than {limit} {bytes}"))
+        Self::new(
+            Problem::TooLong,
+            field,
+            None,
+            format!("may not be more than {limit} {bytes}"),
+        )
     }
 
     /// A list or map has more entries than allowed.
@@ -232,7 +251,10 @@ impl FieldError {
     /// The message without the field, as in `Status.details.causes`.
     pub fn body(&self) -> String {
         let mut body = self.problem.words().to_owned();
-        for part in [self.value.as_ref().map_or("", |value| &value.0), &self.detail] {
+        for part in [
+            self.value.as_ref().map_or("", |value| &value.0),
+            &self.detail,
+        ] {
             if !part.is_empty() {
                 body.push_str(": ");
                 body.push_str(part);
@@ -261,7 +283,7 @@ pub fn summary(errors: &[FieldError]) -> String {
 
 /// The message of the 422 answer; the kind is written as `HorizontalPodAutoscaler.autoscaling`.
 pub fn invalid_message(qualified_kind: &str, name: &str, errors: &[FieldError]) -> String {
-    let name = go_quote(name);
+    let name = quote(name);
     if errors.is_empty() {
         format!("{qualified_kind} {name} is invalid")
     } else {
@@ -290,50 +312,6 @@ pub fn causes(errors: &[FieldError]) -> Vec<Cause> {
             field: error.field.clone(),
         })
         .collect()
-}
-
-/// A text in double quotes with Go's escapes.
-pub fn go_quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            other if is_printable(other) => quoted.push(other),
-            other => {
-                let code = u32::from(other);
-                let escape = match code {
-                    ..0x80 => format!("\\x{code:02x}"),
-                    0x80..0x1_0000 => format!("\\u{code:04x}"),
-                    _ => format!("\\U{code:08x}"),
-                };
-                quoted.push_str(&escape);
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// Letters, marks, numbers, punctuation, symbols and the ASCII space, near enough to Go's tables.
-fn is_printable(character: char) -> bool {
-    character == ' ' || !(character.is_control() || character.is_whitespace() || is_hidden(character))
-}
-
-fn is_hidden(character: char) -> bool {
-    matches!(
-        u32::from(character),
-        0xad | 0x600..=0x605 | 0x61c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e
-            | 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xe0000..=0x10_ffff
-    )
 }
 
 /// A value as Go writes it in JSON.

@@ -1,12 +1,14 @@
 //! Kubernetes' wire forms and the values inside them: quantities, selectors, times, autoscalers,
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
+pub mod field_error;
 pub mod labels;
 pub mod names;
 pub mod quantity;
 pub mod quote;
 pub mod selector;
 mod serde_form;
+pub mod time;
 
 pub use labels::Labels;
 pub use quantity::Quantity;

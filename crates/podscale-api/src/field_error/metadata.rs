@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::names::{self, group_version, qualified_name};
-use super::{BadValue, FieldError, FieldPath, go_quote};
+use super::names::{self, group_version};
+use super::{BadValue, FieldError, FieldPath};
+use crate::names::{label_key_errors, label_value_errors};
+use crate::quote::quote;
 
 /// All annotations of an object together may not be larger.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
@@ -32,12 +34,19 @@ struct OwnerReference {
 }
 
 fn text<'a>(metadata: &'a Value, field: &str) -> &'a str {
-    metadata.get(field).and_then(Value::as_str).unwrap_or_default()
+    metadata
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn texts<'a>(metadata: &'a Value, field: &str) -> Vec<&'a str> {
     let items = metadata.get(field).and_then(Value::as_array);
-    items.into_iter().flatten().filter_map(Value::as_str).collect()
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// Checks the metadata of an object that is to be created; `name` judges its name.
@@ -48,13 +57,22 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
     if !prefix.is_empty() {
         let field = path.child("generateName");
         let problems = name(&names::mask_trailing_dash(prefix));
-        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(&field, prefix, problem)));
+        errors.extend(
+            problems
+                .into_iter()
+                .map(|problem| FieldError::invalid(&field, prefix, problem)),
+        );
     }
     let field = path.child("name");
     match text(metadata, "name") {
-        "" => errors.push(FieldError::required(&field, "name or generateName is required")),
+        "" => errors.push(FieldError::required(
+            &field,
+            "name or generateName is required",
+        )),
         given => errors.extend(
-            name(given).into_iter().map(|problem| FieldError::invalid(&field, given, problem)),
+            name(given)
+                .into_iter()
+                .map(|problem| FieldError::invalid(&field, given, problem)),
         ),
     }
     let field = path.child("namespace");
@@ -70,8 +88,14 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
     }
     errors.extend(check_generation(metadata));
     errors.extend(check_labels(metadata.get("labels"), &path.child("labels")));
-    errors.extend(check_annotations(metadata.get("annotations"), &path.child("annotations")));
-    errors.extend(check_owner_references(metadata, &path.child("ownerReferences")));
+    errors.extend(check_annotations(
+        metadata.get("annotations"),
+        &path.child("annotations"),
+    ));
+    errors.extend(check_owner_references(
+        metadata,
+        &path.child("ownerReferences"),
+    ));
     errors.extend(check_finalizers(metadata, &path.child("finalizers")));
     errors.extend(check_managed_fields(metadata, &path.child("managedFields")));
     errors
@@ -81,20 +105,38 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
 pub fn check_update(metadata: &Value, old: &Value) -> Vec<FieldError> {
     let path = FieldPath::new("metadata");
     let mut errors = Vec::new();
-    if old.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
-        errors.extend(check_no_new_finalizers(metadata, old, &path.child("finalizers")));
+    if old
+        .get("deletionTimestamp")
+        .is_some_and(|time| !time.is_null())
+    {
+        errors.extend(check_no_new_finalizers(
+            metadata,
+            old,
+            &path.child("finalizers"),
+        ));
     }
     if text(metadata, "resourceVersion").is_empty() {
         let field = path.child("resourceVersion");
-        errors.push(FieldError::invalid(&field, "", "must be specified for an update"));
+        errors.push(FieldError::invalid(
+            &field,
+            "",
+            "must be specified for an update",
+        ));
     }
     errors.extend(check_generation(metadata));
     let generation = |metadata: &Value| {
-        metadata.get("generation").and_then(Value::as_i64).unwrap_or_default()
+        metadata
+            .get("generation")
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
     };
     if generation(metadata) < generation(old) {
         let field = path.child("generation");
-        errors.push(FieldError::invalid(&field, generation(metadata), "must not be decremented"));
+        errors.push(FieldError::invalid(
+            &field,
+            generation(metadata),
+            "must not be decremented",
+        ));
     }
     for field in [
         "name",
@@ -104,11 +146,21 @@ pub fn check_update(metadata: &Value, old: &Value) -> Vec<FieldError> {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ] {
-        errors.extend(check_immutable(metadata.get(field), old.get(field), &path.child(field)));
+        errors.extend(check_immutable(
+            metadata.get(field),
+            old.get(field),
+            &path.child(field),
+        ));
     }
     errors.extend(check_labels(metadata.get("labels"), &path.child("labels")));
-    errors.extend(check_annotations(metadata.get("annotations"), &path.child("annotations")));
-    errors.extend(check_owner_references(metadata, &path.child("ownerReferences")));
+    errors.extend(check_annotations(
+        metadata.get("annotations"),
+        &path.child("annotations"),
+    ));
+    errors.extend(check_owner_references(
+        metadata,
+        &path.child("ownerReferences"),
+    ));
     errors.extend(check_managed_fields(metadata, &path.child("managedFields")));
     errors
 }
@@ -133,9 +185,16 @@ pub fn check_immutable(
 }
 
 fn check_generation(metadata: &Value) -> Option<FieldError> {
-    let generation = metadata.get("generation").and_then(Value::as_i64).filter(|value| *value < 0)?;
+    let generation = metadata
+        .get("generation")
+        .and_then(Value::as_i64)
+        .filter(|value| *value < 0)?;
     let field = FieldPath::new("metadata").child("generation");
-    Some(FieldError::invalid(&field, generation, "must be greater than or equal to 0"))
+    Some(FieldError::invalid(
+        &field,
+        generation,
+        "must be greater than or equal to 0",
+    ))
 }
 
 /// Checks keys and values of labels.
@@ -143,8 +202,12 @@ pub fn check_labels(labels: Option<&Value>, field: &FieldPath) -> Vec<FieldError
     let mut errors = Vec::new();
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
-        let key_problems = qualified_name(key).into_iter().map(|problem| (key.as_str(), problem));
-        let value_problems = names::label_value(value).into_iter().map(|problem| (value, problem));
+        let key_problems = label_key_errors(key)
+            .into_iter()
+            .map(|problem| (key.as_str(), problem));
+        let value_problems = label_value_errors(value)
+            .into_iter()
+            .map(|problem| (value, problem));
         errors.extend(
             key_problems
                 .chain(value_problems)
@@ -158,13 +221,14 @@ fn check_annotations(annotations: Option<&Value>, field: &FieldPath) -> Vec<Fiel
     let entries = || annotations.and_then(Value::as_object).into_iter().flatten();
     let mut errors: Vec<FieldError> = entries()
         .flat_map(|(key, _)| {
-            qualified_name(&key.to_lowercase())
+            label_key_errors(&key.to_lowercase())
                 .into_iter()
                 .map(move |problem| FieldError::invalid(field, key.as_str(), problem))
         })
         .collect();
-    let size: usize =
-        entries().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    let size: usize = entries()
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum();
     if size > ANNOTATIONS_LIMIT_BYTES {
         errors.push(FieldError::too_long(field, ANNOTATIONS_LIMIT_BYTES));
     }
@@ -204,14 +268,21 @@ fn check_owner(owner: &OwnerReference, field: &FieldPath) -> Vec<FieldError> {
     let parsed = group_version(&owner.api_version);
     if owner.api_version.is_empty() {
         errors.push(missing("apiVersion"));
-    } else if !parsed.as_ref().is_ok_and(|(_, version)| !version.is_empty()) {
+    } else if !parsed
+        .as_ref()
+        .is_ok_and(|(_, version)| !version.is_empty())
+    {
         errors.push(FieldError::invalid(
             &field.child("apiVersion"),
             owner.api_version.as_str(),
             "must be <group>/<version> or <version>",
         ));
     }
-    for (name, value) in [("kind", &owner.kind), ("name", &owner.name), ("uid", &owner.uid)] {
+    for (name, value) in [
+        ("kind", &owner.kind),
+        ("name", &owner.name),
+        ("uid", &owner.uid),
+    ] {
         if value.is_empty() {
             errors.push(missing(name));
         }
@@ -231,7 +302,7 @@ fn check_finalizers(metadata: &Value, field: &FieldPath) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = finalizers
         .iter()
         .flat_map(|finalizer| {
-            qualified_name(finalizer)
+            label_key_errors(finalizer)
                 .into_iter()
                 .map(|problem| FieldError::invalid(field, *finalizer, problem))
         })
@@ -246,14 +317,13 @@ fn check_finalizers(metadata: &Value, field: &FieldPath) -> Vec<FieldError> {
     errors
 }
 
-fn check_no_new_finalizers(
-    metadata: &Value,
-    old: &Value,
-    field: &FieldPath,
-) -> Option<FieldError> {
+fn check_no_new_finalizers(metadata: &Value, old: &Value, field: &FieldPath) -> Option<FieldError> {
     let old: BTreeSet<&str> = texts(old, "finalizers").into_iter().collect();
     let new: BTreeSet<&str> = texts(metadata, "finalizers").into_iter().collect();
-    let added: Vec<String> = new.difference(&old).map(|finalizer| go_quote(finalizer)).collect();
+    let added: Vec<String> = new
+        .difference(&old)
+        .map(|finalizer| quote(finalizer))
+        .collect();
     (!added.is_empty()).then(|| {
         FieldError::forbidden(
             field,
@@ -275,7 +345,10 @@ fn check_managed_fields(metadata: &Value, field: &FieldPath) -> Vec<FieldError> 
         match operation {
             "Apply" | "Update" => {}
             "" => {
-                errors.push(FieldError::required(&field.child("operation"), "must not be empty"));
+                errors.push(FieldError::required(
+                    &field.child("operation"),
+                    "must not be empty",
+                ));
             }
             other => errors.push(FieldError::not_supported(
                 &field.child("operation"),
@@ -286,9 +359,16 @@ fn check_managed_fields(metadata: &Value, field: &FieldPath) -> Vec<FieldError> 
         let kind = text(entry, "fieldsType");
         if !matches!(kind, "" | "FieldsV1") {
             let detail = "must be `FieldsV1`";
-            errors.push(FieldError::invalid(&field.child("fieldsType"), kind, detail));
+            errors.push(FieldError::invalid(
+                &field.child("fieldsType"),
+                kind,
+                detail,
+            ));
         }
-        errors.extend(check_field_manager(text(entry, "manager"), &field.child("manager")));
+        errors.extend(check_field_manager(
+            text(entry, "manager"),
+            &field.child("manager"),
+        ));
         if text(entry, "subresource").len() > SUBRESOURCE_LIMIT_BYTES {
             let field = field.child("subresource");
             errors.push(FieldError::too_long(&field, SUBRESOURCE_LIMIT_BYTES));
@@ -303,10 +383,17 @@ pub fn check_field_manager(manager: &str, field: &FieldPath) -> Vec<FieldError> 
     if manager.len() > MANAGER_LIMIT_BYTES {
         errors.push(FieldError::too_long(field, MANAGER_LIMIT_BYTES));
     }
-    for (at, character) in manager.char_indices().filter(|(_, one)| !super::is_printable(*one)) {
+    for (at, character) in manager.char_indices().filter(|(_, one)| !prints(*one)) {
         let code = u32::from(character);
         let detail = format!("invalid character U+{code:04X} (at position {at})");
         errors.push(FieldError::invalid(field, manager, detail));
     }
     errors
+}
+
+fn prints(character: char) -> bool {
+    let mut text = [0; 4];
+    // What prints stands for itself between the quotes.
+    let text: &str = character.encode_utf8(&mut text);
+    quote(text).trim_matches('"') == text || matches!(character, '"' | '\\')
 }
