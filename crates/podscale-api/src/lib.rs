@@ -2,7 +2,9 @@
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
 pub mod field_error;
+pub mod hpa;
 pub mod labels;
+pub mod meta;
 pub mod names;
 pub mod quantity;
 pub mod quote;

@@ -10,3 +10,13 @@ where
 {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
+
+/// Whether a number is left out because it is zero.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+/// Whether a list that may be absent has nothing to write.
+pub(crate) fn is_none_or_empty<T>(list: &Option<Vec<T>>) -> bool {
+    list.as_ref().is_none_or(Vec::is_empty)
+}
