@@ -126,6 +126,9 @@ func send(client *http.Client, host string, l *line, answers map[string]any) (an
 		return nil, err
 	}
 	l.Expect.Body = normalise(clone(raw))
+	if prefix, err := lookUp(l.Body, "/metadata/generateName"); err == nil {
+		l.Expect.Body = hideGenerated(prefix, l.Expect.Body)
+	}
 	return raw, nil
 }
 

@@ -11,7 +11,36 @@ var (
 	uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	// Times of this century's later years are the server's; requests use the year 2000.
 	times = regexp.MustCompile(`20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	// Some messages quote whole objects, or places in the server's source.
+	quotedVersions = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
+	toldVersions   = regexp.MustCompile(`(current: |in record \(|too old resource version: \d+ \()\d+`)
+	// Differences of objects in messages are printed in a form that is not meant to be stable.
+	differences = regexp.MustCompile(`(?s)\n@@.*`)
+	addresses   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	schemes     = regexp.MustCompile(`in scheme "[^"]*"`)
 )
+
+// hideGenerated replaces what the server put after a request's generateName, wherever it shows.
+func hideGenerated(prefix string, value any) any {
+	generated := regexp.MustCompile(regexp.QuoteMeta(prefix) + `[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	return eachText(value, func(text string) string { return generated.ReplaceAllString(text, prefix+"<suffix>") })
+}
+
+func eachText(value any, change func(string) string) any {
+	switch value := value.(type) {
+	case string:
+		return change(value)
+	case []any:
+		for i := range value {
+			value[i] = eachText(value[i], change)
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = eachText(value[key], change)
+		}
+	}
+	return value
+}
 
 // normalise replaces what differs from run to run: uids, resource versions, times, ages,
 // continue tokens, generated names and addresses. It is idempotent.
@@ -32,15 +61,17 @@ func normalise(value any) any {
 func normaliseText(text string) string {
 	text = uids.ReplaceAllString(text, "<uid>")
 	text = times.ReplaceAllString(text, "<time>")
-	return text
+	text = quotedVersions.ReplaceAllString(text, "${1}<rv>")
+	text = toldVersions.ReplaceAllString(text, "${1}<rv>")
+	text = differences.ReplaceAllString(text, "\n<difference>")
+	text = addresses.ReplaceAllString(text, "<address>")
+	return schemes.ReplaceAllString(text, `in scheme "<scheme>"`)
 }
 
 func normaliseObject(object map[string]any) {
 	hideAges(object)
 	if prefix, ok := object["generateName"].(string); ok && prefix != "" {
-		if name, ok := object["name"].(string); ok && strings.HasPrefix(name, prefix) {
-			object["name"] = prefix + "<suffix>"
-		}
+		object["name"] = hideGenerated(prefix, object["name"])
 	}
 	for key, value := range object {
 		text, isText := value.(string)
