@@ -42,40 +42,21 @@ fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Dec
     let (ScaleError::ApiVersion(cause)
     | ScaleError::NoResource(cause)
     | ScaleError::Unreadable(cause)) = error;
-    decision
-        .events
-        .push(Event::warning("FailedGetScale", &**cause));
+    decision.events.push(Event::warning("FailedGetScale", &**cause));
     let note = Note::text("FailedGetScale", text::unable_to_get_scale(cause));
     set(snapshot, decision, ConditionKind::AbleToScale, false, note);
     decision.error = Some(text::scale_failed(snapshot.autoscaler, error).into());
-    decision.step(Step::ScaleUnknown {
-        error: Arc::clone(cause),
-    });
+    decision.step(Step::ScaleUnknown { error: Arc::clone(cause) });
 }
 
 fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
-    let Scale {
-        wanted: current,
-        existing,
-    } = scale;
+    let Scale { wanted: current, existing } = scale;
     decision.found = Some(current);
     decision.metrics = MetricResults::NotRead;
-    decision.step(Step::Scale {
-        wanted: current,
-        existing,
-    });
-    set(
-        snapshot,
-        decision,
-        ConditionKind::AbleToScale,
-        true,
-        Note::SucceededGetScale,
-    );
+    decision.step(Step::Scale { wanted: current, existing });
+    set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
     if !snapshot.history.seen {
-        decision.learned.first = Some(Recommendation {
-            replicas: current,
-            at: snapshot.now,
-        });
+        decision.learned.first = Some(Recommendation { replicas: current, at: snapshot.now });
     }
 
     let autoscaler = snapshot.autoscaler;
@@ -85,27 +66,15 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
             by_metrics(snapshot, scale, decision);
         } else {
             let note = Note::ScalingDisabled;
-            set(
-                snapshot,
-                decision,
-                ConditionKind::ScalingActive,
-                false,
-                note,
-            );
+            set(snapshot, decision, ConditionKind::ScalingActive, false, note);
             decision.step(Step::Disabled);
             keep(current, decision);
         }
     } else if current > max {
-        decision.step(Step::OutsideBounds {
-            bound: Bound::Max,
-            replicas: max,
-        });
+        decision.step(Step::OutsideBounds { bound: Bound::Max, replicas: max });
         change(current, max, RescaleReason::AboveMax, decision);
     } else if current < min {
-        decision.step(Step::OutsideBounds {
-            bound: Bound::Min,
-            replicas: min,
-        });
+        decision.step(Step::OutsideBounds { bound: Bound::Min, replicas: min });
         change(current, min, RescaleReason::BelowMin, decision);
     } else {
         by_metrics(snapshot, scale, decision);
@@ -166,45 +135,21 @@ fn selected_pods<'a>(
         Selection::NoSelector => (
             "SelectorRequired",
             "selector is required".to_owned(),
-            Note::text(
-                "InvalidSelector",
-                "the HPA target's scale is missing a selector",
-            ),
+            Note::text("InvalidSelector", "the HPA target's scale is missing a selector"),
         ),
         Selection::BadSelector(error) => {
             let message = text::bad_selector(error);
-            (
-                "InvalidSelector",
-                message.clone(),
-                Note::text("InvalidSelector", message),
-            )
+            ("InvalidSelector", message.clone(), Note::text("InvalidSelector", message))
         }
-        Selection::Ambiguous {
-            selector,
-            autoscalers,
-        } => {
+        Selection::Ambiguous { selector, autoscalers } => {
             let message = text::ambiguous_selector(selector, autoscalers);
-            (
-                "AmbiguousSelector",
-                message.clone(),
-                Note::text("AmbiguousSelector", message),
-            )
+            ("AmbiguousSelector", message.clone(), Note::text("AmbiguousSelector", message))
         }
     };
-    decision
-        .events
-        .push(Event::warning(event, message.as_str()));
-    set(
-        snapshot,
-        decision,
-        ConditionKind::ScalingActive,
-        false,
-        note,
-    );
+    decision.events.push(Event::warning(event, message.as_str()));
+    set(snapshot, decision, ConditionKind::ScalingActive, false, note);
     decision.compute_failed(snapshot, &message);
-    decision.step(Step::NoPods {
-        error: message.into(),
-    });
+    decision.step(Step::NoPods { error: message.into() });
     None
 }
 
@@ -226,10 +171,5 @@ fn set(
     holds: bool,
     note: Note,
 ) {
-    decision
-        .conditions
-        .set(snapshot.status, kind, holds, note, snapshot.now);
+    decision.conditions.set(snapshot.status, kind, holds, note, snapshot.now);
 }
-
-#[cfg(test)]
-mod tests;

@@ -108,21 +108,13 @@ impl Event {
     /// A warning.
     #[must_use]
     pub fn warning(reason: &'static str, message: impl Into<String>) -> Event {
-        Event {
-            warning: true,
-            reason: Cow::Borrowed(reason),
-            message: message.into(),
-        }
+        Event { warning: true, reason: Cow::Borrowed(reason), message: message.into() }
     }
 
     /// An event that is not a warning.
     #[must_use]
     pub fn normal(reason: &'static str, message: impl Into<String>) -> Event {
-        Event {
-            warning: false,
-            reason: Cow::Borrowed(reason),
-            message: message.into(),
-        }
+        Event { warning: false, reason: Cow::Borrowed(reason), message: message.into() }
     }
 }
 
@@ -158,31 +150,23 @@ impl Decision {
         match write {
             ScaleWrite::Written => {
                 let message = format!("New size: {to}; reason: {reason}");
-                self.events
-                    .push(Event::normal("SuccessfulRescale", message));
+                self.events.push(Event::normal("SuccessfulRescale", message));
                 let able = ConditionKind::AbleToScale;
-                self.conditions
-                    .set(stored, able, true, Note::SucceededRescale(to), at);
+                self.conditions.set(stored, able, true, Note::SucceededRescale(to), at);
                 let autoscaler = snapshot.autoscaler;
                 let zeroed = from > 0
                     && to == 0
                     && autoscaler.min_replicas == 0
                     && autoscaler.has_metric_without_pods();
-                let note = if zeroed {
-                    Note::ScaledToZero
-                } else {
-                    Note::NotScaledToZero
-                };
-                self.conditions
-                    .set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
+                let note = if zeroed { Note::ScaledToZero } else { Note::NotScaledToZero };
+                self.conditions.set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
                 self.rescaled_at = Some(at);
             }
             ScaleWrite::Failed(error) => {
                 let message = format!("New size: {to}; reason: {reason}; error: {error}");
                 self.events.push(Event::warning("FailedRescale", message));
                 let note = Note::text("FailedUpdateScale", text::unable_to_update_scale(error));
-                self.conditions
-                    .set(stored, ConditionKind::AbleToScale, false, note, at);
+                self.conditions.set(stored, ConditionKind::AbleToScale, false, note, at);
                 self.desired = None;
                 self.error = Some(text::rescale_failed(snapshot.autoscaler, error).into());
             }
@@ -225,9 +209,7 @@ impl Decision {
         };
         stored.observed_generation != Some(snapshot.autoscaler.generation)
             || stored.current_replicas != found
-            || self
-                .desired
-                .is_some_and(|desired| stored.desired_replicas != desired)
+            || self.desired.is_some_and(|desired| stored.desired_replicas != desired)
             || self.metrics_differ(snapshot)
     }
 
@@ -239,18 +221,16 @@ impl Decision {
             MetricResults::Read(results) => results,
         };
         stored.len() != results.len()
-            || stored
-                .iter()
-                .zip(results)
-                .zip(&snapshot.autoscaler.metrics)
-                .any(|((old, new), metric)| match (old, new) {
+            || stored.iter().zip(results).zip(&snapshot.autoscaler.metrics).any(
+                |((old, new), metric)| match (old, new) {
                     (StoredMetric::Known { source, current }, Some(new)) => {
                         current != new
                             || !(Arc::ptr_eq(source, &metric.source) || *source == metric.source)
                     }
                     (StoredMetric::Unread, None) => false,
                     _ => true,
-                })
+                },
+            )
     }
 
     /// The status that follows from this decision.
@@ -259,10 +239,7 @@ impl Decision {
         let stored = snapshot.status;
         let conditions: Vec<Condition> = self.conditions.merged_into(&stored.conditions);
         let Some(found) = self.found else {
-            return Status {
-                conditions,
-                ..stored.clone()
-            };
+            return Status { conditions, ..stored.clone() };
         };
         let metrics = match &self.metrics {
             MetricResults::Untouched => stored.metrics.clone(),

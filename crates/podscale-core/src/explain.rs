@@ -9,10 +9,7 @@ use std::fmt::Write;
 /// One line for each step.
 #[must_use]
 pub fn lines(steps: &[Step], snapshot: &Snapshot<'_>) -> Vec<String> {
-    steps
-        .iter()
-        .map(|step| line(step, snapshot.autoscaler, snapshot.now))
-        .collect()
+    steps.iter().map(|step| line(step, snapshot.autoscaler, snapshot.now)).collect()
 }
 
 /// One step in words.
@@ -27,25 +24,16 @@ pub fn line(step: &Step, autoscaler: &Autoscaler, now: Time) -> String {
         }
         Step::Scale { wanted, existing } => {
             let target = target(autoscaler);
-            format!(
-                "{target} should have {} and has {existing}",
-                replicas(*wanted)
-            )
+            format!("{target} should have {} and has {existing}", replicas(*wanted))
         }
         Step::Disabled => {
             "somebody else set it to zero, so it is left alone until somebody sets another size"
                 .to_owned()
         }
-        Step::OutsideBounds {
-            bound: Bound::Max,
-            replicas,
-        } => {
+        Step::OutsideBounds { bound: Bound::Max, replicas } => {
             format!("that is more than the maximum of {replicas}; metrics are not looked at")
         }
-        Step::OutsideBounds {
-            bound: Bound::Min,
-            replicas,
-        } => {
+        Step::OutsideBounds { bound: Bound::Min, replicas } => {
             format!("that is less than the minimum of {replicas}; metrics are not looked at")
         }
         Step::NoPods { error } => format!("its pods cannot be told: {error}"),
@@ -53,11 +41,7 @@ pub fn line(step: &Step, autoscaler: &Autoscaler, now: Time) -> String {
         Step::Invalid { metric, error } => {
             format!("{} is broken: {error}", metric_name(autoscaler, *metric))
         }
-        Step::Winner {
-            metric,
-            replicas,
-            invalid,
-        } => {
+        Step::Winner { metric, replicas, invalid } => {
             let name = metric_name(autoscaler, *metric);
             match (autoscaler.metrics.len(), invalid) {
                 (0 | 1, _) => format!("the metrics ask for {replicas}"),
@@ -71,11 +55,7 @@ pub fn line(step: &Step, autoscaler: &Autoscaler, now: Time) -> String {
         Step::Blocked { proposed: None, .. } => {
             "no metric works, so the size stays as it is".to_owned()
         }
-        Step::Blocked {
-            invalid,
-            of,
-            proposed: Some(proposed),
-        } => format!(
+        Step::Blocked { invalid, of, proposed: Some(proposed) } => format!(
             "the others ask for {proposed}, but going down is not safe while {invalid} of {of} \
              metrics are broken"
         ),
@@ -97,18 +77,11 @@ fn target(autoscaler: &Autoscaler) -> String {
 }
 
 fn replicas(count: i32) -> String {
-    format!(
-        "{count} {}",
-        plural(count.unsigned_abs() as usize, "replica")
-    )
+    format!("{count} {}", plural(count.unsigned_abs() as usize, "replica"))
 }
 
 fn plural(count: usize, word: &str) -> String {
-    if count == 1 {
-        word.to_owned()
-    } else {
-        format!("{word}s")
-    }
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
 /// A short name for a metric: what it measures, without the API's words around it.
@@ -138,32 +111,20 @@ fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
             write!(line, " is at {value} per pod, target {}", amount_text(aim))
         }
         Aim::Value(aim) => {
-            write!(
-                line,
-                " is at {}, target {}",
-                known(current.value),
-                amount_text(aim)
-            )
+            write!(line, " is at {}, target {}", known(current.value), amount_text(aim))
         }
         Aim::Unset => Ok(()),
     };
     let _ = write!(line, " (ratio {:.3}", proposal.ratio);
     if let Some(adjusted) = proposal.adjusted_ratio {
-        let _ = write!(
-            line,
-            ", {adjusted:.3} with the pods that have no usable sample"
-        );
+        let _ = write!(line, ", {adjusted:.3} with the pods that have no usable sample");
     }
     line.push_str(&pods_text(proposal.pods));
     line.push(')');
     let _ = match proposal.verdict {
         Verdict::WithinTolerance => write!(line, ": close enough, stay at {}", proposal.replicas),
         Verdict::WouldTurn => {
-            write!(
-                line,
-                ": counting them turns the direction, stay at {}",
-                proposal.replicas
-            )
+            write!(line, ": counting them turns the direction, stay at {}", proposal.replicas)
         }
         Verdict::Scaled | Verdict::Divided => write!(line, ": asks for {}", proposal.replicas),
     };
@@ -193,9 +154,9 @@ fn amount_text(Milli(amount): Milli) -> String {
     match (amount / 1000, amount % 1000) {
         (whole, 0) => whole.to_string(),
         (0, _) => format!("{amount}m"),
-        (whole, rest) => format!("{whole}.{:03}", rest.unsigned_abs())
-            .trim_end_matches('0')
-            .to_owned(),
+        (whole, rest) => {
+            format!("{whole}.{:03}", rest.unsigned_abs()).trim_end_matches('0').to_owned()
+        }
     }
 }
 
@@ -223,10 +184,7 @@ fn limited_line(from: i32, to: i32, limit: Limit) -> String {
             format!("capped from {from} to {to}: at most double, or four, in one step")
         }
         Limit::Disabled => format!("kept at {to}, not {from}: this direction is disabled"),
-        Limit::Policy {
-            policy,
-            period_start,
-        } => {
+        Limit::Policy { policy, period_start } => {
             let amount = match policy.amount {
                 PolicyAmount::Pods(pods) => format!("{pods} {}", plural(pods as usize, "pod")),
                 PolicyAmount::Percent(percent) => format!("{percent}%"),

@@ -95,11 +95,7 @@ impl History {
         for event in events.iter_mut() {
             event.outdated |= event.at < cutoff;
         }
-        let event = ScaleEvent {
-            change,
-            at,
-            outdated: false,
-        };
+        let event = ScaleEvent { change, at, outdated: false };
         match events.iter_mut().rev().find(|e| e.outdated) {
             Some(outlived) => *outlived = event,
             None => push_bounded(events, event, |e| e.at),
@@ -111,10 +107,7 @@ impl History {
 #[must_use]
 pub fn changed_within(events: &[ScaleEvent], period: Span, now: Time) -> i32 {
     let cutoff = now.before(period);
-    events
-        .iter()
-        .filter(|e| e.at > cutoff)
-        .fold(0, |sum, e| sum.wrapping_add(e.change))
+    events.iter().filter(|e| e.at > cutoff).fold(0, |sum, e| sum.wrapping_add(e.change))
 }
 
 /// Appends, or takes the place of the oldest entry of a list that is full.

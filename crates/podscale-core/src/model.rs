@@ -44,15 +44,9 @@ impl Autoscaler {
     #[must_use]
     pub fn tolerances(&self, settings: &Settings) -> Tolerances {
         let own = |rules: fn(&Behavior) -> &ScalingRules| {
-            self.behavior
-                .as_ref()
-                .and_then(|b| rules(b).tolerance)
-                .unwrap_or(settings.tolerance)
+            self.behavior.as_ref().and_then(|b| rules(b).tolerance).unwrap_or(settings.tolerance)
         };
-        Tolerances {
-            down: own(|b| &b.scale_down),
-            up: own(|b| &b.scale_up),
-        }
+        Tolerances { down: own(|b| &b.scale_down), up: own(|b| &b.scale_up) }
     }
 }
 
@@ -82,11 +76,7 @@ impl Metric {
     pub fn new(source: Source, targets: &Targets) -> Metric {
         let aim = Aim::choose(&source, targets);
         let title = text::metric_title(&source, aim).into();
-        Metric {
-            source: Arc::new(source),
-            aim,
-            title,
-        }
+        Metric { source: Arc::new(source), aim, title }
     }
 }
 
@@ -232,12 +222,7 @@ impl ScalingRules {
     /// The longest period of any policy.
     #[must_use]
     pub fn longest_period(&self) -> Span {
-        self.policies
-            .iter()
-            .map(|p| p.period)
-            .max()
-            .unwrap_or_default()
-            .max(Span(0))
+        self.policies.iter().map(|p| p.period).max().unwrap_or_default().max(Span(0))
     }
 }
 

@@ -70,13 +70,7 @@ impl Pod {
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.phase == Phase::Running
-            && matches!(
-                self.ready,
-                Some(Ready {
-                    status: ReadyStatus::True,
-                    ..
-                })
-            )
+            && matches!(self.ready, Some(Ready { status: ReadyStatus::True, .. }))
     }
 
     /// The group of this pod for a metric. `minds_readiness` is true for cpu only: what a pod burns

@@ -177,10 +177,7 @@ impl Note {
     /// A note with its own text.
     #[must_use]
     pub fn text(reason: impl Into<Cow<'static, str>>, message: impl Into<Arc<str>>) -> Note {
-        Note::Text {
-            reason: reason.into(),
-            message: message.into(),
-        }
+        Note::Text { reason: reason.into(), message: message.into() }
     }
 
     /// The reason, for programs.
@@ -224,23 +221,14 @@ impl ConditionChanges {
         note: Note,
         now: Time,
     ) {
-        let status = if holds {
-            ConditionStatus::True
-        } else {
-            ConditionStatus::False
-        };
+        let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
         let slot = &mut self.0[kind as usize];
         let before = slot.as_ref().or_else(|| stored.condition(kind));
         let since = match before {
             Some(before) if before.status == status => before.since,
             _ => Some(now),
         };
-        *slot = Some(Condition {
-            kind: Ok(kind),
-            status,
-            since,
-            note,
-        });
+        *slot = Some(Condition { kind: Ok(kind), status, since, note });
     }
 
     /// The condition of this kind, if the pass set it.

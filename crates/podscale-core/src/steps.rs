@@ -12,11 +12,7 @@ pub type Steps = SmallVec<[Step; 6]>;
 
 /// One thing that happened on the way to a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "step"
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "step")]
 pub enum Step {
     /// The target's size is not known; nothing can be done.
     ScaleUnknown {

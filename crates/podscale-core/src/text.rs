@@ -208,19 +208,13 @@ impl MetricFailure<'_> {
             Source::Object { series, object } => {
                 let (metric, namespace) = (&series.name, self.namespace);
                 let (kind, name) = (&object.kind, &object.name);
-                write!(
-                    f,
-                    "unable to get metric {metric} on {kind} {namespace}/{name}: "
-                )?;
+                write!(f, "unable to get metric {metric} on {kind} {namespace}/{name}: ")?;
                 "custom"
             }
             Source::External(series) => {
                 let (metric, namespace) = (&series.name, self.namespace);
                 let selector = selector(series);
-                write!(
-                    f,
-                    "unable to get external metric {namespace}/{metric}/{selector}: "
-                )?;
+                write!(f, "unable to get external metric {namespace}/{metric}/{selector}: ")?;
                 "external"
             }
             Source::Unknown { .. } => "unknown",
@@ -237,15 +231,8 @@ impl MetricFailure<'_> {
 impl Display for MissingRequest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            MissingRequest::Container {
-                resource,
-                container,
-                pod,
-            } => {
-                write!(
-                    f,
-                    "missing request for {resource} in container {container} of Pod {pod}"
-                )
+            MissingRequest::Container { resource, container, pod } => {
+                write!(f, "missing request for {resource} in container {container} of Pod {pod}")
             }
             MissingRequest::NoContainer { container, pod } => {
                 write!(f, "container {container} not found in Pod {pod}")
@@ -281,10 +268,7 @@ pub fn scale_failed(autoscaler: &Autoscaler, error: &ScaleError) -> String {
             format!("unable to determine resource for scale target reference: {e}")
         }
         ScaleError::Unreadable(e) => {
-            format!(
-                "failed to query scale subresource for {}: {e}",
-                reference(autoscaler)
-            )
+            format!("failed to query scale subresource for {}: {e}", reference(autoscaler))
         }
     }
 }
@@ -302,9 +286,7 @@ pub fn status_failed(autoscaler: &Autoscaler, error: &str) -> String {
 }
 
 fn reference(autoscaler: &Autoscaler) -> String {
-    let Autoscaler {
-        target, namespace, ..
-    } = autoscaler;
+    let Autoscaler { target, namespace, .. } = autoscaler;
     format!("{}/{namespace}/{}", target.kind, target.name)
 }
 

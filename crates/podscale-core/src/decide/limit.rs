@@ -20,32 +20,16 @@ pub(super) fn limit(
         None => default_pace(snapshot, current, wanted),
         Some(behavior) => behavior_pace(snapshot, behavior, current, wanted),
     };
-    let note = cap.map_or(Note::DesiredWithinRange, |cap| {
-        match (cap.limit, wanted > current) {
-            (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
-            (Limit::Bound(Bound::Max), _) => Note::TooManyReplicas,
-            (Limit::DefaultRate, _) | (_, true) => Note::ScaleUpLimit,
-            (_, false) => Note::ScaleDownLimit,
-        }
+    let note = cap.map_or(Note::DesiredWithinRange, |cap| match (cap.limit, wanted > current) {
+        (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
+        (Limit::Bound(Bound::Max), _) => Note::TooManyReplicas,
+        (Limit::DefaultRate, _) | (_, true) => Note::ScaleUpLimit,
+        (_, false) => Note::ScaleDownLimit,
     });
     let allowed = cap.map_or(wanted, |cap| cap.replicas);
-    set(
-        snapshot,
-        decision,
-        ConditionKind::ScalingLimited,
-        allowed != wanted,
-        note,
-    );
-    if let Some(Cap {
-        replicas: to,
-        limit,
-    }) = cap
-    {
-        decision.step(Step::Limited {
-            from: wanted,
-            to,
-            limit,
-        });
+    set(snapshot, decision, ConditionKind::ScalingLimited, allowed != wanted, note);
+    if let Some(Cap { replicas: to, limit }) = cap {
+        decision.step(Step::Limited { from: wanted, to, limit });
     }
     allowed
 }
@@ -59,27 +43,15 @@ struct Cap {
 
 /// Without a behavior: up to double or four at once, down at any pace.
 fn default_pace(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Cap> {
-    let (min, max) = (
-        snapshot.autoscaler.min_replicas,
-        snapshot.autoscaler.max_replicas,
-    );
+    let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
     let pace = (2.0 * f64::from(current)).max(4.0) as i32;
     let highest = if max > pace {
-        Cap {
-            replicas: pace,
-            limit: Limit::DefaultRate,
-        }
+        Cap { replicas: pace, limit: Limit::DefaultRate }
     } else {
-        Cap {
-            replicas: max,
-            limit: Limit::Bound(Bound::Max),
-        }
+        Cap { replicas: max, limit: Limit::Bound(Bound::Max) }
     };
     if wanted < min {
-        Some(Cap {
-            replicas: min,
-            limit: Limit::Bound(Bound::Min),
-        })
+        Some(Cap { replicas: min, limit: Limit::Bound(Bound::Min) })
     } else {
         (wanted > highest.replicas).then_some(highest)
     }
@@ -93,32 +65,17 @@ fn behavior_pace(
     current: i32,
     wanted: i32,
 ) -> Option<Cap> {
-    let (min, max) = (
-        snapshot.autoscaler.min_replicas,
-        snapshot.autoscaler.max_replicas,
-    );
+    let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
     if wanted > current {
         let pace = pace(snapshot, &behavior.scale_up, current, Direction::Up);
-        let pace = Cap {
-            replicas: pace.replicas.max(current),
-            ..pace
-        };
-        let bound = Cap {
-            replicas: max,
-            limit: Limit::Bound(Bound::Max),
-        };
+        let pace = Cap { replicas: pace.replicas.max(current), ..pace };
+        let bound = Cap { replicas: max, limit: Limit::Bound(Bound::Max) };
         let highest = if max > pace.replicas { pace } else { bound };
         (wanted > highest.replicas).then_some(highest)
     } else if wanted < current {
         let pace = pace(snapshot, &behavior.scale_down, current, Direction::Down);
-        let pace = Cap {
-            replicas: pace.replicas.min(current),
-            ..pace
-        };
-        let bound = Cap {
-            replicas: min,
-            limit: Limit::Bound(Bound::Min),
-        };
+        let pace = Cap { replicas: pace.replicas.min(current), ..pace };
+        let bound = Cap { replicas: min, limit: Limit::Bound(Bound::Min) };
         let lowest = if min < pace.replicas { pace } else { bound };
         (wanted < lowest.replicas).then_some(lowest)
     } else {
@@ -135,36 +92,20 @@ enum Direction {
 /// How far the policies of one direction let the size go.
 fn pace(snapshot: &Snapshot<'_>, rules: &ScalingRules, current: i32, direction: Direction) -> Cap {
     if rules.select == PolicySelect::Disabled {
-        return Cap {
-            replicas: current,
-            limit: Limit::Disabled,
-        };
+        return Cap { replicas: current, limit: Limit::Disabled };
     }
     // The largest change is the highest size on the way up and the lowest on the way down.
     let highest = (direction == Direction::Up) == (rules.select == PolicySelect::Max);
-    let none = Cap {
-        replicas: if highest { i32::MIN } else { i32::MAX },
-        limit: Limit::Disabled,
-    };
+    let none = Cap { replicas: if highest { i32::MIN } else { i32::MAX }, limit: Limit::Disabled };
     let mut best = none;
     let mut allowed = 0;
     for policy in &rules.policies {
         let period_start = size_at_period_start(snapshot, policy, current);
         allowed = reach(policy.amount, period_start, direction).unwrap_or(allowed);
-        let better = if highest {
-            allowed > best.replicas
-        } else {
-            allowed < best.replicas
-        };
+        let better = if highest { allowed > best.replicas } else { allowed < best.replicas };
         if better {
-            let limit = Limit::Policy {
-                policy: *policy,
-                period_start,
-            };
-            best = Cap {
-                replicas: allowed,
-                limit,
-            };
+            let limit = Limit::Policy { policy: *policy, period_start };
+            best = Cap { replicas: allowed, limit };
         }
     }
     best

@@ -20,18 +20,10 @@ pub(super) fn propose(
     if pods.is_empty() {
         return Err(MetricError::NoPods);
     }
-    let lined_up = LinedUp {
-        pods,
-        readings,
-        by_utilization: utilization_aim(metric.aim),
-    };
+    let lined_up = LinedUp { pods, readings, by_utilization: utilization_aim(metric.aim) };
     let minds_readiness = matches!(&*metric.source, Source::Resource { name } | Source::ContainerResource { name, .. } if &**name == "cpu");
     let group = |place: usize, pod: &Pod| {
-        let sample = lined_up
-            .readings
-            .samples
-            .get(place)
-            .and_then(Option::as_ref);
+        let sample = lined_up.readings.samples.get(place).and_then(Option::as_ref);
         pod.group(sample, minds_readiness, snapshot.settings, snapshot.now)
     };
 
@@ -71,11 +63,7 @@ pub(super) fn propose(
     let adjusted = sums.usage(metric.aim)?.ratio;
     let turned = (ratio < 1.0 && adjusted > 1.0) || (ratio > 1.0 && adjusted < 1.0);
     if tolerances.allow(adjusted) || turned {
-        let verdict = if turned {
-            Verdict::WouldTurn
-        } else {
-            Verdict::WithinTolerance
-        };
+        let verdict = if turned { Verdict::WouldTurn } else { Verdict::WithinTolerance };
         return Ok(answer(scale.wanted, Some(adjusted), verdict));
     }
     let replicas = ceil(adjusted * sums.metrics as f64);
@@ -129,14 +117,8 @@ impl LinedUp<'_> {
     /// Sorts the pods and adds up those that are ready.
     fn sort(&self, group: impl Fn(usize, &Pod) -> Group) -> (PodCounts, Sums) {
         let strangers = self.readings.strangers;
-        let mut counts = PodCounts {
-            strangers: strangers.count,
-            ..PodCounts::default()
-        };
-        let mut sums = Sums {
-            metrics: strangers.count,
-            ..Sums::default()
-        };
+        let mut counts = PodCounts { strangers: strangers.count, ..PodCounts::default() };
+        let mut sums = Sums { metrics: strangers.count, ..Sums::default() };
         if self.by_utilization.is_none() {
             // Nobody knows what a stranger requested, but it moves a plain average.
             sums.used = strangers.total.0;
@@ -189,11 +171,7 @@ impl LinedUp<'_> {
     }
 
     fn request(&self, place: usize) -> i64 {
-        self.readings
-            .requests
-            .of_pods
-            .get(place)
-            .map_or(0, |request| request.0)
+        self.readings.requests.of_pods.get(place).map_or(0, |request| request.0)
     }
 }
 
@@ -225,10 +203,7 @@ impl Sums {
             Aim::Value(Milli(aim)) | Aim::AverageValue(Milli(aim)) => {
                 let average = self.used.checked_div(self.metrics as i64).unwrap_or(0);
                 Ok(Usage {
-                    current: Current {
-                        average_value: Some(Milli(average)),
-                        ..Current::default()
-                    },
+                    current: Current { average_value: Some(Milli(average)), ..Current::default() },
                     ratio: average as f64 / aim as f64,
                 })
             }

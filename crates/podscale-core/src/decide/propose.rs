@@ -38,11 +38,7 @@ pub(super) fn propose(
                 results.push(None);
                 invalid += 1;
                 let namespace = &*autoscaler.namespace;
-                let failure = MetricFailure {
-                    namespace,
-                    metric,
-                    error: &error,
-                };
+                let failure = MetricFailure { namespace, metric, error: &error };
                 let inner = failure.inner();
                 let reason = text::failure_reason(&metric.source);
                 decision.events.push(Event::warning(reason, inner.as_str()));
@@ -50,58 +46,33 @@ pub(super) fn propose(
                     let note = Note::text(reason, text::unable_to_compute(&inner));
                     (failure.outer(), note)
                 });
-                decision.step(Step::Invalid {
-                    metric: place,
-                    error: inner.into(),
-                });
+                decision.step(Step::Invalid { metric: place, error: inner.into() });
             }
         }
     }
     decision.metrics = MetricResults::Read(results);
 
     let of = autoscaler.metrics.len();
-    let (message, note) = match first_failure {
-        Some((first, note)) => (Some(text::invalid_metrics(invalid, of, &first)), note),
-        // Only read if there is no winner either: no API server lets such a spec pass.
-        None => (
-            None,
-            Note::text("InvalidMetricSourceType", text::NO_METRICS),
-        ),
-    };
+    let failure =
+        first_failure.map(|(first, note)| (text::invalid_metrics(invalid, of, &first), note));
     match winner {
         Some((replicas, metric)) if invalid == 0 || replicas >= scale.wanted => {
-            let title = autoscaler.metrics[metric].title.clone();
-            let active = ConditionKind::ScalingActive;
-            set(
-                snapshot,
-                decision,
-                active,
-                true,
-                Note::ValidMetricFound(title),
-            );
-            decision.error = message.map(Into::into);
-            decision.step(Step::Winner {
-                metric,
-                replicas,
-                invalid,
-            });
+            let note = Note::ValidMetricFound(autoscaler.metrics[metric].title.clone());
+            set(snapshot, decision, ConditionKind::ScalingActive, true, note);
+            decision.error = failure.map(|(message, _)| message.into());
+            decision.step(Step::Winner { metric, replicas, invalid });
             Some((replicas, metric))
         }
         _ => {
-            set(
-                snapshot,
-                decision,
-                ConditionKind::ScalingActive,
-                false,
-                note,
-            );
-            let proposed = winner.map(|(replicas, _)| replicas);
-            decision.step(Step::Blocked {
-                invalid,
-                of,
-                proposed,
+            // No API server lets a spec without any metric pass; should there be one, it fails too.
+            let (message, note) = failure.unwrap_or_else(|| {
+                let note = Note::text("InvalidMetricSourceType", text::NO_METRICS);
+                (text::NO_METRICS.to_owned(), note)
             });
-            decision.compute_failed(snapshot, message.as_deref().unwrap_or(text::NO_METRICS));
+            set(snapshot, decision, ConditionKind::ScalingActive, false, note);
+            let proposed = winner.map(|(replicas, _)| replicas);
+            decision.step(Step::Blocked { invalid, of, proposed });
+            decision.compute_failed(snapshot, &message);
             None
         }
     }
@@ -129,14 +100,9 @@ fn proposal(
         (Reading::Total(value), Source::Object { .. }) => {
             total::propose(snapshot, scale, pods, metric, place, *value)
         }
-        (Reading::Series(values), Source::External(_)) => total::propose(
-            snapshot,
-            scale,
-            pods,
-            metric,
-            place,
-            total::sum(values, metric.aim),
-        ),
+        (Reading::Series(values), Source::External(_)) => {
+            total::propose(snapshot, scale, pods, metric, place, total::sum(values, metric.aim))
+        }
         // A reading of another shape than the source's is no reading.
         _ => Err(MetricError::NoneReturned),
     }
@@ -155,9 +121,5 @@ fn check(metric: &Metric) -> Result<(), MetricError> {
     if let Some(error) = series.and_then(|s| s.selector_error.clone()) {
         return Err(MetricError::Selector(error));
     }
-    if metric.aim == Aim::Unset {
-        Err(MetricError::NoAim)
-    } else {
-        Ok(())
-    }
+    if metric.aim == Aim::Unset { Err(MetricError::NoAim) } else { Ok(()) }
 }

@@ -20,10 +20,7 @@ pub(super) fn stabilize(
         None => highest_recent(snapshot, wanted, decision),
         Some(behavior) => within_recent(snapshot, behavior, current, wanted, decision),
     };
-    let recommendation = Recommendation {
-        replicas: wanted,
-        at: snapshot.now,
-    };
+    let recommendation = Recommendation { replicas: wanted, at: snapshot.now };
     decision.learned.recommendation = Some((recommendation, outcome.outlived));
 
     let to = outcome.replicas;
@@ -33,11 +30,7 @@ pub(super) fn stabilize(
         _ => Note::ScaleDownStabilized,
     };
     set(snapshot, decision, ConditionKind::AbleToScale, true, note);
-    decision.step(Step::Stabilized {
-        from: wanted,
-        to,
-        held_by: outcome.held_by,
-    });
+    decision.step(Step::Stabilized { from: wanted, to, held_by: outcome.held_by });
     to
 }
 
@@ -51,17 +44,9 @@ struct Outcome {
 /// Without a behavior: the highest recommendation of the controller's window, in both directions.
 /// One that is exactly as old as the window still counts.
 fn highest_recent(snapshot: &Snapshot<'_>, wanted: i32, decision: &Decision) -> Outcome {
-    let cutoff = snapshot
-        .now
-        .before(snapshot.settings.downscale_stabilization);
-    let mut outcome = Outcome {
-        replicas: wanted,
-        held_by: None,
-        outlived: None,
-    };
-    let recent = snapshot
-        .history
-        .recommendations_with(decision.learned.first);
+    let cutoff = snapshot.now.before(snapshot.settings.downscale_stabilization);
+    let mut outcome = Outcome { replicas: wanted, held_by: None, outlived: None };
+    let recent = snapshot.history.recommendations_with(decision.learned.first);
     for (slot, recommendation) in recent.enumerate() {
         if recommendation.at < cutoff {
             outcome.outlived = Some(slot);
@@ -85,23 +70,13 @@ fn within_recent(
     // The controller's own setting counts in whole seconds here.
     let fallback = i64::from(snapshot.settings.downscale_stabilization.as_whole_seconds());
     let up_window = behavior.scale_up.stabilization_window.unwrap_or_default();
-    let down_window = behavior
-        .scale_down
-        .stabilization_window
-        .unwrap_or(Span::seconds(fallback));
-    let (up_cutoff, down_cutoff) = (
-        snapshot.now.before(up_window),
-        snapshot.now.before(down_window),
-    );
+    let down_window = behavior.scale_down.stabilization_window.unwrap_or(Span::seconds(fallback));
+    let (up_cutoff, down_cutoff) =
+        (snapshot.now.before(up_window), snapshot.now.before(down_window));
 
-    let own = Recommendation {
-        replicas: wanted,
-        at: snapshot.now,
-    };
+    let own = Recommendation { replicas: wanted, at: snapshot.now };
     let (mut lowest, mut highest, mut outlived) = (own, own, None);
-    let recent = snapshot
-        .history
-        .recommendations_with(decision.learned.first);
+    let recent = snapshot.history.recommendations_with(decision.learned.first);
     for (slot, recommendation) in recent.enumerate() {
         if recommendation.at > up_cutoff && recommendation.replicas < lowest.replicas {
             lowest = recommendation;
@@ -121,9 +96,5 @@ fn within_recent(
         _ if replicas == highest.replicas => Some(highest),
         _ => Some(if wanted > current { lowest } else { highest }),
     };
-    Outcome {
-        replicas,
-        held_by,
-        outlived,
-    }
+    Outcome { replicas, held_by, outlived }
 }

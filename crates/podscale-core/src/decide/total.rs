@@ -45,10 +45,7 @@ pub(super) fn propose(
                 counts.unready = pods.len() - counts.ready;
                 (ceil(ratio * counts.ready as f64), Verdict::Scaled)
             };
-            let current = Current {
-                value: Some(value),
-                ..Current::default()
-            };
+            let current = Current { value: Some(value), ..Current::default() };
             Ok(proposal(current, ratio, answer, counts))
         }
         Aim::AverageValue(Milli(aim)) => {
@@ -63,15 +60,8 @@ pub(super) fn propose(
             // An external sum at the end of the range has overflowed; its share is not known.
             let overflowed =
                 matches!(*metric.source, Source::External(_)) && amount >= i64::MAX as f64;
-            let average = if overflowed {
-                i64::MAX
-            } else {
-                (amount / existing).ceil() as i64
-            };
-            let current = Current {
-                average_value: Some(Milli(average)),
-                ..Current::default()
-            };
+            let average = if overflowed { i64::MAX } else { (amount / existing).ceil() as i64 };
+            let current = Current { average_value: Some(Milli(average)), ..Current::default() };
             Ok(proposal(current, ratio, answer, PodCounts::default()))
         }
         Aim::Utilization(_) | Aim::Unset => Err(MetricError::NoAim),

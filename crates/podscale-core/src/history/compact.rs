@@ -31,10 +31,7 @@ impl History {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, u8::from(self.seen)];
-        let recommendations = self
-            .recommendations
-            .iter()
-            .map(|r| (r.at, i64::from(r.replicas)));
+        let recommendations = self.recommendations.iter().map(|r| (r.at, i64::from(r.replicas)));
         write_list(&mut out, recommendations);
         for events in [&self.ups, &self.downs] {
             // The outdated mark travels in the lowest bit.
@@ -56,29 +53,17 @@ impl History {
         }
         let seen = reader.byte()? & 1 == 1;
         let recommendations = reader.list(|at, number, range| {
-            Ok(Recommendation {
-                at,
-                replicas: i32::try_from(number).map_err(|_| range)?,
-            })
+            Ok(Recommendation { at, replicas: i32::try_from(number).map_err(|_| range)? })
         })?;
         let event = |at, number: i64, range| {
             let change = i32::try_from(number >> 1).map_err(|_| range)?;
-            Ok(ScaleEvent {
-                at,
-                change,
-                outdated: number & 1 == 1,
-            })
+            Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
         let (ups, downs) = (reader.list(event)?, reader.list(event)?);
         if reader.at != bytes.len() {
             return Err(CompactError::Trailing(reader.at));
         }
-        Ok(History {
-            seen,
-            recommendations,
-            ups,
-            downs,
-        })
+        Ok(History { seen, recommendations, ups, downs })
     }
 }
 

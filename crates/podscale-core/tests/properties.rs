@@ -1,0 +1,320 @@
+//! What must hold for every snapshot, sensible or not.
+
+#[path = "support/scene.rs"]
+mod scene;
+
+use podscale_core::history::{MAX_ENTRIES, Recommendation, ScaleEvent};
+use podscale_core::model::{
+    Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
+    TargetKind, Targets,
+};
+use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
+use podscale_core::snapshot::{
+    PodReadings, Reading, Requests, Sample, Scale, Selection, Strangers,
+};
+use podscale_core::status::{Condition, ConditionKind, ConditionStatus, Note};
+use podscale_core::{History, Metric, ScaleWrite, Settings, Span, Step, Time, decide, explain};
+use proptest::prelude::*;
+use scene::{NOW, Scene};
+
+/// Mostly numbers of everyday, now and then the ends of the range.
+fn amount() -> impl Strategy<Value = i64> {
+    prop_oneof![8 => 0..5_000i64, 2 => -100..1_000_000_000i64, 1 => any::<i64>()]
+}
+
+fn count() -> impl Strategy<Value = i32> {
+    prop_oneof![8 => 0..30i32, 1 => any::<i32>()]
+}
+
+fn time() -> impl Strategy<Value = Time> {
+    prop_oneof![9 => (0..4_000i64).prop_map(|s| NOW.before(Span::seconds(s))), 1 => any::<i64>().prop_map(Time)]
+}
+
+fn pod() -> impl Strategy<Value = Pod> {
+    let phase = prop_oneof![
+        8 => Just(Phase::Running),
+        1 => Just(Phase::Pending),
+        1 => Just(Phase::Failed),
+        1 => Just(Phase::Succeeded),
+    ];
+    let status = prop_oneof![
+        8 => Just(ReadyStatus::True),
+        2 => Just(ReadyStatus::False),
+        1 => Just(ReadyStatus::Unknown),
+    ];
+    let ready = (status, time()).prop_map(|(status, since)| Ready { status, since });
+    (
+        proptest::option::weighted(0.9, time()),
+        proptest::option::weighted(0.9, ready),
+        phase,
+        proptest::bool::weighted(0.1),
+    )
+        .prop_map(|(started, ready, phase, deleting)| Pod { started, ready, phase, deleting })
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    (amount(), time(), 0..60i64).prop_map(|(value, taken, window)| Sample {
+        value: Milli(value),
+        taken,
+        window: Span::seconds(window),
+    })
+}
+
+fn per_pod(pods: usize) -> impl Strategy<Value = Reading> {
+    (
+        proptest::collection::vec(proptest::option::weighted(0.8, sample()), pods),
+        proptest::collection::vec(amount().prop_map(Milli), pods),
+        0..3usize,
+        amount(),
+    )
+        .prop_map(|(samples, of_pods, count, total)| {
+            Reading::PerPod(PodReadings {
+                samples,
+                strangers: Strangers { count, total: Milli(if count == 0 { 0 } else { total }) },
+                requests: Requests { of_pods, missing: None },
+            })
+        })
+}
+
+fn metric(pods: usize) -> impl Strategy<Value = (Metric, Reading)> {
+    let series = || Series { name: "m".into(), selector: None, selector_error: None };
+    let source = prop_oneof![
+        Just(Source::Resource { name: "cpu".into() }),
+        Just(Source::Resource { name: "memory".into() }),
+        Just(Source::Pods(series())),
+        Just(Source::External(series())),
+        Just(Source::Object {
+            series: series(),
+            object: ObjectRef {
+                api_version: "v1".into(),
+                kind: "Service".into(),
+                name: "s".into()
+            },
+        }),
+    ];
+    let kind = prop_oneof![
+        Just(TargetKind::Value),
+        Just(TargetKind::AverageValue),
+        Just(TargetKind::Utilization)
+    ];
+    let reading = (per_pod(pods), amount(), proptest::collection::vec(amount(), 0..4), 0..10u8);
+    (source, kind, amount(), prop_oneof![9 => 1..200i32, 1 => any::<i32>()], reading).prop_map(
+        |(source, kind, amount, percent, (per_pod, total, series, luck))| {
+            let targets = Targets {
+                kind,
+                value: (kind == TargetKind::Value).then_some(Milli(amount)),
+                average_value: (kind == TargetKind::AverageValue).then_some(Milli(amount)),
+                average_utilization: (kind == TargetKind::Utilization).then_some(percent),
+            };
+            let reading = match (&source, luck) {
+                (_, 0) => Reading::Failed("no answer".into()),
+                (_, 1) => Reading::Empty,
+                (Source::External(_), _) => {
+                    Reading::Series(series.into_iter().map(Milli).collect())
+                }
+                (Source::Object { .. }, _) => Reading::Total(Milli(total)),
+                _ => per_pod,
+            };
+            (Metric::new(source, &targets), reading)
+        },
+    )
+}
+
+fn rules() -> impl Strategy<Value = ScalingRules> {
+    let policy = (any::<bool>(), count(), 1..1800i64).prop_map(|(pods, value, period)| Policy {
+        amount: if pods { PolicyAmount::Pods(value) } else { PolicyAmount::Percent(value) },
+        period: Span::seconds(period),
+    });
+    let select = prop_oneof![
+        4 => Just(PolicySelect::Max),
+        2 => Just(PolicySelect::Min),
+        1 => Just(PolicySelect::Disabled)
+    ];
+    (
+        proptest::option::of((0..3600i64).prop_map(Span::seconds)),
+        select,
+        proptest::collection::vec(policy, 0..3),
+        proptest::option::of(0.0..1.0f64),
+    )
+        .prop_map(|(stabilization_window, select, policies, tolerance)| ScalingRules {
+            stabilization_window,
+            select,
+            policies,
+            tolerance,
+        })
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let recommendation =
+        (count(), time()).prop_map(|(replicas, at)| Recommendation { replicas, at });
+    let event = || {
+        (count(), time(), any::<bool>()).prop_map(|(change, at, outdated)| ScaleEvent {
+            change,
+            at,
+            outdated,
+        })
+    };
+    (
+        any::<bool>(),
+        proptest::collection::vec(recommendation, 0..20),
+        proptest::collection::vec(event(), 0..5),
+        proptest::collection::vec(event(), 0..5),
+    )
+        .prop_map(|(seen, recommendations, ups, downs)| History {
+            seen,
+            recommendations,
+            ups,
+            downs,
+        })
+}
+
+fn scene() -> impl Strategy<Value = Scene> {
+    (0..8usize).prop_flat_map(|pods| {
+        (
+            (count(), count()),
+            (0..5i32, 1..40i32),
+            proptest::collection::vec(pod(), pods),
+            proptest::collection::vec(metric(pods), 0..4),
+            proptest::option::of((rules(), rules())),
+            history(),
+            any::<bool>(),
+        )
+            .prop_map(
+                |((wanted, existing), (min, span), pods, metrics, behavior, history, zeroed)| {
+                    let mut scene = Scene::of(0).limits(min, min.max(1) + span);
+                    scene.scale = Ok(Scale { wanted, existing });
+                    scene.pods = Selection::Pods(pods);
+                    (scene.autoscaler.metrics, scene.readings) = metrics.into_iter().unzip();
+                    scene.autoscaler.behavior =
+                        behavior.map(|(scale_up, scale_down)| Behavior { scale_up, scale_down });
+                    scene.history = history;
+                    if zeroed {
+                        scene.status.conditions.push(Condition {
+                            kind: Ok(ConditionKind::ScaledToZero),
+                            status: ConditionStatus::True,
+                            since: None,
+                            note: Note::ScaledToZero,
+                        });
+                    }
+                    scene
+                },
+            )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No input makes it panic, and every input gets the same answer twice.
+    #[test]
+    fn total_and_deterministic(scene in scene(), fails in any::<bool>()) {
+        let snapshot = scene.snapshot();
+        let answer = || {
+            let mut decision = decide(&snapshot);
+            let write = if fails { ScaleWrite::Failed("no".into()) } else { ScaleWrite::Written };
+            decision.settle(&snapshot, &write, snapshot.now);
+            let status = decision.status(&snapshot);
+            let lines = explain::lines(&decision.steps, &snapshot);
+            format!("{decision:?} {status:?} {lines:?}")
+        };
+        prop_assert_eq!(answer(), answer());
+    }
+
+    /// Whatever the metrics say, a new size is inside the bounds.
+    #[test]
+    fn bounds_are_never_left(scene in scene()) {
+        let decision = decide(&scene.snapshot());
+        if let Some(rescale) = &decision.rescale {
+            let autoscaler = &scene.autoscaler;
+            prop_assert!((autoscaler.min_replicas..=autoscaler.max_replicas).contains(&rescale.to));
+            prop_assert_ne!(rescale.from, rescale.to);
+        }
+    }
+
+    /// The last step says what is done, unless something was in the way.
+    #[test]
+    fn steps_end_with_the_outcome(scene in scene()) {
+        let decision = decide(&scene.snapshot());
+        match decision.steps.last() {
+            Some(Step::Rescale { from, to }) => {
+                let rescale = decision.rescale.as_ref().expect("a rescale");
+                prop_assert_eq!((rescale.from, rescale.to), (*from, *to));
+            }
+            Some(Step::Keep { replicas }) => prop_assert_eq!(decision.desired, Some(*replicas)),
+            Some(Step::Blocked { .. } | Step::ScaleUnknown { .. } | Step::NoPods { .. }) => {
+                prop_assert!(decision.error.is_some() && decision.desired.is_none());
+            }
+            other => prop_assert!(false, "ends with {other:?}"),
+        }
+    }
+
+    /// A second look at an unchanged world writes nothing.
+    #[test]
+    fn an_unchanged_world_is_left_alone(mut scene in scene()) {
+        let mut decision = decide(&scene.snapshot());
+        if decision.rescale.is_some() {
+            return Ok(());
+        }
+        decision.settle(&scene.snapshot(), &ScaleWrite::Written, scene.now);
+        scene.follow(&decision);
+        let again = decide(&scene.snapshot());
+        prop_assert!(again.rescale.is_some() || !again.changes_status(&scene.snapshot()));
+    }
+
+    /// More load never gives fewer replicas, where every pod can be judged.
+    #[test]
+    fn more_load_never_gives_fewer(
+        replicas in 1..60i32, low in 0..2_000i64, more in 0..2_000i64, aim in 1..200i32,
+        queue in 0..5_000i64, history in history(),
+    ) {
+        let with = |percent, queue| {
+            let mut scene = Scene::of(replicas).cpu(percent, aim).queue(queue, 20);
+            scene.history = history.clone();
+            decide(&scene.snapshot()).desired
+        };
+        prop_assert!(with(low, queue) <= with(low + more, queue));
+        prop_assert!(with(low, queue) <= with(low, queue + more));
+    }
+
+    /// Pods that cannot be judged never make a change larger than without them.
+    #[test]
+    fn doubt_never_enlarges_a_change(
+        replicas in 2..40i32, percent in 0..400i64, aim in 10..150i32, doubtful in 1..10usize,
+    ) {
+        let doubtful = doubtful.min(replicas as usize - 1);
+        let sure = decide(&Scene::of(replicas).cpu(percent, aim).snapshot()).desired;
+        let unsure = decide(&Scene::of(replicas).cpu(percent, aim).without_samples(doubtful).snapshot()).desired;
+        let distance = |desired: Option<i32>| desired.map(|d| (d - replicas).abs());
+        prop_assert!(distance(unsure) <= distance(sure), "{unsure:?} {sure:?}");
+    }
+
+    /// The history keeps what its windows need and not much more.
+    #[test]
+    fn history_does_not_grow(loads in proptest::collection::vec(0..300i64, 120), window in 0..600i64) {
+        let mut scene = Scene::of(5).cpu(50, 50);
+        scene.settings = Settings { downscale_stabilization: Span::seconds(window), ..Settings::default() };
+        for load in loads {
+            scene.readings.clear();
+            scene.autoscaler.metrics.clear();
+            scene = scene.cpu(load, 50);
+            let mut decision = decide(&scene.snapshot());
+            decision.settle(&scene.snapshot(), &ScaleWrite::Written, scene.now);
+            scene.follow(&decision);
+            scene.now = scene.now.after(Span::seconds(15));
+        }
+        prop_assert!(scene.history.recommendations.len() as i64 <= window / 15 + 2);
+        prop_assert!(scene.history.recommendations.len() <= MAX_ENTRIES);
+    }
+
+    /// A history survives its compact form.
+    #[test]
+    fn history_round_trips(history in history()) {
+        prop_assert_eq!(History::from_bytes(&history.to_bytes()), Ok(history));
+    }
+
+    /// No bytes make reading a history panic or grow.
+    #[test]
+    fn any_bytes_can_be_tried(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        let _ = History::from_bytes(&bytes);
+    }
+}

@@ -1,0 +1,188 @@
+//! A small world in which one autoscaler decides, for tests and benchmarks.
+#![allow(dead_code, missing_docs)]
+
+use podscale_core::history::{Recommendation, ScaleEvent};
+use podscale_core::model::{
+    Behavior, Milli, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source, TargetKind,
+    TargetRef, Targets,
+};
+use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
+use podscale_core::snapshot::{
+    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
+};
+use podscale_core::{Autoscaler, History, Metric, Settings, Snapshot, Span, Status, Time};
+
+pub const NOW: Time = Time(1_000_000_000_000_000);
+
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub now: Time,
+    pub settings: Settings,
+    pub autoscaler: Autoscaler,
+    pub status: Status,
+    pub history: History,
+    pub scale: Result<Scale, ScaleError>,
+    pub pods: Selection,
+    pub readings: Vec<Reading>,
+}
+
+impl Scene {
+    /// So many replicas, all of them ready pods, limits 1 to 100, no metrics yet.
+    pub fn of(replicas: i32) -> Scene {
+        Scene {
+            now: NOW,
+            settings: Settings::default(),
+            autoscaler: Autoscaler {
+                namespace: "default".into(),
+                name: "web".into(),
+                generation: 1,
+                target: TargetRef { kind: "Deployment".into(), name: "web".into() },
+                min_replicas: 1,
+                max_replicas: 100,
+                metrics: Vec::new(),
+                behavior: None,
+            },
+            status: Status::default(),
+            history: History { seen: true, ..History::default() },
+            scale: Ok(Scale { wanted: replicas, existing: replicas }),
+            pods: Selection::Pods(vec![ready_pod(); replicas.max(0) as usize]),
+            readings: Vec::new(),
+        }
+    }
+
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot {
+            now: self.now,
+            settings: &self.settings,
+            autoscaler: &self.autoscaler,
+            status: &self.status,
+            history: &self.history,
+            scale: &self.scale,
+            pods: &self.pods,
+            readings: &self.readings,
+        }
+    }
+
+    pub fn pods_mut(&mut self) -> &mut Vec<Pod> {
+        match &mut self.pods {
+            Selection::Pods(pods) => pods,
+            other => panic!("no pods: {other:?}"),
+        }
+    }
+
+    /// Every pod requests 100m of cpu and uses so many percent of it.
+    pub fn cpu(mut self, percent: i64, aim: i32) -> Scene {
+        let targets = Targets { average_utilization: Some(aim), ..Targets::default() };
+        let metric = Metric::new(Source::Resource { name: "cpu".into() }, &targets);
+        let pods = self.pods_mut().len();
+        let sample = Sample { value: Milli(percent), taken: self.now, window: Span::seconds(15) };
+        self.autoscaler.metrics.push(metric);
+        self.readings.push(Reading::PerPod(PodReadings {
+            samples: vec![Some(sample); pods],
+            strangers: Strangers::default(),
+            requests: Requests { of_pods: vec![Milli(100); pods], missing: None },
+        }));
+        self
+    }
+
+    /// A queue outside the cluster with so many messages, to be shared among pods.
+    pub fn queue(mut self, length: i64, per_pod: i64) -> Scene {
+        let series = Series { name: "queue".into(), selector: None, selector_error: None };
+        let targets = Targets {
+            kind: TargetKind::AverageValue,
+            average_value: Some(Milli(per_pod * 1000)),
+            ..Targets::default()
+        };
+        self.autoscaler.metrics.push(Metric::new(Source::External(series), &targets));
+        self.readings.push(Reading::Series(vec![Milli(length * 1000)]));
+        self
+    }
+
+    /// A metric whose source does not answer.
+    pub fn broken(mut self) -> Scene {
+        self = self.queue(0, 1);
+        self.readings.pop();
+        self.readings.push(Reading::Failed("connection refused".into()));
+        self
+    }
+
+    /// The last metric has no sample for the first so many pods.
+    pub fn without_samples(mut self, count: usize) -> Scene {
+        if let Some(Reading::PerPod(readings)) = self.readings.last_mut() {
+            readings.samples.iter_mut().take(count).for_each(|s| *s = None);
+        }
+        self
+    }
+
+    /// The last so many pods have not become ready yet.
+    pub fn unready(mut self, count: usize) -> Scene {
+        let now = self.now;
+        for pod in self.pods_mut().iter_mut().rev().take(count) {
+            pod.started = Some(now.before(Span::seconds(20)));
+            pod.ready = Some(Ready { status: ReadyStatus::False, since: now });
+        }
+        self
+    }
+
+    pub fn limits(mut self, min: i32, max: i32) -> Scene {
+        (self.autoscaler.min_replicas, self.autoscaler.max_replicas) = (min, max);
+        self
+    }
+
+    pub fn recommended(mut self, replicas: i32, seconds_ago: i64) -> Scene {
+        let at = self.now.before(Span::seconds(seconds_ago));
+        self.history.recommendations.push(Recommendation { replicas, at });
+        self
+    }
+
+    pub fn added(mut self, change: i32, seconds_ago: i64) -> Scene {
+        let at = self.now.before(Span::seconds(seconds_ago));
+        self.history.ups.push(ScaleEvent { change, at, outdated: false });
+        self
+    }
+
+    /// At most so many pods per so many seconds, in both directions, without a window.
+    pub fn at_most(mut self, amount: PolicyAmount, seconds: i64) -> Scene {
+        let rules = ScalingRules {
+            stabilization_window: Some(Span(0)),
+            select: PolicySelect::Max,
+            policies: vec![Policy { amount, period: Span::seconds(seconds) }],
+            tolerance: None,
+        };
+        self.autoscaler.behavior = Some(Behavior { scale_up: rules.clone(), scale_down: rules });
+        self
+    }
+
+    /// Runs five minutes of decisions with the load as it is, so that status and history are those
+    /// of an autoscaler that has been there for a while. The size is put back after each.
+    pub fn settle_in(&mut self) {
+        let scale = self.scale.clone();
+        for _ in 0..20 {
+            let decision = podscale_core::decide(&self.snapshot());
+            self.follow(&decision);
+            self.scale = scale.clone();
+            self.now = self.now.after(Span::seconds(15));
+        }
+    }
+
+    /// Takes over what a decision leads to, as if all writes succeeded.
+    pub fn follow(&mut self, decision: &podscale_core::Decision) {
+        let status = decision.status(&self.snapshot());
+        let mut history = std::mem::take(&mut self.history);
+        decision.teach(&self.snapshot(), &mut history);
+        (self.status, self.history) = (status, history);
+        if let (Some(replicas), Ok(scale)) = (decision.replicas(), &mut self.scale) {
+            scale.wanted = replicas;
+        }
+    }
+}
+
+pub fn ready_pod() -> Pod {
+    let started = NOW.before(Span::seconds(3600));
+    Pod {
+        started: Some(started),
+        ready: Some(Ready { status: ReadyStatus::True, since: started }),
+        phase: Phase::Running,
+        deleting: false,
+    }
+}
