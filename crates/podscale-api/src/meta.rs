@@ -36,22 +36,13 @@ pub struct ObjectMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Timestamp>,
     /// What selectors look at.
-    #[serde(
-        skip_serializing_if = "Labels::is_empty",
-        deserialize_with = "null_default"
-    )]
+    #[serde(skip_serializing_if = "Labels::is_empty", deserialize_with = "null_default")]
     pub labels: Labels,
     /// What tools leave on it.
-    #[serde(
-        skip_serializing_if = "Labels::is_empty",
-        deserialize_with = "null_default"
-    )]
+    #[serde(skip_serializing_if = "Labels::is_empty", deserialize_with = "null_default")]
     pub annotations: Labels,
     /// The objects that it belongs to.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_default"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub owner_references: Vec<OwnerReference>,
     /// Everything else, as it came.
     #[serde(flatten)]

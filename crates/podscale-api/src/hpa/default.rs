@@ -44,10 +44,7 @@ pub fn cpu_metric(percent: i32) -> MetricSpec {
     };
     MetricSpec {
         r#type: metric_type::RESOURCE.into(),
-        resource: Some(ResourceMetricSource {
-            name: "cpu".into(),
-            target,
-        }),
+        resource: Some(ResourceMetricSource { name: "cpu".into(), target }),
         ..MetricSpec::default()
     }
 }
@@ -111,16 +108,10 @@ mod tests {
         .expect("a behavior");
         default_behavior(&mut behavior);
         let up = behavior.scale_up.expect("filled in");
-        assert_eq!(
-            (up.select_policy.as_deref(), up.policies),
-            (Some("Disabled"), Some(vec![]))
-        );
+        assert_eq!((up.select_policy.as_deref(), up.policies), (Some("Disabled"), Some(vec![])));
         let down = behavior.scale_down.expect("filled in");
         assert_eq!(down.stabilization_window_seconds, Some(60));
-        assert_eq!(
-            down.tolerance.map(|tolerance| tolerance.to_string()),
-            Some("50m".into())
-        );
+        assert_eq!(down.tolerance.map(|tolerance| tolerance.to_string()), Some("50m".into()));
         assert_eq!(down.policies.map(|policies| policies.len()), Some(1));
     }
 }
