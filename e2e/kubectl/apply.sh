@@ -55,5 +55,5 @@ dry_runs() {
     refuses 'dry run left nothing' 'deployments.apps "dry" not found' k get deployment dry
     prints 'dry run of create' 'configmap/dry created (server dry run)' k create configmap dry --dry-run=server
     refuses 'strict validation' 'strict decoding error: unknown field "spec.replcas"' sh -c "sed 's/replicas:/replcas:/' '$work/web.yaml' | k apply -f -"
-    says 'validation switched off' 'deployment.apps/applied configured' sh -c "sed 's/replicas:/replcas:/' '$work/web.yaml' | k apply --validate=false --force-conflicts --server-side=false -f -"
+    says 'validation switched off' 'deployment.apps/applied configured' sh -c "sed 's/replicas:/replcas:/' '$work/web.yaml' | k apply --validate=false -f -"
 }

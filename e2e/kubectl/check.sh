@@ -8,11 +8,11 @@ ok() {
     printf 'ok    %s\n' "$1"
 }
 
-# not_ok NAME: what went wrong is read from standard input.
+# not_ok NAME WHY
 not_ok() {
     failed=$((failed + 1))
     printf 'FAIL  %s\n' "$1"
-    sed 's/^/        /'
+    sed 's/^/        /' <<<"$2"
 }
 
 # prints NAME EXPECTED COMMAND...: succeeds and its output, normalised, is exactly EXPECTED.
@@ -24,7 +24,8 @@ prints() {
     if [ "$code" -eq 0 ] && [ "$output" = "$expected" ]; then
         ok "$name"
     else
-        { echo "exit code $code, expected (-) and got (+):"; diff -U1 <(echo "$expected") <(echo "$output") | tail -n +3; } | not_ok "$name"
+        not_ok "$name" "exit code $code, expected (-) and got (+):
+$(diff -U1 <(echo "$expected") <(echo "$output") | tail -n +3 || true)"
     fi
 }
 
@@ -49,7 +50,9 @@ judge() {
     if [ -n "$code_is_right" ] && grep -qE -- "$pattern" <<<"$output"; then
         ok "$name"
     else
-        printf 'exit code %s, expected a line like: %s\ngot:\n%s\n' "$code" "$pattern" "$output" | not_ok "$name"
+        not_ok "$name" "exit code $code, expected a line like: $pattern
+got:
+$output"
     fi
 }
 
@@ -65,7 +68,9 @@ eventually() {
         [ "$SECONDS" -lt "$deadline" ] || break
         sleep 0.5
     done
-    printf 'not within a minute; expected a line like: %s\nlast got:\n%s\n' "$pattern" "$output" | not_ok "$name"
+    not_ok "$name" "not within a minute; expected a line like: $pattern
+last got:
+$output"
 }
 
 # A server that never answers must not hang the run.

@@ -40,12 +40,12 @@ spec:
                 replicas: {type: integer}
                 conditions: {type: array, items: {type: object, properties: {type: {type: string}, status: {type: string}}}}
 EOF
-    k delete crd gauges.kubectl.podscale.dev --ignore-not-found >/dev/null
+    k delete crd gauges.kubectl.podscale.dev --ignore-not-found >/dev/null 2>&1
     prints 'create a crd' 'customresourcedefinition.apiextensions.k8s.io/gauges.kubectl.podscale.dev created' k create -f "$work/crd.yaml"
     prints 'wait until established' 'customresourcedefinition.apiextensions.k8s.io/gauges.kubectl.podscale.dev condition met' \
         k wait --for condition=Established crd/gauges.kubectl.podscale.dev --timeout 30s
     eventually 'it is discovered' '^gauges +gg +kubectl.podscale.dev/v1 +true +Gauge$' k api-resources --api-group kubectl.podscale.dev
-    eventually 'explain knows it' '^FIELD: limit <integer> -required-$' k explain gauge.spec.limit
+    eventually 'explain knows it' '^FIELD: limit <integer>$' k explain gauge.spec.limit
     says 'explain describes it' 'Where it ends\.' k explain gauge.spec.limit
     prints 'create an object' 'gauge.kubectl.podscale.dev/one created' sh -c 'echo "{apiVersion: kubectl.podscale.dev/v1, kind: Gauge, metadata: {name: one}, spec: {limit: 5}}" | k apply -f -'
     prints 'its columns' $'NAME   LIMIT   READY\none    5' k get gg
