@@ -82,11 +82,7 @@ impl FieldPath {
 
     /// The path of a field below.
     pub fn child(&self, field: &str) -> Self {
-        if self.0.is_empty() {
-            Self::new(field)
-        } else {
-            Self(format!("{}.{field}", self.0))
-        }
+        if self.0.is_empty() { Self::new(field) } else { Self(format!("{}.{field}", self.0)) }
     }
 
     /// The path of a list's item.
@@ -166,12 +162,7 @@ impl FieldError {
         value: Option<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
-        Self {
-            problem,
-            field: field.to_string(),
-            value,
-            detail: detail.into(),
-        }
+        Self { problem, field: field.to_string(), value, detail: detail.into() }
     }
 
     /// A value is missing.
@@ -203,10 +194,7 @@ impl FieldError {
         value: impl Into<BadValue>,
         supported: &[S],
     ) -> Self {
-        let quoted: Vec<String> = supported
-            .iter()
-            .map(|value| quote(value.as_ref()))
-            .collect();
+        let quoted: Vec<String> = supported.iter().map(|value| quote(value.as_ref())).collect();
         let detail = match quoted.is_empty() {
             true => String::new(),
             false => format!("supported values: {}", quoted.join(", ")),
@@ -227,12 +215,7 @@ impl FieldError {
     /// A text has more bytes than allowed.
     pub fn too_long(field: &FieldPath, limit: usize) -> Self {
         let bytes = if limit == 1 { "byte" } else { "bytes" };
-        Self::new(
-            Problem::TooLong,
-            field,
-            None,
-            format!("may not be more than {limit} {bytes}"),
-        )
+        Self::new(Problem::TooLong, field, None, format!("may not be more than {limit} {bytes}"))
     }
 
     /// A list or map has more entries than allowed.
@@ -251,10 +234,7 @@ impl FieldError {
     /// The message without the field, as in `Status.details.causes`.
     pub fn body(&self) -> String {
         let mut body = self.problem.words().to_owned();
-        for part in [
-            self.value.as_ref().map_or("", |value| &value.0),
-            &self.detail,
-        ] {
+        for part in [self.value.as_ref().map_or("", |value| &value.0), &self.detail] {
             if !part.is_empty() {
                 body.push_str(": ");
                 body.push_str(part);
@@ -268,6 +248,17 @@ impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.body())
     }
+}
+
+/// The same mistakes without repetitions.
+pub fn distinct(errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !kept.contains(&error) {
+            kept.push(error);
+        }
+    }
+    kept
 }
 
 /// All mistakes as one text: a single one as it is, several in brackets, repeated ones once.
@@ -330,4 +321,16 @@ pub fn go_json(value: &impl Serialize) -> String {
         }
     }
     escaped
+}
+
+/// A float as Go prints it: the shortest form, with an exponent below -4 and from 6 on.
+pub fn go_float(float: f64) -> String {
+    let scientific = format!("{float:e}");
+    match scientific.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i32>())) {
+        Some((digits, Ok(exponent))) if !(-4..6).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+        }
+        _ => float.to_string(),
+    }
 }

@@ -34,19 +34,12 @@ struct OwnerReference {
 }
 
 fn text<'a>(metadata: &'a Value, field: &str) -> &'a str {
-    metadata
-        .get(field)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    metadata.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn texts<'a>(metadata: &'a Value, field: &str) -> Vec<&'a str> {
     let items = metadata.get(field).and_then(Value::as_array);
-    items
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    items.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Checks the metadata of an object that is to be created; `name` judges its name.
@@ -58,21 +51,14 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
         let field = path.child("generateName");
         let problems = name(&names::mask_trailing_dash(prefix));
         errors.extend(
-            problems
-                .into_iter()
-                .map(|problem| FieldError::invalid(&field, prefix, problem)),
+            problems.into_iter().map(|problem| FieldError::invalid(&field, prefix, problem)),
         );
     }
     let field = path.child("name");
     match text(metadata, "name") {
-        "" => errors.push(FieldError::required(
-            &field,
-            "name or generateName is required",
-        )),
+        "" => errors.push(FieldError::required(&field, "name or generateName is required")),
         given => errors.extend(
-            name(given)
-                .into_iter()
-                .map(|problem| FieldError::invalid(&field, given, problem)),
+            name(given).into_iter().map(|problem| FieldError::invalid(&field, given, problem)),
         ),
     }
     let field = path.child("namespace");
@@ -88,14 +74,8 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
     }
     errors.extend(check_generation(metadata));
     errors.extend(check_labels(metadata.get("labels"), &path.child("labels")));
-    errors.extend(check_annotations(
-        metadata.get("annotations"),
-        &path.child("annotations"),
-    ));
-    errors.extend(check_owner_references(
-        metadata,
-        &path.child("ownerReferences"),
-    ));
+    errors.extend(check_annotations(metadata.get("annotations"), &path.child("annotations")));
+    errors.extend(check_owner_references(metadata, &path.child("ownerReferences")));
     errors.extend(check_finalizers(metadata, &path.child("finalizers")));
     errors.extend(check_managed_fields(metadata, &path.child("managedFields")));
     errors
@@ -105,64 +85,34 @@ pub fn check_create(metadata: &Value, namespaced: bool, name: NameRule) -> Vec<F
 pub fn check_update(metadata: &Value, old: &Value) -> Vec<FieldError> {
     let path = FieldPath::new("metadata");
     let mut errors = Vec::new();
-    if old
-        .get("deletionTimestamp")
-        .is_some_and(|time| !time.is_null())
-    {
-        errors.extend(check_no_new_finalizers(
-            metadata,
-            old,
-            &path.child("finalizers"),
-        ));
+    if old.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        errors.extend(check_no_new_finalizers(metadata, old, &path.child("finalizers")));
     }
     if text(metadata, "resourceVersion").is_empty() {
         let field = path.child("resourceVersion");
-        errors.push(FieldError::invalid(
-            &field,
-            "",
-            "must be specified for an update",
-        ));
+        errors.push(FieldError::invalid(&field, "", "must be specified for an update"));
     }
-    errors.extend(check_generation(metadata));
-    let generation = |metadata: &Value| {
-        metadata
-            .get("generation")
-            .and_then(Value::as_i64)
-            .unwrap_or_default()
-    };
-    if generation(metadata) < generation(old) {
-        let field = path.child("generation");
-        errors.push(FieldError::invalid(
-            &field,
-            generation(metadata),
-            "must not be decremented",
-        ));
+    for field in ["name", "namespace"] {
+        errors.extend(check_immutable(metadata.get(field), old.get(field), &path.child(field)));
     }
-    for field in [
-        "name",
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ] {
-        errors.extend(check_immutable(
-            metadata.get(field),
-            old.get(field),
-            &path.child(field),
-        ));
+    // What the server sets it also keeps: leaving it out, or sending what it ignores, is fine.
+    for (field, kept) in
+        [("uid", false), ("deletionTimestamp", true), ("deletionGracePeriodSeconds", false)]
+    {
+        let (new, old) = (set(metadata.get(field)), set(old.get(field)));
+        if new.is_some() && !(kept && old.is_some()) {
+            errors.extend(check_immutable(new, old, &path.child(field)));
+        }
     }
     errors.extend(check_labels(metadata.get("labels"), &path.child("labels")));
-    errors.extend(check_annotations(
-        metadata.get("annotations"),
-        &path.child("annotations"),
-    ));
-    errors.extend(check_owner_references(
-        metadata,
-        &path.child("ownerReferences"),
-    ));
+    errors.extend(check_annotations(metadata.get("annotations"), &path.child("annotations")));
+    errors.extend(check_owner_references(metadata, &path.child("ownerReferences")));
     errors.extend(check_managed_fields(metadata, &path.child("managedFields")));
     errors
+}
+
+fn set(value: Option<&Value>) -> Option<&Value> {
+    value.filter(|value| !value.is_null() && value.as_str() != Some(""))
 }
 
 /// Refuses a change of a field; absent, null and empty count as the same.
@@ -171,30 +121,21 @@ pub fn check_immutable(
     old: Option<&Value>,
     field: &FieldPath,
 ) -> Option<FieldError> {
-    fn set(value: Option<&Value>) -> Option<&Value> {
-        value.filter(|value| !value.is_null() && value.as_str() != Some(""))
-    }
     if set(new) == set(old) {
         return None;
     }
     let value = match (set(new), set(old)) {
-        (None, Some(Value::String(_))) if !field.0.ends_with("Timestamp") => BadValue::text(""),
+        (None, Some(Value::String(_))) => BadValue::text(""),
         (new, _) => BadValue::json(&new),
     };
     Some(FieldError::invalid(field, value, "field is immutable"))
 }
 
 fn check_generation(metadata: &Value) -> Option<FieldError> {
-    let generation = metadata
-        .get("generation")
-        .and_then(Value::as_i64)
-        .filter(|value| *value < 0)?;
+    let generation =
+        metadata.get("generation").and_then(Value::as_i64).filter(|value| *value < 0)?;
     let field = FieldPath::new("metadata").child("generation");
-    Some(FieldError::invalid(
-        &field,
-        generation,
-        "must be greater than or equal to 0",
-    ))
+    Some(FieldError::invalid(&field, generation, "must be greater than or equal to 0"))
 }
 
 /// Checks keys and values of labels.
@@ -202,12 +143,8 @@ pub fn check_labels(labels: Option<&Value>, field: &FieldPath) -> Vec<FieldError
     let mut errors = Vec::new();
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
-        let key_problems = label_key_errors(key)
-            .into_iter()
-            .map(|problem| (key.as_str(), problem));
-        let value_problems = label_value_errors(value)
-            .into_iter()
-            .map(|problem| (value, problem));
+        let key_problems = label_key_errors(key).into_iter().map(|problem| (key.as_str(), problem));
+        let value_problems = label_value_errors(value).into_iter().map(|problem| (value, problem));
         errors.extend(
             key_problems
                 .chain(value_problems)
@@ -226,9 +163,8 @@ fn check_annotations(annotations: Option<&Value>, field: &FieldPath) -> Vec<Fiel
                 .map(move |problem| FieldError::invalid(field, key.as_str(), problem))
         })
         .collect();
-    let size: usize = entries()
-        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
-        .sum();
+    let size: usize =
+        entries().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
     if size > ANNOTATIONS_LIMIT_BYTES {
         errors.push(FieldError::too_long(field, ANNOTATIONS_LIMIT_BYTES));
     }
@@ -268,21 +204,14 @@ fn check_owner(owner: &OwnerReference, field: &FieldPath) -> Vec<FieldError> {
     let parsed = group_version(&owner.api_version);
     if owner.api_version.is_empty() {
         errors.push(missing("apiVersion"));
-    } else if !parsed
-        .as_ref()
-        .is_ok_and(|(_, version)| !version.is_empty())
-    {
+    } else if !parsed.as_ref().is_ok_and(|(_, version)| !version.is_empty()) {
         errors.push(FieldError::invalid(
             &field.child("apiVersion"),
             owner.api_version.as_str(),
             "must be <group>/<version> or <version>",
         ));
     }
-    for (name, value) in [
-        ("kind", &owner.kind),
-        ("name", &owner.name),
-        ("uid", &owner.uid),
-    ] {
+    for (name, value) in [("kind", &owner.kind), ("name", &owner.name), ("uid", &owner.uid)] {
         if value.is_empty() {
             errors.push(missing(name));
         }
@@ -317,13 +246,26 @@ fn check_finalizers(metadata: &Value, field: &FieldPath) -> Vec<FieldError> {
     errors
 }
 
+/// Asks finalizers of built-in kinds to be standard ones or to name their domain.
+pub fn check_finalizer_names(metadata: &Value) -> Vec<FieldError> {
+    let path = FieldPath::new("metadata").child("finalizers");
+    texts(metadata, "finalizers")
+        .into_iter()
+        .enumerate()
+        .filter(|(_, name)| {
+            !name.contains('/') && !matches!(*name, "orphan" | "foregroundDeletion" | "kubernetes")
+        })
+        .map(|(index, name)| {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            FieldError::invalid(&path.index(index), name, detail)
+        })
+        .collect()
+}
+
 fn check_no_new_finalizers(metadata: &Value, old: &Value, field: &FieldPath) -> Option<FieldError> {
     let old: BTreeSet<&str> = texts(old, "finalizers").into_iter().collect();
     let new: BTreeSet<&str> = texts(metadata, "finalizers").into_iter().collect();
-    let added: Vec<String> = new
-        .difference(&old)
-        .map(|finalizer| quote(finalizer))
-        .collect();
+    let added: Vec<String> = new.difference(&old).map(|finalizer| quote(finalizer)).collect();
     (!added.is_empty()).then(|| {
         FieldError::forbidden(
             field,
@@ -345,10 +287,7 @@ fn check_managed_fields(metadata: &Value, field: &FieldPath) -> Vec<FieldError> 
         match operation {
             "Apply" | "Update" => {}
             "" => {
-                errors.push(FieldError::required(
-                    &field.child("operation"),
-                    "must not be empty",
-                ));
+                errors.push(FieldError::required(&field.child("operation"), "must not be empty"));
             }
             other => errors.push(FieldError::not_supported(
                 &field.child("operation"),
@@ -359,16 +298,9 @@ fn check_managed_fields(metadata: &Value, field: &FieldPath) -> Vec<FieldError> 
         let kind = text(entry, "fieldsType");
         if !matches!(kind, "" | "FieldsV1") {
             let detail = "must be `FieldsV1`";
-            errors.push(FieldError::invalid(
-                &field.child("fieldsType"),
-                kind,
-                detail,
-            ));
+            errors.push(FieldError::invalid(&field.child("fieldsType"), kind, detail));
         }
-        errors.extend(check_field_manager(
-            text(entry, "manager"),
-            &field.child("manager"),
-        ));
+        errors.extend(check_field_manager(text(entry, "manager"), &field.child("manager")));
         if text(entry, "subresource").len() > SUBRESOURCE_LIMIT_BYTES {
             let field = field.child("subresource");
             errors.push(FieldError::too_long(&field, SUBRESOURCE_LIMIT_BYTES));

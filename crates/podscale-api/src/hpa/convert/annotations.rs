@@ -1,0 +1,195 @@
+//! The annotations that carry what an older version cannot say. Those that cannot be read are as
+//! good as absent; all of them go when an object leaves for a newer version.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::metrics::{spec_down, spec_up, status_down, status_up};
+use crate::field_error::go_json;
+use crate::hpa::v2::{
+    Condition, HorizontalPodAutoscalerBehavior, HpaScalingPolicy, HpaScalingRules, MetricSpec,
+    MetricStatus,
+};
+use crate::hpa::v2beta1 as old;
+use crate::meta::ObjectMeta;
+use crate::quantity::Quantity;
+
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
+const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
+const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+const TOLERANCES: [&str; 2] = [
+    "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+    "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+];
+
+/// Removes every annotation of this kind.
+pub(super) fn remove(metadata: &mut ObjectMeta) {
+    for name in [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR].into_iter().chain(TOLERANCES) {
+        metadata.annotations.remove(name);
+    }
+}
+
+/// The metrics besides the cpu utilization.
+pub(super) fn metrics(metadata: &ObjectMeta) -> Option<Vec<MetricSpec>> {
+    let specs: Vec<old::MetricSpec> = parse(metadata, METRICS)?;
+    Some(specs.into_iter().map(spec_up).collect())
+}
+
+/// What the metrics showed.
+pub(super) fn current_metrics(metadata: &ObjectMeta) -> Option<Vec<MetricStatus>> {
+    let statuses: Vec<old::MetricStatus> = parse(metadata, CURRENT_METRICS)?;
+    Some(statuses.into_iter().map(status_up).collect())
+}
+
+/// The conditions.
+pub(super) fn conditions(metadata: &ObjectMeta) -> Option<Vec<Condition>> {
+    parse(metadata, CONDITIONS)
+}
+
+/// The behavior; an empty one counts as none.
+pub(super) fn behavior(metadata: &ObjectMeta) -> Option<HorizontalPodAutoscalerBehavior> {
+    let behavior: HorizontalPodAutoscalerBehavior = parse(metadata, BEHAVIOR)?;
+    (behavior != HorizontalPodAutoscalerBehavior::default()).then_some(behavior)
+}
+
+fn parse<T: DeserializeOwned>(metadata: &ObjectMeta, name: &str) -> Option<T> {
+    let value: Value = serde_json::from_str(metadata.annotations.get(name)?).ok()?;
+    T::deserialize(canonical(value)).ok()
+}
+
+/// Keeps metrics, their statuses and conditions, each only if there are any.
+pub(super) fn keep(
+    metadata: &mut ObjectMeta,
+    specs: &[&MetricSpec],
+    statuses: &[MetricStatus],
+    conditions: &[Condition],
+) {
+    if !specs.is_empty() {
+        let specs: Vec<old::MetricSpec> = specs.iter().map(|spec| spec_down(spec)).collect();
+        metadata.annotations.insert(METRICS, go_json(&specs));
+    }
+    if !statuses.is_empty() {
+        let statuses: Vec<old::MetricStatus> = statuses.iter().map(status_down).collect();
+        metadata.annotations.insert(CURRENT_METRICS, go_json(&statuses));
+    }
+    if !conditions.is_empty() {
+        metadata.annotations.insert(CONDITIONS, go_json(&conditions));
+    }
+}
+
+/// Keeps the behavior.
+pub(super) fn keep_behavior(
+    metadata: &mut ObjectMeta,
+    behavior: Option<&HorizontalPodAutoscalerBehavior>,
+) {
+    if let Some(behavior) = behavior {
+        let kept = KeptBehavior {
+            scale_up: behavior.scale_up.as_ref().map(KeptRules::of),
+            scale_down: behavior.scale_down.as_ref().map(KeptRules::of),
+        };
+        metadata.annotations.insert(BEHAVIOR, go_json(&kept));
+    }
+}
+
+// The annotation holds a type that Kubernetes uses inside, written with its field names.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct KeptBehavior<'a> {
+    scale_up: Option<KeptRules<'a>>,
+    scale_down: Option<KeptRules<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct KeptRules<'a> {
+    stabilization_window_seconds: Option<i32>,
+    select_policy: Option<&'a str>,
+    policies: Option<Vec<KeptPolicy<'a>>>,
+    tolerance: Option<&'a Quantity>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct KeptPolicy<'a> {
+    r#type: &'a str,
+    value: i32,
+    period_seconds: i32,
+}
+
+impl<'a> KeptRules<'a> {
+    fn of(rules: &'a HpaScalingRules) -> Self {
+        let policy = |policy: &'a HpaScalingPolicy| KeptPolicy {
+            r#type: &policy.r#type,
+            value: policy.value,
+            period_seconds: policy.period_seconds,
+        };
+        Self {
+            stabilization_window_seconds: rules.stabilization_window_seconds,
+            select_policy: rules.select_policy.as_deref(),
+            policies: rules.policies.as_ref().map(|policies| policies.iter().map(policy).collect()),
+            tolerance: rules.tolerance.as_ref(),
+        }
+    }
+}
+
+/// Field names in the annotations, as they are written here.
+const FIELDS: [&str; 38] = [
+    "apiVersion",
+    "averageValue",
+    "container",
+    "containerResource",
+    "currentAverageUtilization",
+    "currentAverageValue",
+    "currentValue",
+    "external",
+    "key",
+    "kind",
+    "lastTransitionTime",
+    "matchExpressions",
+    "matchLabels",
+    "message",
+    "metricName",
+    "metricSelector",
+    "name",
+    "object",
+    "observedGeneration",
+    "operator",
+    "periodSeconds",
+    "pods",
+    "policies",
+    "reason",
+    "resource",
+    "scaleDown",
+    "scaleUp",
+    "selectPolicy",
+    "selector",
+    "stabilizationWindowSeconds",
+    "status",
+    "target",
+    "targetAverageUtilization",
+    "targetAverageValue",
+    "targetValue",
+    "tolerance",
+    "type",
+    "value",
+];
+
+/// Go does not mind the case of field names; labels are no field names.
+fn canonical(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(canonical).collect(),
+        Value::Object(fields) => {
+            let mut renamed = Map::new();
+            for (name, value) in fields {
+                let known = FIELDS.iter().find(|field| field.eq_ignore_ascii_case(&name));
+                let name = known.map_or(name, |field| (*field).to_owned());
+                let value = if name == "matchLabels" { value } else { canonical(value) };
+                renamed.insert(name, value);
+            }
+            Value::Object(renamed)
+        }
+        other => other,
+    }
+}
