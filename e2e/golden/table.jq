@@ -9,6 +9,7 @@ def steady:
 
 def ageless:
   [.columnDefinitions | to_entries[] | select(.value.name | IN("Age", "Last Seen", "First Seen")) | .key] as $ages
+  | .columnDefinitions[].description = "<description>"
   | .rows[].cells |= reduce $ages[] as $i (.; .[$i] = "<age>")
   | .rows[].cells |= map(if type == "string" then sub("\\([^()]+ ago\\)"; "(<age> ago)") else . end);
 
