@@ -4,7 +4,7 @@ def steady:
     del(.managedFields)
     | if has("uid") then .uid = "<uid>" else . end
     | if (.resourceVersion // "") != "" then .resourceVersion = "<rv>" else . end
-    | if has("creationTimestamp") then .creationTimestamp = "2000-01-01T00:00:00Z" else . end
+  elif type == "string" and test("^20[2-9][0-9]-[0-9-]+T[0-9:]+Z$") then "2000-01-01T00:00:00Z"
   else . end);
 
 def ageless:
