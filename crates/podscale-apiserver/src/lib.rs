@@ -1,5 +1,21 @@
 //! Kubernetes' HTTP API over an in-memory store.
 
+mod aggregate;
+pub mod apply;
+mod autoscaling_v1;
+mod bootstrap;
+mod custom;
+pub mod patch;
+mod registry;
 pub mod resource;
+mod rules;
+pub mod server;
+pub mod status;
 pub mod store;
+pub mod table;
 pub mod types;
+mod value;
+mod view;
+mod write;
+
+pub use server::{ApiServer, Clock, Config};

@@ -64,16 +64,8 @@ pub struct ScalePaths {
 }
 
 /// The verbs of ordinary resources.
-pub const ALL_VERBS: &[&str] = &[
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
-];
+pub const ALL_VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 impl ResourceInfo {
     /// `group/version`, or the version alone for the core group.
@@ -88,10 +80,7 @@ impl ResourceInfo {
 
     /// Identifies the resource whatever its version.
     pub fn group_resource(&self) -> GroupResource {
-        GroupResource {
-            group: self.group.as_str().into(),
-            resource: self.plural.as_str().into(),
-        }
+        GroupResource { group: self.group.as_str().into(), resource: self.plural.as_str().into() }
     }
 
     /// Whether status is a separate endpoint.
@@ -101,31 +90,21 @@ impl ResourceInfo {
 
     /// Where the scale's fields are, if there is a scale endpoint.
     pub fn scale(&self) -> Option<&ScalePaths> {
-        self.subresources
-            .iter()
-            .find_map(|subresource| match subresource {
-                Subresource::Scale(paths) => Some(paths),
-                _ => None,
-            })
+        self.subresources.iter().find_map(|subresource| match subresource {
+            Subresource::Scale(paths) => Some(paths),
+            _ => None,
+        })
     }
 }
 
 /// `group/version`, or the version alone for the core group.
 pub fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    }
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// `plural.group`, or the plural alone for the core group.
 pub fn qualified(group: &str, plural: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
 
 /// A resource whatever its version; objects are stored under it.

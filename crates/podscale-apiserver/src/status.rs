@@ -105,8 +105,7 @@ impl ApiError {
 
     /// The object breaks rules.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let qualified =
-            if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let message = field_error::invalid_message(&qualified, name, errors);
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         let mut details = details(group, kind, name);
@@ -209,7 +208,8 @@ impl ApiError {
 
     /// A revision from the future was asked for.
     pub fn too_new(requested: u64, current: u64) -> Self {
-        let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
+        let message =
+            format!("Timeout: Too large resource version: {requested}, current: {current}");
         let mut error = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message);
         error.details = Some(json!({
             "causes": [{

@@ -56,11 +56,7 @@ pub enum Refusal {
 
 /// The keys under which objects are stored: `namespace/name`, or the name alone.
 pub fn key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{namespace}/{name}")
-    }
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 /// All objects of all resources.
@@ -87,10 +83,7 @@ impl State {
         let capacity = self.capacity;
         self.tables
             .entry(resource.clone())
-            .or_insert_with(|| Table {
-                objects: OrdMap::new(),
-                history: History::new(capacity),
-            })
+            .or_insert_with(|| Table { objects: OrdMap::new(), history: History::new(capacity) })
     }
 
     fn next_revision(&mut self) -> u64 {
@@ -118,35 +111,19 @@ impl Store {
 
     /// One object.
     pub fn get(&self, resource: &GroupResource, key: &str) -> Option<Arc<Object>> {
-        self.shared
-            .read()
-            .tables
-            .get(resource)?
-            .objects
-            .get(key)
-            .cloned()
+        self.shared.read().tables.get(resource)?.objects.get(key).cloned()
     }
 
     /// How many objects a resource has.
     pub fn count(&self, resource: &GroupResource) -> usize {
-        self.shared
-            .read()
-            .tables
-            .get(resource)
-            .map_or(0, |table| table.objects.len())
+        self.shared.read().tables.get(resource).map_or(0, |table| table.objects.len())
     }
 
     /// All objects of a resource as they are now.
     pub fn snapshot(&self, resource: &GroupResource) -> Snapshot {
         let state = self.shared.read();
-        let objects = state
-            .tables
-            .get(resource)
-            .map(|table| table.objects.clone());
-        Snapshot {
-            revision: state.revision,
-            objects: objects.unwrap_or_default(),
-        }
+        let objects = state.tables.get(resource).map(|table| table.objects.clone());
+        Snapshot { revision: state.revision, objects: objects.unwrap_or_default() }
     }
 
     /// All objects of a resource as they were at a past revision.
@@ -157,10 +134,7 @@ impl Store {
     ) -> Result<Snapshot, Expired> {
         let state = self.shared.read();
         let Some(table) = state.tables.get(resource) else {
-            return Ok(Snapshot {
-                revision,
-                objects: OrdMap::new(),
-            });
+            return Ok(Snapshot { revision, objects: OrdMap::new() });
         };
         let mut objects = table.objects.clone();
         let undo = table.history.after(revision)?;
@@ -189,19 +163,11 @@ impl Store {
         let mut state = self.shared.write();
         let current = state.revision;
         if revision > current {
-            return Err(Expired {
-                requested: revision,
-                oldest: current,
-            });
+            return Err(Expired { requested: revision, oldest: current });
         }
         let table = state.table(resource);
         let position = table.history.position_after(revision)?;
-        Ok(Cursor::at(
-            self.clone(),
-            resource.clone(),
-            &table.history,
-            position,
-        ))
+        Ok(Cursor::at(self.clone(), resource.clone(), &table.history, position))
     }
 
     /// Adds an object.
@@ -219,9 +185,7 @@ impl Store {
         let object = Arc::new(Object::new(key, revision, draft));
         let table = state.table(resource);
         table.objects.insert(object.key.clone(), object.clone());
-        table
-            .history
-            .push(Event::new(Change::Added, object.clone(), None));
+        table.history.push(Event::new(Change::Added, object.clone(), None));
         Ok(object)
     }
 
@@ -239,9 +203,7 @@ impl Store {
         let object = Arc::new(Object::new(key, revision, draft));
         let table = state.table(resource);
         table.objects.insert(object.key.clone(), object.clone());
-        table
-            .history
-            .push(Event::new(Change::Modified, object.clone(), Some(previous)));
+        table.history.push(Event::new(Change::Modified, object.clone(), Some(previous)));
         Ok(object)
     }
 
@@ -259,9 +221,7 @@ impl Store {
         let object = Arc::new(Object::new(key, revision, last));
         let table = state.table(resource);
         table.objects.remove(key);
-        table
-            .history
-            .push(Event::new(Change::Deleted, object.clone(), Some(previous)));
+        table.history.push(Event::new(Change::Deleted, object.clone(), Some(previous)));
         Ok(object)
     }
 

@@ -149,10 +149,7 @@ impl Types {
 
     fn parse(text: &'static str) -> Self {
         let mut types = Self::default();
-        let lines = || {
-            text.lines()
-                .filter(|line| !line.starts_with('#') && !line.is_empty())
-        };
+        let lines = || text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         for name in lines().filter_map(|line| line.strip_prefix("= ")) {
             let name = name.split(' ').next().unwrap_or(name);
             types.by_name.insert(name, types.by_name.len());
@@ -218,11 +215,7 @@ impl Types {
         }
         let (word, go) = text.split_once(':').unwrap_or((text, ""));
         let named = |plain: &'static str| if go.is_empty() { plain } else { go };
-        let integer = |plain, min, max| Type::Integer {
-            go: named(plain),
-            min,
-            max,
-        };
+        let integer = |plain, min, max| Type::Integer { go: named(plain), min, max };
         Some(match word {
             "s" => Type::Text(named("string")),
             "b" => Type::Bool(named("bool")),

@@ -13,20 +13,15 @@ const TABLE: &str = "
 - v1 configmaps ConfigMap ns short=cm
 - v1 endpoints Endpoints ns short=ep
 - v1 events Event ns short=ev
-- v1 limitranges LimitRange ns short=limits
 - v1 namespaces Namespace status finalize short=ns
 - v1 nodes Node status short=no
-- v1 persistentvolumeclaims PersistentVolumeClaim ns status short=pvc
 - v1 pods Pod ns status eviction binding log all short=po
-- v1 podtemplates PodTemplate ns
 - v1 replicationcontrollers ReplicationController ns status scale all short=rc
-- v1 resourcequotas ResourceQuota ns status short=quota
 - v1 secrets Secret ns
 - v1 serviceaccounts ServiceAccount ns short=sa
 - v1 services Service ns status all short=svc
 apiregistration.k8s.io v1 apiservices APIService status category=api-extensions
 apps v1 controllerrevisions ControllerRevision ns
-apps v1 daemonsets DaemonSet ns status all short=ds
 apps v1 deployments Deployment ns status scale all short=deploy
 apps v1 replicasets ReplicaSet ns status scale all short=rs
 apps v1 statefulsets StatefulSet ns status scale all short=sts
@@ -39,14 +34,10 @@ authorization.k8s.io v1 selfsubjectrulesreviews SelfSubjectRulesReview review
 authorization.k8s.io v1 subjectaccessreviews SubjectAccessReview review
 autoscaling v2 horizontalpodautoscalers HorizontalPodAutoscaler ns status all short=hpa
 autoscaling v1 horizontalpodautoscalers HorizontalPodAutoscaler ns status all short=hpa
-batch v1 cronjobs CronJob ns status all short=cj
-batch v1 jobs Job ns status all
-policy v1 poddisruptionbudgets PodDisruptionBudget ns status short=pdb
 rbac.authorization.k8s.io v1 clusterrolebindings ClusterRoleBinding
 rbac.authorization.k8s.io v1 clusterroles ClusterRole
 rbac.authorization.k8s.io v1 rolebindings RoleBinding ns
 rbac.authorization.k8s.io v1 roles Role ns
-scheduling.k8s.io v1 priorityclasses PriorityClass short=pc
 coordination.k8s.io v1 leases Lease ns
 discovery.k8s.io v1 endpointslices EndpointSlice ns
 apiextensions.k8s.io v1 customresourcedefinitions CustomResourceDefinition status category=api-extensions short=crd,crds

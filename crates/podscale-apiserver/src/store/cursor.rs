@@ -41,39 +41,23 @@ impl Cursor {
         history: &History,
         position: u64,
     ) -> Self {
-        Self {
-            store,
-            resource,
-            position,
-            revision: 0,
-            latest: history.subscribe(),
-        }
+        Self { store, resource, position, revision: 0, latest: history.subscribe() }
     }
 
     /// The events since the last call; none if there are none yet.
     pub fn read(&mut self) -> Result<Batch, Expired> {
         let state = self.store.shared.read();
         let Some(table) = state.tables.get(&self.resource) else {
-            return Ok(Batch {
-                events: Vec::new(),
-                revision: state.revision,
-            });
+            return Ok(Batch { events: Vec::new(), revision: state.revision });
         };
         let Some(events) = table.history.since(self.position, BATCH) else {
             let oldest = table.history.oldest();
-            return Err(Expired {
-                requested: self.revision,
-                oldest,
-            });
+            return Err(Expired { requested: self.revision, oldest });
         };
         self.position += events.len() as u64;
         let caught_up = self.position == table.history.end();
         let last = events.last().map(|event| event.object.revision);
-        let revision = if caught_up {
-            state.revision
-        } else {
-            last.unwrap_or(self.revision)
-        };
+        let revision = if caught_up { state.revision } else { last.unwrap_or(self.revision) };
         self.revision = revision;
         Ok(Batch { events, revision })
     }

@@ -35,11 +35,7 @@ impl Event {
         object: Arc<Object>,
         previous: Option<Arc<Object>>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            change,
-            object,
-            previous,
-        })
+        Arc::new(Self { change, object, previous })
     }
 }
 
@@ -105,14 +101,9 @@ impl History {
     /// The position of the first event after a revision.
     pub(super) fn position_after(&self, revision: u64) -> Result<u64, Expired> {
         if revision < self.oldest {
-            return Err(Expired {
-                requested: revision,
-                oldest: self.oldest,
-            });
+            return Err(Expired { requested: revision, oldest: self.oldest });
         }
-        let before = self
-            .events
-            .partition_point(|event| event.object.revision <= revision);
+        let before = self.events.partition_point(|event| event.object.revision <= revision);
         Ok(self.dropped + before as u64)
     }
 

@@ -31,18 +31,12 @@ impl Object {
         let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
         let mut labels = Vec::new();
         if let Some(metadata) = metadata {
-            metadata.insert(
-                "resourceVersion".to_owned(),
-                Value::from(revision.to_string()),
-            );
+            metadata.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
             if let Some(given) = metadata.get("labels").and_then(Value::as_object) {
                 labels = given
                     .iter()
                     .map(|(key, value)| {
-                        (
-                            Box::from(key.as_str()),
-                            Box::from(value.as_str().unwrap_or_default()),
-                        )
+                        (Box::from(key.as_str()), Box::from(value.as_str().unwrap_or_default()))
                     })
                     .collect();
                 labels.sort_unstable();
@@ -77,24 +71,17 @@ impl Object {
 
     /// The object's namespace; empty for cluster-wide objects.
     pub fn namespace(&self) -> &str {
-        self.key
-            .split_once('/')
-            .map_or("", |(namespace, _)| namespace)
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
     }
 
     /// The object's name.
     pub fn name(&self) -> &str {
-        self.key
-            .split_once('/')
-            .map_or(&*self.key, |(_, name)| name)
+        self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
     }
 
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        let at = self
-            .labels
-            .binary_search_by(|(given, _)| (**given).cmp(key))
-            .ok()?;
+        let at = self.labels.binary_search_by(|(given, _)| (**given).cmp(key)).ok()?;
         self.labels.get(at).map(|(_, value)| &**value)
     }
 
@@ -103,11 +90,7 @@ impl Object {
         match path {
             "metadata.name" => Some(self.name()),
             "metadata.namespace" => Some(self.namespace()),
-            _ => self
-                .fields
-                .iter()
-                .find(|(name, _)| *name == path)
-                .map(|(_, value)| &**value),
+            _ => self.fields.iter().find(|(name, _)| *name == path).map(|(_, value)| &**value),
         }
     }
 }
@@ -123,9 +106,7 @@ fn encode(value: &Value) -> (Bytes, usize) {
     out.get_mut().put_u8(b'{');
     let order = ["kind", "apiVersion", "metadata"];
     let leading = order.iter().filter_map(|name| object.get_key_value(*name));
-    let rest = object
-        .iter()
-        .filter(|(name, _)| !order.contains(&name.as_str()));
+    let rest = object.iter().filter(|(name, _)| !order.contains(&name.as_str()));
     for (name, value) in leading.chain(rest) {
         if !first {
             out.get_mut().put_u8(b',');

@@ -5,10 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn pods() -> GroupResource {
-    GroupResource {
-        group: "".into(),
-        resource: "pods".into(),
-    }
+    GroupResource { group: "".into(), resource: "pods".into() }
 }
 
 fn draft(name: &str, label: &str) -> Draft {
@@ -16,29 +13,20 @@ fn draft(name: &str, label: &str) -> Draft {
         "spec": {}, "apiVersion": "v1", "kind": "Pod",
         "metadata": {"namespace": "default", "name": name, "labels": {"app": label}},
     });
-    Draft {
-        value,
-        fields: vec![("spec.nodeName", "n1".into())],
-    }
+    Draft { value, fields: vec![("spec.nodeName", "n1".into())] }
 }
 
 fn add(store: &Store, name: &str) -> Arc<Object> {
-    store
-        .create(&pods(), &key("default", name), draft(name, "a"))
-        .expect("created")
+    store.create(&pods(), &key("default", name), draft(name, "a")).expect("created")
 }
 
 #[test]
 fn writes_count_up_and_conflicts_are_refused() {
     let store = Store::new(100);
     let first = add(&store, "a");
-    assert!(matches!(
-        store.create(&pods(), "default/a", draft("a", "a")),
-        Err(Refusal::Exists(_))
-    ));
-    let second = store
-        .replace(&pods(), "default/a", first.revision, draft("a", "b"))
-        .expect("replaced");
+    assert!(matches!(store.create(&pods(), "default/a", draft("a", "a")), Err(Refusal::Exists(_))));
+    let second =
+        store.replace(&pods(), "default/a", first.revision, draft("a", "b")).expect("replaced");
     assert_eq!(second.revision, first.revision + 1);
     assert_eq!(second.label("app"), Some("b"));
     assert_eq!(second.field("spec.nodeName"), Some("n1"));
@@ -58,15 +46,9 @@ fn bytes_start_with_kind_and_carry_the_revision() {
     let store = Store::new(100);
     let object = add(&store, "a");
     let text = String::from_utf8(object.bytes().to_vec()).expect("text");
-    assert!(
-        text.starts_with(r#"{"kind":"Pod","apiVersion":"v1","metadata":{"#),
-        "{text}"
-    );
+    assert!(text.starts_with(r#"{"kind":"Pod","apiVersion":"v1","metadata":{"#), "{text}");
     assert!(object.body().starts_with(br#""metadata":{"#));
-    assert_eq!(
-        object.value()["metadata"]["resourceVersion"],
-        object.revision.to_string()
-    );
+    assert_eq!(object.value()["metadata"]["resourceVersion"], object.revision.to_string());
     assert_eq!((object.namespace(), object.name()), ("default", "a"));
 }
 
@@ -76,20 +58,13 @@ fn the_past_can_be_listed_until_it_is_compacted() {
     let first = add(&store, "a");
     let then = store.revision();
     add(&store, "b");
-    store
-        .replace(&pods(), "default/a", first.revision, draft("a", "new"))
-        .expect("replaced");
+    store.replace(&pods(), "default/a", first.revision, draft("a", "new")).expect("replaced");
     let b = store.get(&pods(), "default/b").expect("there");
-    store
-        .remove(&pods(), "default/b", b.revision, draft("b", "a"))
-        .expect("removed");
+    store.remove(&pods(), "default/b", b.revision, draft("b", "a")).expect("removed");
 
     let past = store.snapshot_at(&pods(), then).expect("kept");
-    let names: Vec<_> = past
-        .objects
-        .values()
-        .map(|object| (object.name(), object.revision))
-        .collect();
+    let names: Vec<_> =
+        past.objects.values().map(|object| (object.name(), object.revision)).collect();
     assert_eq!(names, [("a", first.revision)]);
     store.compact();
     assert!(store.snapshot_at(&pods(), then).is_err());

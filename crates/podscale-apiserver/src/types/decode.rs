@@ -23,17 +23,9 @@ pub struct Decoded {
 
 /// Reads `value` as `ty`; the error is the decoder's message.
 pub fn decode(types: &Types, ty: &Type, value: Value) -> Result<Decoded, String> {
-    let mut decoder = Decoder {
-        types,
-        unknown: Vec::new(),
-        path: String::new(),
-        depth: 0,
-    };
+    let mut decoder = Decoder { types, unknown: Vec::new(), path: String::new(), depth: 0 };
     let value = decoder.value(ty, value, "")?;
-    Ok(Decoded {
-        value: value.unwrap_or_else(|| zero(types, ty)),
-        unknown: decoder.unknown,
-    })
+    Ok(Decoded { value: value.unwrap_or_else(|| zero(types, ty)), unknown: decoder.unknown })
 }
 
 /// What the server writes for a value that was never set.
@@ -48,8 +40,7 @@ pub fn zero(types: &Types, ty: &Type) -> Value {
             let fields = types.structure(*id).map_or(&[][..], Structure::fields);
             let kept = fields.iter().filter(|field| field.keep);
             Value::Object(
-                kept.map(|field| (field.name.to_owned(), zero(types, &field.ty)))
-                    .collect(),
+                kept.map(|field| (field.name.to_owned(), zero(types, &field.ty))).collect(),
             )
         }
         Type::Bytes
@@ -215,10 +206,7 @@ impl Decoder<'_> {
             Type::List(inner) => format!("[]{}", self.go_name(inner)),
             Type::Map(inner) => format!("map[string]{}", self.go_name(inner)),
             Type::Struct(id) => {
-                let name = self
-                    .types
-                    .structure(*id)
-                    .map_or("struct", |structure| structure.name);
+                let name = self.types.structure(*id).map_or("struct", |structure| structure.name);
                 let package = name.rsplit('/').next().unwrap_or(name);
                 package.to_owned()
             }
@@ -310,8 +298,6 @@ fn quantity(value: &Value) -> Result<Value, String> {
 fn int_or_string(number: &Number) -> Result<Value, String> {
     match number.as_i64().and_then(|value| i32::try_from(value).ok()) {
         Some(value) => Ok(Value::from(value)),
-        None => Err(format!(
-            "json: cannot unmarshal number {number} into Go value of type int32"
-        )),
+        None => Err(format!("json: cannot unmarshal number {number} into Go value of type int32")),
     }
 }

@@ -17,18 +17,10 @@ fn every_line_of_the_table_is_understood() {
     let lines = include_str!("kubernetes.txt")
         .lines()
         .filter(|line| !line.starts_with('#') && !line.starts_with("= "));
-    let fields: usize = types
-        .structures
-        .iter()
-        .map(|structure| structure.fields.len())
-        .sum();
+    let fields: usize = types.structures.iter().map(|structure| structure.fields.len()).sum();
     assert_eq!(fields, lines.count());
-    let Some(Type::Struct(id)) = types.find("core/v1.Container") else {
-        panic!("no container")
-    };
-    let ports = types
-        .structure(id)
-        .and_then(|structure| structure.field("ports"));
+    let Some(Type::Struct(id)) = types.find("core/v1.Container") else { panic!("no container") };
+    let ports = types.structure(id).and_then(|structure| structure.field("ports"));
     assert_eq!(
         ports.map(|field| &field.merge),
         Some(&Merge::Keys(vec!["containerPort", "protocol"]))

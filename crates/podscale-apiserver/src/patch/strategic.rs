@@ -1,0 +1,210 @@
+//! Strategic merge patch: lists of built-in types merge by key, directives say what goes.
+
+use serde_json::{Map, Value};
+
+use crate::status::{ApiError, ApiResult};
+use crate::types::{self, Strategy, Type};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_PRIMITIVES: &str = "$deleteFromPrimitiveList/";
+const ELEMENT_ORDER: &str = "$setElementOrder/";
+
+/// Applies a patch to an object of a built-in type.
+pub(super) fn apply(ty: &Type, object: Value, patch: Map<String, Value>) -> ApiResult<Value> {
+    let fields = match object {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    merge_map(Some(ty), fields, patch).map(Value::Object)
+}
+
+/// The type below a field, and how the field is patched.
+fn below<'t>(ty: Option<&'t Type>, name: &str) -> (Option<&'t Type>, Strategy) {
+    match ty {
+        Some(Type::Optional(inner)) => below(Some(inner), name),
+        Some(Type::Struct(id)) => types::kubernetes()
+            .structure(*id)
+            .and_then(|structure| structure.field(name))
+            .map_or((None, Strategy::default()), |field| (Some(&field.ty), field.strategy)),
+        Some(Type::Map(inner)) => (Some(inner), Strategy::default()),
+        _ => (None, Strategy::default()),
+    }
+}
+
+fn item_type(ty: Option<&Type>) -> Option<&Type> {
+    match ty {
+        Some(Type::Optional(inner)) => item_type(Some(inner)),
+        Some(Type::List(inner)) => Some(inner),
+        _ => None,
+    }
+}
+
+fn merge_map(
+    ty: Option<&Type>,
+    mut fields: Map<String, Value>,
+    mut patch: Map<String, Value>,
+) -> ApiResult<Map<String, Value>> {
+    match patch.remove(DIRECTIVE) {
+        None => {}
+        Some(Value::String(word)) => match word.as_str() {
+            "replace" => return merge_map(ty, Map::new(), patch),
+            "delete" => return Ok(Map::new()),
+            "merge" => {}
+            other => return Err(unknown_directive(other)),
+        },
+        Some(other) => return Err(unknown_directive(&other.to_string())),
+    }
+    if let Some(keys) = patch.remove(RETAIN_KEYS) {
+        let keys = keys.as_array().cloned().unwrap_or_default();
+        fields.retain(|name, _| keys.iter().any(|key| key.as_str() == Some(name)));
+    }
+    let mut orders = Vec::new();
+    for (name, value) in patch {
+        if let Some(name) = name.strip_prefix(DELETE_PRIMITIVES) {
+            let gone = value.as_array().cloned().unwrap_or_default();
+            if let Some(list) = fields.get_mut(name).and_then(Value::as_array_mut) {
+                list.retain(|item| !gone.contains(item));
+            }
+        } else if let Some(name) = name.strip_prefix(ELEMENT_ORDER) {
+            orders.push((name.to_owned(), value));
+        } else {
+            let (ty, strategy) = below(ty, &name);
+            match merge_value(ty, strategy, fields.remove(&name), value)? {
+                Value::Null => {}
+                merged => {
+                    fields.insert(name, merged);
+                }
+            }
+        }
+    }
+    for (name, order) in orders {
+        let (_, strategy) = below(ty, &name);
+        if let (Some(list), Some(order)) =
+            (fields.get_mut(&name).and_then(Value::as_array_mut), order.as_array())
+        {
+            reorder(list, order, strategy.key);
+        }
+    }
+    Ok(fields)
+}
+
+fn merge_value(
+    ty: Option<&Type>,
+    strategy: Strategy,
+    old: Option<Value>,
+    patch: Value,
+) -> ApiResult<Value> {
+    Ok(match (old, patch) {
+        (_, Value::Null) => Value::Null,
+        (old, Value::Object(patch)) => {
+            let deleted = patch.get(DIRECTIVE).and_then(Value::as_str) == Some("delete");
+            if deleted {
+                return Ok(Value::Null);
+            }
+            let old = match old {
+                Some(Value::Object(fields)) => fields,
+                _ => Map::new(),
+            };
+            Value::Object(merge_map(ty, old, patch)?)
+        }
+        (old, Value::Array(items)) => {
+            let old = match old {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            };
+            if strategy.merge {
+                Value::Array(merge_list(item_type(ty), strategy.key, old, items)?)
+            } else {
+                let replaced = items.into_iter().filter(|item| !is_directive(item)).collect();
+                Value::Array(replaced)
+            }
+        }
+        (_, scalar) => scalar,
+    })
+}
+
+fn is_directive(item: &Value) -> bool {
+    item.as_object().is_some_and(|item| item.contains_key(DIRECTIVE))
+}
+
+fn merge_list(
+    ty: Option<&Type>,
+    key: Option<&str>,
+    mut list: Vec<Value>,
+    patch: Vec<Value>,
+) -> ApiResult<Vec<Value>> {
+    let replaces = |item: &Value| item.get(DIRECTIVE).and_then(Value::as_str) == Some("replace");
+    if patch.iter().any(replaces) {
+        return Ok(patch.into_iter().filter(|item| !replaces(item)).collect());
+    }
+    for item in patch {
+        let (Some(key), Value::Object(mut item)) = (key, item.clone()) else {
+            // Scalars form a set.
+            if !list.contains(&item) {
+                list.push(item);
+            }
+            continue;
+        };
+        let Some(id) = item.get(key).cloned() else {
+            return Err(ApiError::internal(format!(
+                "map: {} does not contain declared merge key: {key}",
+                go_map(&item)
+            )));
+        };
+        let at = list.iter().position(|old| old.get(key) == Some(&id));
+        match item.get(DIRECTIVE).and_then(Value::as_str) {
+            Some("delete") => list.retain(|old| old.get(key) != Some(&id)),
+            Some("merge") | None => {
+                item.remove(DIRECTIVE);
+                match at.and_then(|at| list.get_mut(at)) {
+                    Some(slot) => {
+                        let old = match slot.take() {
+                            Value::Object(fields) => fields,
+                            _ => Map::new(),
+                        };
+                        *slot = Value::Object(merge_map(ty, old, item)?);
+                    }
+                    None => list.push(Value::Object(merge_map(ty, Map::new(), item)?)),
+                }
+            }
+            Some(other) => return Err(unknown_directive(other)),
+        }
+    }
+    Ok(list)
+}
+
+/// Puts the listed items into the given order; the others keep their place after the item before.
+fn reorder(list: &mut Vec<Value>, order: &[Value], key: Option<&str>) {
+    let same = |item: &Value, wanted: &Value| match key {
+        Some(key) => item.get(key).is_some() && item.get(key) == wanted.get(key),
+        None => item == wanted,
+    };
+    let rank = |item: &Value| order.iter().position(|wanted| same(item, wanted));
+    let mut sorted: Vec<Value> = Vec::with_capacity(list.len());
+    let mut listed: Vec<Value> = list.iter().filter(|item| rank(item).is_some()).cloned().collect();
+    listed.sort_by_key(|item| rank(item));
+    let mut listed = listed.into_iter();
+    for item in list.drain(..) {
+        match rank(&item) {
+            Some(_) => sorted.extend(listed.next()),
+            None => sorted.push(item),
+        }
+    }
+    *list = sorted;
+}
+
+fn unknown_directive(word: &str) -> ApiError {
+    ApiError::internal(format!("unknown patch type found: {word}"))
+}
+
+fn go_map(map: &Map<String, Value>) -> String {
+    let parts: Vec<String> = map
+        .iter()
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name}:{text}"),
+            other => format!("{name}:{other}"),
+        })
+        .collect();
+    format!("map[{}]", parts.join(" "))
+}

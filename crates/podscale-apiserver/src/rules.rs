@@ -1,0 +1,332 @@
+//! What is particular to each built-in resource: defaults, checks, what a write may change.
+
+pub(crate) mod autoscaling;
+pub(crate) mod cluster;
+pub(crate) mod config;
+pub(crate) mod pod_defaults;
+pub(crate) mod pod_spec;
+pub(crate) mod pods;
+pub(crate) mod services;
+pub(crate) mod workloads;
+
+use podscale_api::field_error::FieldError;
+use podscale_api::field_error::metadata::NameRule;
+use podscale_api::field_error::names;
+use serde_json::Value;
+
+use crate::store::Fields;
+
+/// Fields that an endpoint ignores, as paths of field-set steps.
+pub(crate) type Reset = &'static [&'static [&'static str]];
+
+/// When `metadata.generation` goes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// Never; it is not set at all.
+    Unused,
+    /// When the spec changes.
+    Spec,
+    /// When the spec or the annotations change.
+    SpecOrAnnotations,
+    /// When anything but metadata and status changes.
+    Custom,
+}
+
+/// What is particular to a resource.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// Judges names.
+    pub name: NameRule,
+    /// Fills in what clients leave out.
+    pub default: fn(&mut Value),
+    /// Changes an object that is about to be created.
+    pub prepare_create: fn(&mut Value),
+    /// Changes an object that is about to replace another.
+    pub prepare_update: fn(&mut Value, &Value),
+    /// Changes an object whose status is about to be replaced.
+    pub prepare_status: fn(&mut Value, &Value),
+    /// Checks a new object.
+    pub check: fn(&Value) -> Vec<FieldError>,
+    /// Checks an object against the one it replaces.
+    pub check_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Checks a new status.
+    pub check_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Values for field selectors besides name and namespace.
+    pub fields: fn(&Value) -> Fields,
+    /// Which field selectors there are besides name and namespace.
+    pub selectable: &'static [&'static str],
+    /// When the generation goes up.
+    pub generation: Generation,
+    /// Whether the resource deletes in two steps, with a period of grace.
+    pub graceful: bool,
+    /// Whether a deletion answers with the object.
+    pub returns_deleted: bool,
+    /// Whether an update of an absent object creates it.
+    pub create_on_update: bool,
+    /// Whether an update may leave the resource version out.
+    pub unconditional: bool,
+    /// What writes of the object itself ignore.
+    pub reset: Reset,
+    /// What writes of the status ignore.
+    pub reset_status: Reset,
+}
+
+fn nothing(_: &mut Value) {}
+
+fn nothing_new(_: &mut Value, _: &Value) {}
+
+fn fine(_: &Value) -> Vec<FieldError> {
+    Vec::new()
+}
+
+fn fine_update(_: &Value, _: &Value) -> Vec<FieldError> {
+    Vec::new()
+}
+
+fn no_fields(_: &Value) -> Fields {
+    Vec::new()
+}
+
+const STATUS: Reset = &[&["f:status"]];
+const SPEC: Reset = &[&["f:spec"]];
+
+const PLAIN: Rules = Rules {
+    name: names::dns_subdomain,
+    default: nothing,
+    prepare_create: nothing,
+    prepare_update: nothing_new,
+    prepare_status: nothing_new,
+    check: fine,
+    check_update: fine_update,
+    check_status: fine_update,
+    fields: no_fields,
+    selectable: &[],
+    generation: Generation::Unused,
+    graceful: false,
+    returns_deleted: false,
+    create_on_update: false,
+    unconditional: true,
+    reset: &[],
+    reset_status: &[],
+};
+
+/// The rules of all custom resources.
+pub(crate) static CUSTOM: Rules = Rules {
+    generation: Generation::Custom,
+    unconditional: false,
+    reset: STATUS,
+    reset_status: &[&["f:spec"], &["f:metadata"]],
+    ..PLAIN
+};
+
+static ANY: Rules = PLAIN;
+
+static RBAC: Rules = Rules { name: names::path_segment, create_on_update: true, ..PLAIN };
+
+static LEASES: Rules = Rules {
+    create_on_update: true,
+    unconditional: false,
+    check: cluster::check_lease,
+    check_update: cluster::check_lease_update,
+    ..PLAIN
+};
+
+static CONFIG_MAPS: Rules = Rules {
+    check: config::check_config_map,
+    check_update: config::check_config_map_update,
+    ..PLAIN
+};
+
+static SECRETS: Rules = Rules {
+    default: config::default_secret,
+    check: config::check_secret,
+    check_update: config::check_secret_update,
+    fields: config::secret_fields,
+    selectable: &["type"],
+    ..PLAIN
+};
+
+static SERVICE_ACCOUNTS: Rules = Rules { returns_deleted: true, ..PLAIN };
+
+static NAMESPACES: Rules = Rules {
+    name: names::dns_label,
+    default: cluster::default_namespace,
+    prepare_create: cluster::prepare_namespace,
+    prepare_update: cluster::prepare_namespace_update,
+    prepare_status: cluster::prepare_namespace_status,
+    fields: cluster::namespace_fields,
+    selectable: &["status.phase"],
+    returns_deleted: true,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static NODES: Rules = Rules {
+    default: cluster::default_node,
+    prepare_update: cluster::prepare_node_update,
+    fields: cluster::node_fields,
+    selectable: &["spec.unschedulable"],
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static EVENTS: Rules = Rules {
+    create_on_update: true,
+    check: cluster::check_event,
+    fields: cluster::event_fields,
+    selectable: cluster::EVENT_FIELDS,
+    ..PLAIN
+};
+
+static PODS: Rules = Rules {
+    default: pod_defaults::default_pod,
+    prepare_create: pods::prepare_create,
+    prepare_update: pods::prepare_update,
+    prepare_status: pods::prepare_status,
+    check: pods::check,
+    check_update: pods::check_update,
+    fields: pods::fields,
+    selectable: pods::SELECTABLE,
+    generation: Generation::Spec,
+    graceful: true,
+    returns_deleted: true,
+    reset: STATUS,
+    reset_status: &[
+        &["f:spec"],
+        &["f:metadata", "f:deletionTimestamp"],
+        &["f:metadata", "f:ownerReferences"],
+    ],
+    ..PLAIN
+};
+
+static SERVICES: Rules = Rules {
+    name: names::dns_label,
+    default: services::default,
+    prepare_update: services::prepare_update,
+    check: services::check,
+    check_update: services::check_update,
+    fields: services::fields,
+    selectable: &["spec.clusterIP", "spec.type"],
+    returns_deleted: true,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static ENDPOINTS: Rules =
+    Rules { default: services::default_endpoints, create_on_update: true, ..PLAIN };
+
+static ENDPOINT_SLICES: Rules = Rules {
+    default: services::default_endpoint_slice,
+    check: services::check_endpoint_slice,
+    check_update: services::check_endpoint_slice_update,
+    generation: Generation::Custom,
+    ..PLAIN
+};
+
+static DEPLOYMENTS: Rules = Rules {
+    default: workloads::default_deployment,
+    check: workloads::check_deployment,
+    check_update: workloads::check_deployment_update,
+    check_status: workloads::check_deployment_status,
+    prepare_status: workloads::keep_labels,
+    generation: Generation::SpecOrAnnotations,
+    reset: STATUS,
+    reset_status: &[&["f:spec"], &["f:metadata", "f:labels"]],
+    ..PLAIN
+};
+
+static REPLICA_SETS: Rules = Rules {
+    default: workloads::default_replica_set,
+    check: workloads::check_replica_set,
+    check_update: workloads::check_replica_set_update,
+    check_status: workloads::check_replica_set_status,
+    fields: workloads::replica_fields,
+    selectable: &["status.replicas"],
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static REPLICATION_CONTROLLERS: Rules = Rules {
+    default: workloads::default_replication_controller,
+    check: workloads::check_replication_controller,
+    check_update: workloads::check_replication_controller_update,
+    check_status: workloads::check_replica_set_status,
+    fields: workloads::replica_fields,
+    selectable: &["status.replicas"],
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static STATEFUL_SETS: Rules = Rules {
+    name: names::dns_label,
+    default: workloads::default_stateful_set,
+    check: workloads::check_stateful_set,
+    check_update: workloads::check_stateful_set_update,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static AUTOSCALERS: Rules = Rules {
+    default: autoscaling::default,
+    check: autoscaling::check,
+    check_update: autoscaling::check_update,
+    check_status: autoscaling::check_status,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static DEFINITIONS: Rules = Rules {
+    default: cluster::default_definition,
+    check: cluster::check_definition,
+    check_update: cluster::check_definition_update,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: &[&["f:spec"], &["f:metadata"]],
+    ..PLAIN
+};
+
+static API_SERVICES: Rules = Rules {
+    default: cluster::default_api_service,
+    check: cluster::check_api_service,
+    reset: STATUS,
+    reset_status: SPEC,
+    unconditional: false,
+    ..PLAIN
+};
+
+/// The rules of a built-in resource.
+pub(crate) fn of(group: &str, plural: &str) -> &'static Rules {
+    match (group, plural) {
+        ("", "pods") => &PODS,
+        ("", "services") => &SERVICES,
+        ("", "endpoints") => &ENDPOINTS,
+        ("", "namespaces") => &NAMESPACES,
+        ("", "nodes") => &NODES,
+        ("", "configmaps") => &CONFIG_MAPS,
+        ("", "secrets") => &SECRETS,
+        ("", "serviceaccounts") => &SERVICE_ACCOUNTS,
+        ("" | "events.k8s.io", "events") => &EVENTS,
+        ("", "replicationcontrollers") => &REPLICATION_CONTROLLERS,
+        ("apps", "deployments") => &DEPLOYMENTS,
+        ("apps", "replicasets") => &REPLICA_SETS,
+        ("apps", "statefulsets") => &STATEFUL_SETS,
+        ("autoscaling", "horizontalpodautoscalers") => &AUTOSCALERS,
+        ("coordination.k8s.io", "leases") => &LEASES,
+        ("discovery.k8s.io", "endpointslices") => &ENDPOINT_SLICES,
+        ("apiextensions.k8s.io", "customresourcedefinitions") => &DEFINITIONS,
+        ("apiregistration.k8s.io", "apiservices") => &API_SERVICES,
+        ("rbac.authorization.k8s.io", _) => &RBAC,
+        _ => &ANY,
+    }
+}
