@@ -1,1 +1,3 @@
 //! The embedded cluster: a small Kubernetes in this process.
+
+pub mod controllers;
