@@ -217,6 +217,7 @@ pub struct Totals {
 pub struct Workload {
     spec: WorkloadSpec,
     load: Load,
+    load_start: Time,
     start: Time,
     totals: Totals,
     cpu_seconds: HashMap<Arc<str>, f64>,
@@ -233,6 +234,7 @@ impl Workload {
         Ok(Workload {
             spec,
             load,
+            load_start: start,
             start,
             totals,
             cpu_seconds: HashMap::new(),
@@ -254,12 +256,13 @@ impl Workload {
     /// The load that is offered at this time, in requests per second.
     #[must_use]
     pub fn offered_at(&self, time: Time) -> f64 {
-        self.load.rate(time.since(self.start))
+        self.load.rate(time.since(self.load_start))
     }
 
-    /// Offers another load from now on; its time is still counted from the workload's start.
-    pub fn set_load(&mut self, load: Load) {
+    /// Offers another load, whose time is counted from `start`.
+    pub fn set_load(&mut self, load: Load, start: Time) {
         self.load = load;
+        self.load_start = start;
     }
 
     /// Puts work into the queue at once; an amount that is no amount is ignored.
@@ -285,9 +288,9 @@ impl Workload {
                 .saturating_sub(at.rem_euclid(slot))
                 .saturating_add(slot)
                 .min(end);
-            let middle = Span(at.saturating_add((slot_end - at) / 2));
+            let middle = self.start.after(Span(at.saturating_add((slot_end - at) / 2)));
             let seconds = (slot_end - at) as f64 / 1e6;
-            let arrivals = self.load.rate(middle) * seconds;
+            let arrivals = self.offered_at(middle) * seconds;
             self.totals = run.slot(self.totals, arrivals, seconds, at.div_euclid(slot));
             at = slot_end;
         }

@@ -1,3 +1,6 @@
 //! The embedded cluster: a small Kubernetes in this process.
 
 pub mod controllers;
+pub mod load;
+pub mod metrics;
+pub mod nodes;

@@ -266,8 +266,8 @@ proptest! {
             }).collect();
             pods.sort_by(|a, b| a.id.cmp(&b.id));
             pods.dedup_by(|a, b| a.id == b.id);
-            workload.set_load(Load::constant(tick.rps));
-            again.set_load(Load::constant(tick.rps));
+            workload.set_load(Load::constant(tick.rps), START);
+            again.set_load(Load::constant(tick.rps), START);
             let next = at.after(Span(tick.millis * 1000));
             let usage = workload.advance(at, next, &pods);
             prop_assert_eq!(&usage, &again.advance(at, next, &pods), "the same twice");

@@ -1,0 +1,1 @@
+//! The three metrics APIs of the embedded cluster.
