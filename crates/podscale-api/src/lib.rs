@@ -7,14 +7,18 @@ pub mod labels;
 pub mod meta;
 pub mod metrics;
 pub mod names;
+pub mod observe;
 pub mod pod;
 pub mod quantity;
 pub mod quote;
+pub mod recording;
+pub mod replay;
 pub mod resources;
 pub mod scale;
 pub mod selector;
 mod serde_form;
 pub mod time;
+pub mod translate;
 
 pub use labels::Labels;
 pub use quantity::Quantity;

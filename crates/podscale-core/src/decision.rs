@@ -1,6 +1,7 @@
 //! What was decided, and what becomes of it once the world has answered.
 
 use crate::history::{History, Learned};
+use crate::model::Autoscaler;
 use crate::snapshot::Snapshot;
 use crate::status::{
     Condition, ConditionChanges, ConditionKind, Current, Note, Status, StoredMetric,
@@ -8,7 +9,6 @@ use crate::status::{
 use crate::steps::{Step, Steps};
 use crate::text;
 use crate::time::Time;
-use serde::Serialize;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -89,10 +89,9 @@ pub enum MetricResults {
 }
 
 /// Something worth telling people about the object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Whether it is a warning or normal.
-    #[serde(serialize_with = "event_type", rename = "type")]
     pub warning: bool,
     /// The reason, for programs.
     pub reason: Cow<'static, str>,
@@ -100,11 +99,13 @@ pub struct Event {
     pub message: String,
 }
 
-fn event_type<S: serde::Serializer>(warning: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if *warning { "Warning" } else { "Normal" })
-}
-
 impl Event {
+    /// Its type in the API.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        if self.warning { "Warning" } else { "Normal" }
+    }
+
     /// A warning.
     #[must_use]
     pub fn warning(reason: &'static str, message: impl Into<String>) -> Event {
@@ -188,11 +189,10 @@ impl Decision {
     }
 
     /// Brings the history up to date. To be called once the decision is settled.
-    pub fn teach(&self, snapshot: &Snapshot<'_>, history: &mut History) {
+    pub fn teach(&self, autoscaler: &Autoscaler, history: &mut History) {
         history.learn(&self.learned);
         if let (Some(rescale), Some(at)) = (&self.rescale, self.rescaled_at) {
-            let behavior = snapshot.autoscaler.behavior.as_ref();
-            history.scaled(behavior, rescale.from, rescale.to, at);
+            history.scaled(autoscaler.behavior.as_ref(), rescale.from, rescale.to, at);
         }
     }
 

@@ -77,17 +77,17 @@ fn target(autoscaler: &Autoscaler) -> String {
 }
 
 fn replicas(count: i32) -> String {
-    format!("{count} {}", plural(count.unsigned_abs() as usize, "replica"))
+    format!("{count} {}", plural(count.unsigned_abs(), "replica"))
 }
 
-fn plural(count: usize, word: &str) -> String {
+fn plural(count: u32, word: &str) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
 /// A short name for a metric: what it measures, without the API's words around it.
-fn metric_name(autoscaler: &Autoscaler, place: usize) -> String {
-    match autoscaler.metrics.get(place).map(|m| &*m.source) {
-        Some(Source::Resource { name } | Source::Unknown { name }) => name.to_string(),
+fn metric_name(autoscaler: &Autoscaler, place: u32) -> String {
+    match autoscaler.metrics.get(place as usize).map(|m| &*m.source) {
+        Some(Source::Resource { name } | Source::Unknown { quoted: name }) => name.to_string(),
         Some(Source::ContainerResource { name, container }) => format!("{name} of {container}"),
         Some(Source::Pods(series) | Source::External(series)) => series.name.to_string(),
         Some(Source::Object { series, object }) => {
@@ -186,7 +186,9 @@ fn limited_line(from: i32, to: i32, limit: Limit) -> String {
         Limit::Disabled => format!("kept at {to}, not {from}: this direction is disabled"),
         Limit::Policy { policy, period_start } => {
             let amount = match policy.amount {
-                PolicyAmount::Pods(pods) => format!("{pods} {}", plural(pods as usize, "pod")),
+                PolicyAmount::Pods(pods) => {
+                    format!("{pods} {}", plural(pods.unsigned_abs(), "pod"))
+                }
                 PolicyAmount::Percent(percent) => format!("{percent}%"),
                 PolicyAmount::Unknown => "an unknown amount".to_owned(),
             };

@@ -108,8 +108,8 @@ pub enum Source {
     External(Series),
     /// A source that no rule knows.
     Unknown {
-        /// What the spec calls it.
-        name: Arc<str>,
+        /// What the spec calls it, in quotation marks.
+        quoted: Arc<str>,
     },
 }
 

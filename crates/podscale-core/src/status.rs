@@ -28,7 +28,7 @@ impl Status {
     /// The first condition of this kind.
     #[must_use]
     pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
-        self.conditions.iter().find(|c| c.kind == Ok(kind))
+        self.conditions.iter().find(|c| matches!(c.kind, Ok(known) if known == kind))
     }
 }
 
@@ -121,6 +121,16 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
+    /// Whether it holds, if that is known.
+    #[must_use]
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            ConditionStatus::True => Some(true),
+            ConditionStatus::False => Some(false),
+            ConditionStatus::Other(_) => None,
+        }
+    }
+
     /// Its form in the API.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -165,19 +175,23 @@ pub enum Note {
     /// The target was set to something else than zero, or not by this rule.
     NotScaledToZero,
     /// Everything else: failures, and what was read from storage.
-    Text {
-        /// The reason.
-        reason: Cow<'static, str>,
-        /// The message.
-        message: Arc<str>,
-    },
+    Text(Arc<NoteText>),
+}
+
+/// The reason and the message of a condition that is not one of the everyday ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteText {
+    /// The reason, for programs.
+    pub reason: Cow<'static, str>,
+    /// The message, for people.
+    pub message: Box<str>,
 }
 
 impl Note {
     /// A note with its own text.
     #[must_use]
-    pub fn text(reason: impl Into<Cow<'static, str>>, message: impl Into<Arc<str>>) -> Note {
-        Note::Text { reason: reason.into(), message: message.into() }
+    pub fn text(reason: impl Into<Cow<'static, str>>, message: impl Into<Box<str>>) -> Note {
+        Note::Text(Arc::new(NoteText { reason: reason.into(), message: message.into() }))
     }
 
     /// The reason, for programs.
@@ -199,7 +213,7 @@ impl PartialEq for Note {
         match (self, other) {
             (Note::ValidMetricFound(a), Note::ValidMetricFound(b)) => Arc::ptr_eq(a, b) || a == b,
             (Note::SucceededRescale(a), Note::SucceededRescale(b)) => a == b,
-            (Note::Text { .. }, _) | (_, Note::Text { .. }) => {
+            (Note::Text(_), _) | (_, Note::Text(_)) => {
                 self.reason() == other.reason() && self.message() == other.message()
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
@@ -209,10 +223,21 @@ impl PartialEq for Note {
 
 /// The conditions that one pass sets, at most one of each kind.
 #[derive(Clone, Debug, Default)]
-pub struct ConditionChanges([Option<Condition>; ConditionKind::ALL.len()]);
+pub struct ConditionChanges([Option<Change>; ConditionKind::ALL.len()]);
+
+/// What one pass makes of one condition.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Whether it holds.
+    pub holds: bool,
+    /// Why.
+    pub note: Note,
+    /// Since when it has had this status.
+    pub since: Option<Time>,
+}
 
 impl ConditionChanges {
-    /// Sets a condition; its `since` moves only if the status differs from the stored one.
+    /// Sets a condition; its `since` moves only if the status differs from the one before.
     pub fn set(
         &mut self,
         stored: &Status,
@@ -221,28 +246,40 @@ impl ConditionChanges {
         note: Note,
         now: Time,
     ) {
-        let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
-        let slot = &mut self.0[kind as usize];
-        let before = slot.as_ref().or_else(|| stored.condition(kind));
-        let since = match before {
-            Some(before) if before.status == status => before.since,
-            _ => Some(now),
-        };
-        *slot = Some(Condition { kind: Ok(kind), status, since, note });
+        match &mut self.0[kind as usize] {
+            Some(change) => {
+                if change.holds != holds {
+                    (change.holds, change.since) = (holds, Some(now));
+                }
+                change.note = note;
+            }
+            slot => {
+                let since = match stored.condition(kind) {
+                    Some(before) if before.status.holds() == Some(holds) => before.since,
+                    _ => Some(now),
+                };
+                *slot = Some(Change { holds, note, since });
+            }
+        }
     }
 
-    /// The condition of this kind, if the pass set it.
+    /// What the pass makes of this condition, if anything.
     #[must_use]
-    pub fn get(&self, kind: ConditionKind) -> Option<&Condition> {
+    pub fn get(&self, kind: ConditionKind) -> Option<&Change> {
         self.0[kind as usize].as_ref()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (ConditionKind, &Change)> {
+        let changes = ConditionKind::ALL.into_iter().zip(&self.0);
+        changes.filter_map(|(kind, change)| Some((kind, change.as_ref()?)))
     }
 
     /// Whether any of them differs from what is stored.
     #[must_use]
     pub fn differ_from(&self, stored: &Status) -> bool {
-        self.0.iter().flatten().any(|new| {
-            let old = stored.conditions.iter().find(|c| c.kind == new.kind);
-            old.is_none_or(|old| old.status != new.status || old.note != new.note)
+        self.iter().any(|(kind, new)| {
+            let old = stored.condition(kind);
+            old.is_none_or(|old| old.status.holds() != Some(new.holds) || old.note != new.note)
         })
     }
 
@@ -250,10 +287,12 @@ impl ConditionChanges {
     #[must_use]
     pub fn merged_into(&self, stored: &[Condition]) -> Vec<Condition> {
         let mut merged = stored.to_vec();
-        for new in self.0.iter().flatten() {
+        for (kind, Change { holds, note, since }) in self.iter() {
+            let status = if *holds { ConditionStatus::True } else { ConditionStatus::False };
+            let new = Condition { kind: Ok(kind), status, since: *since, note: note.clone() };
             match merged.iter_mut().find(|c| c.kind == new.kind) {
-                Some(old) => *old = new.clone(),
-                None => merged.push(new.clone()),
+                Some(old) => *old = new,
+                None => merged.push(new),
             }
         }
         merged

@@ -45,25 +45,25 @@ pub enum Step {
     /// One metric could not propose a size.
     Invalid {
         /// Its place in the spec.
-        metric: usize,
+        metric: u32,
         /// Why.
         error: Arc<str>,
     },
     /// The metrics agreed on a size.
     Winner {
         /// The place of the deciding metric in the spec.
-        metric: usize,
+        metric: u32,
         /// The size.
         replicas: i32,
         /// How many metrics were left out because they are broken.
-        invalid: usize,
+        invalid: u32,
     },
     /// Broken metrics keep the size as it is.
     Blocked {
         /// How many are broken.
-        invalid: usize,
+        invalid: u32,
         /// Of how many.
-        of: usize,
+        of: u32,
         /// What the others would have asked for, if there are any.
         proposed: Option<i32>,
     },
@@ -138,7 +138,7 @@ pub enum Limit {
 #[serde(rename_all = "camelCase")]
 pub struct Proposal {
     /// The metric's place in the spec.
-    pub metric: usize,
+    pub metric: u32,
     /// The size it asks for.
     pub replicas: i32,
     /// What the metric said.
@@ -159,15 +159,15 @@ pub struct Proposal {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PodCounts {
     /// Pods that count.
-    pub ready: usize,
+    pub ready: u32,
     /// Pods that are not ready to be judged.
-    pub unready: usize,
+    pub unready: u32,
     /// Pods without a sample.
-    pub missing: usize,
+    pub missing: u32,
     /// Pods that failed or are being deleted.
-    pub ignored: usize,
+    pub ignored: u32,
     /// Samples of pods that are not there.
-    pub strangers: usize,
+    pub strangers: u32,
 }
 
 /// Which rule gave the size of a proposal.

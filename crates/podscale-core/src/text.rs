@@ -41,7 +41,7 @@ pub fn metric_title(source: &Source, aim: Aim) -> String {
         (Source::Object { series, .. } | Source::External(series), _) => {
             format!("external metric {}({})", series.name, selector(series))
         }
-        (Source::Unknown { name }, _) => format!("unknown metric {name}"),
+        (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
     }
 }
 
@@ -107,7 +107,7 @@ impl MetricFailure<'_> {
     pub fn inner(&self) -> String {
         let (source, error) = (&*self.metric.source, self.error);
         match (source, error) {
-            (Source::Unknown { name }, _) => format!("unknown metric source type {name:?}"),
+            (Source::Unknown { quoted }, _) => format!("unknown metric source type {quoted}"),
             (Source::Resource { .. } | Source::ContainerResource { .. }, MetricError::NoAim) => {
                 "invalid resource metric source: neither an average utilization target nor an \
                  average value (usage) target was set"
@@ -246,7 +246,7 @@ impl Display for MissingRequest {
 
 /// The error of a pass in which metrics failed.
 #[must_use]
-pub fn invalid_metrics(invalid: usize, of: usize, first: &str) -> String {
+pub fn invalid_metrics(invalid: u32, of: u32, first: &str) -> String {
     format!("invalid metrics ({invalid} invalid out of {of}), first error is: {first}")
 }
 
@@ -333,7 +333,7 @@ pub fn note_reason(note: &Note) -> &str {
         Note::ScaleDownLimit => "ScaleDownLimit",
         Note::ScaledToZero => "ScaledToZero",
         Note::NotScaledToZero => "NotScaledToZero",
-        Note::Text { reason, .. } => reason,
+        Note::Text(text) => &text.reason,
     }
 }
 
@@ -375,6 +375,6 @@ pub fn note_message(note: &Note) -> Cow<'_, str> {
         }
         Note::ScaledToZero => "the HPA controller scaled the workload to zero",
         Note::NotScaledToZero => "the HPA controller did not scale the workload to zero",
-        Note::Text { message, .. } => message,
+        Note::Text(text) => &text.message,
     })
 }

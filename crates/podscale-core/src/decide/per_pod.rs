@@ -40,7 +40,7 @@ pub(super) fn propose(
     let ratio = use_now.ratio;
     let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
     let answer = |replicas, adjusted_ratio, verdict| Proposal {
-        metric: place,
+        metric: place as u32,
         replicas,
         current: use_now.current,
         aim: metric.aim,
@@ -55,7 +55,7 @@ pub(super) fn propose(
         return Ok(if tolerances.allow(ratio) {
             answer(scale.wanted, None, Verdict::WithinTolerance)
         } else {
-            answer(ceil(ratio * counts.ready as f64), None, Verdict::Scaled)
+            answer(ceil(ratio * f64::from(counts.ready)), None, Verdict::Scaled)
         });
     }
 
@@ -117,7 +117,7 @@ impl LinedUp<'_> {
     /// Sorts the pods and adds up those that are ready.
     fn sort(&self, group: impl Fn(usize, &Pod) -> Group) -> (PodCounts, Sums) {
         let strangers = self.readings.strangers;
-        let mut counts = PodCounts { strangers: strangers.count, ..PodCounts::default() };
+        let mut counts = PodCounts { strangers: strangers.count as u32, ..PodCounts::default() };
         let mut sums = Sums { metrics: strangers.count, ..Sums::default() };
         if self.by_utilization.is_none() {
             // Nobody knows what a stranger requested, but it moves a plain average.

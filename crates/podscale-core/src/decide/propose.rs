@@ -22,7 +22,7 @@ pub(super) fn propose(
     let mut results = SmallVec::new();
     let mut winner: Option<(i32, usize)> = None;
     let mut first_failure: Option<(String, Note)> = None;
-    let mut invalid = 0usize;
+    let mut invalid = 0u32;
 
     for (place, metric) in autoscaler.metrics.iter().enumerate() {
         match proposal(snapshot, scale, pods, metric, place) {
@@ -46,13 +46,13 @@ pub(super) fn propose(
                     let note = Note::text(reason, text::unable_to_compute(&inner));
                     (failure.outer(), note)
                 });
-                decision.step(Step::Invalid { metric: place, error: inner.into() });
+                decision.step(Step::Invalid { metric: place as u32, error: inner.into() });
             }
         }
     }
     decision.metrics = MetricResults::Read(results);
 
-    let of = autoscaler.metrics.len();
+    let of = autoscaler.metrics.len() as u32;
     let failure =
         first_failure.map(|(first, note)| (text::invalid_metrics(invalid, of, &first), note));
     match winner {
@@ -60,7 +60,7 @@ pub(super) fn propose(
             let note = Note::ValidMetricFound(autoscaler.metrics[metric].title.clone());
             set(snapshot, decision, ConditionKind::ScalingActive, true, note);
             decision.error = failure.map(|(message, _)| message.into());
-            decision.step(Step::Winner { metric, replicas, invalid });
+            decision.step(Step::Winner { metric: metric as u32, replicas, invalid });
             Some((replicas, metric))
         }
         _ => {

@@ -20,7 +20,7 @@ pub(super) fn propose(
     let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
     let amount = value.0 as f64;
     let proposal = |current, ratio, (replicas, verdict), pods| Proposal {
-        metric: place,
+        metric: place as u32,
         replicas,
         current,
         aim: metric.aim,
@@ -41,9 +41,9 @@ pub(super) fn propose(
                 if pods.is_empty() {
                     return Err(MetricError::NoPods);
                 }
-                counts.ready = pods.iter().filter(|pod| pod.is_serving()).count();
-                counts.unready = pods.len() - counts.ready;
-                (ceil(ratio * counts.ready as f64), Verdict::Scaled)
+                counts.ready = pods.iter().filter(|pod| pod.is_serving()).count() as u32;
+                counts.unready = pods.len() as u32 - counts.ready;
+                (ceil(ratio * f64::from(counts.ready)), Verdict::Scaled)
             };
             let current = Current { value: Some(value), ..Current::default() };
             Ok(proposal(current, ratio, answer, counts))

@@ -169,7 +169,7 @@ impl Scene {
     pub fn follow(&mut self, decision: &podscale_core::Decision) {
         let status = decision.status(&self.snapshot());
         let mut history = std::mem::take(&mut self.history);
-        decision.teach(&self.snapshot(), &mut history);
+        decision.teach(&self.autoscaler, &mut history);
         (self.status, self.history) = (status, history);
         if let (Some(replicas), Ok(scale)) = (decision.replicas(), &mut self.scale) {
             scale.wanted = replicas;

@@ -1,0 +1,201 @@
+//! Decides the steps of a Recording anew, each on what the one before it left.
+
+use crate::hpa::v2::{CrossVersionObjectReference, HorizontalPodAutoscaler};
+use crate::observe::{Surroundings, observe};
+use crate::pod::PodPhase;
+use crate::recording::{RecordedDecision, RecordedEvent, Recording, Step, StepErrors};
+use crate::translate;
+use podscale_core::snapshot::{Scale, ScaleError};
+use podscale_core::{
+    Autoscaler, Decision, History, ScaleWrite, Settings, Snapshot, Span, Status, Time, decide,
+};
+use std::sync::Arc;
+
+/// How often a write of the scale is tried while it meets conflicts.
+const SCALE_WRITE_TRIES: u32 = 5;
+/// How long after a conflict it is tried again.
+const CONFLICT_PAUSE: Span = Span(10_000);
+
+/// The state of one autoscaler between two steps.
+pub struct Replayer {
+    settings: Settings,
+    hpa: HorizontalPodAutoscaler,
+    autoscaler: Autoscaler,
+    status: Status,
+    history: History,
+    replicas: i32,
+    selector: String,
+}
+
+/// One step, decided anew.
+pub struct Replayed<'a> {
+    /// The decision in the form of the recording.
+    pub outcome: RecordedDecision,
+    /// The decision as the core made it.
+    pub decision: &'a Decision,
+    /// What it was made on.
+    pub snapshot: &'a Snapshot<'a>,
+}
+
+impl Replayer {
+    /// At the beginning of a Recording.
+    #[must_use]
+    pub fn new(recording: &Recording) -> Replayer {
+        let hpa = recording.autoscaler.clone();
+        Replayer {
+            settings: recording.controller.into(),
+            autoscaler: translate::autoscaler(&hpa),
+            status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
+            hpa,
+            history: History::default(),
+            replicas: 0,
+            selector: String::new(),
+        }
+    }
+
+    /// Decides a step and takes over what it leads to. `look` sees the decision before that.
+    pub fn step<T>(&mut self, step: &Step, look: impl FnOnce(Replayed<'_>) -> T) -> T {
+        self.take_in(step);
+        let no_errors = StepErrors::default();
+        let errors = step.errors.as_ref().unwrap_or(&no_errors);
+        let scale = self.scale(step, errors);
+        let others: Vec<_> =
+            step.other_autoscalers.iter().map(|o| (&*o.name, &*o.selector)).collect();
+        let around = Surroundings {
+            selector: &self.selector,
+            pods: &step.pods,
+            others: &others,
+            pod_metrics: unless(&errors.pod_metrics, &step.pod_metrics),
+            custom_metrics: unless(&errors.custom_metrics, &step.custom_metrics),
+            external_metrics: unless(&errors.external_metrics, &step.external_metrics),
+        };
+        let (pods, readings) = observe(&self.hpa, &self.autoscaler, &around);
+        let snapshot = Snapshot {
+            now: step.time.0,
+            settings: &self.settings,
+            autoscaler: &self.autoscaler,
+            status: &self.status,
+            history: &self.history,
+            scale: &scale,
+            pods: &pods,
+            readings: &readings,
+        };
+
+        let mut decision = decide(&snapshot);
+        if decision.rescale.is_some() {
+            let (write, at) = self.write_scale(errors, snapshot.now);
+            decision.settle(&snapshot, &write, at);
+        }
+        let changed = decision.changes_status(&snapshot);
+        let written = changed && errors.update_status.is_none();
+        if changed && let Some(error) = &errors.update_status {
+            decision.status_write_failed(&snapshot, error);
+        }
+
+        let replicas = decision.replicas().unwrap_or(self.replicas);
+        let stored = if written {
+            translate::status::to_wire(&decision, &snapshot, &self.hpa)
+        } else {
+            self.hpa.status.clone().unwrap_or_default()
+        };
+        let outcome = RecordedDecision {
+            replicas,
+            rescaled: decision.rescaled_at.is_some(),
+            error: decision.error.as_deref().map(str::to_owned),
+            status_written: written,
+            status: stored,
+            events: decision.events.iter().map(recorded_event).collect(),
+        };
+        let next_status = written.then(|| (decision.status(&snapshot), outcome.status.clone()));
+        let result = look(Replayed { outcome, decision: &decision, snapshot: &snapshot });
+
+        let mut history = std::mem::take(&mut self.history);
+        decision.teach(&self.autoscaler, &mut history);
+        self.history = history;
+        self.replicas = replicas;
+        if let Some((status, wire)) = next_status {
+            self.status = status;
+            self.hpa.status = Some(wire);
+        }
+        result
+    }
+
+    /// Takes over what is new in a step: the spec, the target's size and selector.
+    fn take_in(&mut self, step: &Step) {
+        if let Some(spec) = &step.spec {
+            self.hpa.spec = spec.clone();
+            self.hpa.metadata.generation += 1;
+            self.autoscaler = translate::autoscaler(&self.hpa);
+        }
+        let Some(scale) = &step.scale else { return };
+        if let Some(replicas) = scale.spec.as_ref().and_then(|s| s.replicas) {
+            self.replicas = replicas;
+        }
+        if let Some(selector) = scale.status.as_ref().and_then(|s| s.selector.as_ref()) {
+            self.selector.clone_from(selector);
+        }
+    }
+
+    fn scale(&self, step: &Step, errors: &StepErrors) -> Result<Scale, ScaleError> {
+        let version = &self.hpa.spec.scale_target_ref.api_version;
+        if version.matches('/').count() > 1 {
+            let error = format!("unexpected GroupVersion string: {version}");
+            return Err(ScaleError::ApiVersion(error.into()));
+        }
+        if let Some(error) = &errors.rest_mapping {
+            return Err(ScaleError::NoResource(error.as_str().into()));
+        }
+        if let Some(error) = &errors.get_scale {
+            return Err(ScaleError::Unreadable(error.as_str().into()));
+        }
+        let status = step.scale.as_ref().and_then(|s| s.status.as_ref());
+        let existing = status.and_then(|s| s.replicas).unwrap_or_else(|| {
+            let alive = step.pods.iter().filter(|p| p.status.phase != Some(PodPhase::Failed));
+            i32::try_from(alive.count()).unwrap_or(i32::MAX)
+        });
+        Ok(Scale { wanted: self.replicas, existing })
+    }
+
+    /// How the write of the scale ends, and when.
+    fn write_scale(&self, errors: &StepErrors, now: Time) -> (ScaleWrite, Time) {
+        let conflicts = errors.update_scale_conflicts;
+        let pauses = i64::from(conflicts.min(SCALE_WRITE_TRIES - 1));
+        let at = now.after(Span(CONFLICT_PAUSE.0 * pauses));
+        let write = if conflicts >= SCALE_WRITE_TRIES {
+            ScaleWrite::Failed(conflict(&self.hpa.spec.scale_target_ref))
+        } else if let Some(error) = &errors.update_scale {
+            ScaleWrite::Failed(error.as_str().into())
+        } else {
+            ScaleWrite::Written
+        };
+        (write, at)
+    }
+}
+
+fn unless<'a, T>(error: &'a Option<String>, values: &'a [T]) -> Result<&'a [T], &'a str> {
+    match error {
+        Some(error) => Err(error),
+        None => Ok(values),
+    }
+}
+
+/// What the API server answers to a write of something that has changed since it was read.
+fn conflict(target: &CrossVersionObjectReference) -> Arc<str> {
+    let resource = format!("{}s", target.kind.to_lowercase());
+    let group = target.api_version.split_once('/').map_or("", |(group, _)| group);
+    let separator = if group.is_empty() { "" } else { "." };
+    let name = &target.name;
+    format!(
+        "Operation cannot be fulfilled on {resource}{separator}{group} \"{name}\": the object has \
+         been modified; please apply your changes to the latest version and try again"
+    )
+    .into()
+}
+
+fn recorded_event(event: &podscale_core::Event) -> RecordedEvent {
+    RecordedEvent {
+        r#type: event.type_name().to_owned(),
+        reason: event.reason.to_string(),
+        message: event.message.clone(),
+    }
+}
