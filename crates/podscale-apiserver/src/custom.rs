@@ -3,6 +3,7 @@
 use podscale_api::field_error::FieldError;
 use serde_json::Value;
 
+use crate::crd::{self, Schema};
 use crate::resource::{ALL_VERBS, ResourceInfo, ScalePaths, Subresource};
 use crate::table::CustomColumns;
 use crate::value::{list, text};
@@ -16,20 +17,32 @@ pub(crate) struct Custom {
     pub storage_api_version: String,
     /// The schema as JSON, for field ownership.
     pub raw_schema: Option<Value>,
+    schema: Option<Schema>,
 }
 
 impl Custom {
     /// Removes fields that the schema does not have, and tells which.
-    pub fn prune(&self, _object: &mut Value) -> Vec<String> {
-        Vec::new()
+    pub fn prune(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
+        self.schema.as_ref().map_or(Ok(Vec::new()), |schema| crd::prune(object, schema))
     }
 
     /// Fills in the schema's defaults.
-    pub fn fill_defaults(&self, _object: &mut Value) {}
+    pub fn fill_defaults(&self, object: &mut Value) {
+        if let Some(schema) = &self.schema {
+            crd::fill_defaults(object, schema);
+        }
+    }
 
-    /// Checks an object against the schema.
-    pub fn check(&self, _object: &Value, _old: Option<&Value>) -> Vec<FieldError> {
-        Vec::new()
+    /// Checks an object against the schema; the status endpoint does not look at the scale's spec.
+    pub fn check(&self, object: &Value, old: Option<&Value>, spec: bool) -> Vec<FieldError> {
+        let mut errors = match &self.schema {
+            Some(schema) => crd::check(object, old, schema),
+            None => Vec::new(),
+        };
+        if let Some(paths) = self.info.scale() {
+            errors.extend(crd::check_scale(object, paths, spec));
+        }
+        errors
     }
 }
 
@@ -67,6 +80,10 @@ pub(crate) fn versions(definition: &Value) -> Vec<Custom> {
                 .unwrap_or_default(),
             storage_api_version: crate::resource::api_version(group, storage),
             raw_schema: version.pointer("/schema/openAPIV3Schema").cloned(),
+            // Definitions with unreadable schemas are refused, so this reads.
+            schema: version
+                .pointer("/schema/openAPIV3Schema")
+                .and_then(|schema| Schema::parse(schema).ok()),
         })
         .collect();
     customs.sort_by(|a, b| version_order(&b.info.version).cmp(&version_order(&a.info.version)));
@@ -104,17 +121,4 @@ fn version_order(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
         return (3, major, 0, std::cmp::Reverse(String::new()));
     }
     stage("beta", 2).or_else(|| stage("alpha", 1)).unwrap_or_else(plain)
-}
-
-/// Fills in a definition.
-pub(crate) fn default_definition(_definition: &mut Value) {}
-
-/// Checks a definition.
-pub(crate) fn check_definition(_definition: &Value) -> Vec<FieldError> {
-    Vec::new()
-}
-
-/// Checks a definition that replaces another.
-pub(crate) fn check_definition_update(_new: &Value, _old: &Value) -> Vec<FieldError> {
-    Vec::new()
 }

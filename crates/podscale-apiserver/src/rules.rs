@@ -288,6 +288,7 @@ static AUTOSCALERS: Rules = Rules {
 
 static DEFINITIONS: Rules = Rules {
     default: cluster::default_definition,
+    prepare_create: cluster::prepare_definition,
     check: cluster::check_definition,
     check_update: cluster::check_definition_update,
     generation: Generation::Spec,

@@ -42,7 +42,7 @@ pub(crate) fn to_storage(served: &Served, mut object: Value) -> ApiResult<Value>
             }
             Ok(object)
         }
-        View::AutoscalingV1 => crate::autoscaling_v1::to_v2(object).map_err(ApiError::bad_request),
+        View::AutoscalingV1 => crate::autoscaling_v1::to_v2(&object).map_err(ApiError::bad_request),
         View::EventsV1 => Ok(event_to_core(object)),
     }
 }

@@ -5,6 +5,7 @@ use podscale_api::names::label_key_errors;
 use serde_json::{Value, json};
 
 use super::pod_spec::{check_name, check_port, not_negative};
+use crate::crd::definition;
 use crate::store::Fields;
 use crate::value::{copy, default, default_text, integer, section, text};
 
@@ -222,16 +223,22 @@ pub(crate) fn check_api_service(service: &Value) -> Vec<FieldError> {
 }
 
 /// Fills in a CustomResourceDefinition.
-pub(crate) fn default_definition(definition: &mut Value) {
-    crate::custom::default_definition(definition);
+pub(crate) fn default_definition(object: &mut Value) {
+    definition::fill_defaults(object);
+}
+
+/// A new definition is not served yet.
+pub(crate) fn prepare_definition(object: &mut Value) {
+    let status = definition::initial_status(object);
+    crate::value::fields(object).insert("status".to_owned(), status);
 }
 
 /// Checks a CustomResourceDefinition.
-pub(crate) fn check_definition(definition: &Value) -> Vec<FieldError> {
-    crate::custom::check_definition(definition)
+pub(crate) fn check_definition(object: &Value) -> Vec<FieldError> {
+    definition::check_create(object)
 }
 
 /// Checks a CustomResourceDefinition that replaces another.
 pub(crate) fn check_definition_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    crate::custom::check_definition_update(new, old)
+    definition::check_update(new, old)
 }

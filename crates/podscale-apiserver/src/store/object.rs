@@ -53,6 +53,12 @@ impl Object {
         }
     }
 
+    /// The same object, said to be of another revision.
+    pub fn at_revision(&self, revision: u64) -> Self {
+        let draft = Draft { value: self.value(), fields: self.fields.to_vec() };
+        Self::new(&self.key, revision, draft)
+    }
+
     /// The whole object as JSON.
     pub fn bytes(&self) -> Bytes {
         self.bytes.clone()

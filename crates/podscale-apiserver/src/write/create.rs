@@ -1,5 +1,6 @@
 //! Creating objects.
 
+use podscale_api::field_error::distinct;
 use podscale_api::field_error::metadata::check_create;
 use serde_json::Value;
 
@@ -141,8 +142,7 @@ fn check(write: &Write<'_>, name: &str, object: &Value) -> ApiResult<()> {
     // Autoscalers and definitions check their metadata themselves.
     errors.extend((served.rules.check)(object));
     if let Some(custom) = &served.custom {
-        errors.extend(custom.check(object, None));
+        errors.extend(custom.check(object, None, true));
     }
-    errors.dedup();
-    write.refuse(name, errors)
+    write.refuse(name, distinct(errors))
 }

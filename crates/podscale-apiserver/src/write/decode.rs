@@ -76,14 +76,25 @@ pub(crate) fn object(
 /// Reads a value as an object of the served version.
 pub(crate) fn typed(
     served: &Served,
-    mut value: Value,
-    mut problems: Vec<String>,
+    value: Value,
+    problems: Vec<String>,
     validation: FieldValidation,
 ) -> ApiResult<Decoded> {
     let info = &served.info;
+    check_kind(served, &value)?;
+    plain(served, value, problems, validation).map_err(|message| {
+        ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {message}",
+            info.kind, info.version, info.kind
+        ))
+    })
+}
+
+/// Refuses objects that say that they are something else.
+pub(crate) fn check_kind(served: &Served, value: &Value) -> ApiResult<()> {
+    let info = &served.info;
     let expected = info.api_version();
-    let given = text(&value, "/apiVersion").to_owned();
-    let kind = text(&value, "/kind").to_owned();
+    let (given, kind) = (text(value, "/apiVersion"), text(value, "/kind"));
     if !value.is_object() {
         return Err(ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
@@ -106,24 +117,23 @@ pub(crate) fn typed(
              ({expected})"
         )));
     }
+    Ok(())
+}
+
+/// Reads a value as an object of the served version; the error is the decoder's.
+pub(crate) fn plain(
+    served: &Served,
+    mut value: Value,
+    mut problems: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Decoded, String> {
     let object = fields(&mut value);
-    object.insert("apiVersion".to_owned(), Value::from(expected));
-    object.insert("kind".to_owned(), Value::from(info.kind.as_str()));
-    let (object, unknown) = shaped(served, value).map_err(|message| {
-        ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {message}",
-            info.kind, info.version, info.kind
-        ))
-    })?;
+    object.insert("apiVersion".to_owned(), Value::from(served.info.api_version()));
+    object.insert("kind".to_owned(), Value::from(served.info.kind.as_str()));
+    let (object, unknown) = shaped(served, value)?;
     problems.extend(unknown.into_iter().map(|path| format!("unknown field {path:?}")));
     if validation == FieldValidation::Strict && !problems.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-            info.kind,
-            info.version,
-            info.kind,
-            problems.join(", ")
-        )));
+        return Err(format!("strict decoding error: {}", problems.join(", ")));
     }
     if validation == FieldValidation::Ignore {
         problems.clear();
@@ -145,7 +155,7 @@ fn shaped(served: &Served, mut value: Value) -> Result<(Value, Vec<String>), Str
         fields(&mut value).insert("metadata".to_owned(), decoded.value);
     }
     if let Some(custom) = &served.custom {
-        unknown.extend(custom.prune(&mut value));
+        unknown.extend(custom.prune(&mut value).map_err(|error| error.to_string())?);
     }
     Ok((value, unknown))
 }

@@ -1,5 +1,6 @@
 //! Replacing objects, whole or in part.
 
+use podscale_api::field_error::distinct;
 use podscale_api::field_error::metadata::check_update;
 use serde_json::Value;
 
@@ -19,6 +20,8 @@ const TRIES: usize = 100;
 pub(crate) enum Proposal {
     /// This is its next version; who owns what has to be worked out.
     Replace(Value),
+    /// The same, made from the present version, so that it need not name one.
+    Patched(Value),
     /// This is its next version, with its owners noted.
     Applied(Value),
 }
@@ -61,14 +64,21 @@ pub(crate) fn update(
 
 fn create_absent(write: &Write<'_>, name: &str, proposal: Proposal) -> ApiResult<Written> {
     match proposal {
-        Proposal::Replace(object) => {
+        Proposal::Replace(object) | Proposal::Patched(object) => {
             check_identity(&object, write.namespace, name)?;
             if !text(&object, "/metadata/resourceVersion").is_empty() {
                 return Err(ApiError::not_found(&write.served.info, name));
             }
             create(write, object)
         }
-        Proposal::Applied(object) => create_tracked(write, object),
+        Proposal::Applied(mut object) => {
+            check_identity(&object, write.namespace, name)?;
+            if write.served.info.namespaced {
+                metadata(&mut object).insert("namespace".to_owned(), Value::from(write.namespace));
+            }
+            default(write, &mut object);
+            create_tracked(write, object)
+        }
     }
 }
 
@@ -87,12 +97,13 @@ fn replace(
     let served = write.served;
     let old = stored.value();
     let live = from_storage(served, old.clone());
-    let (mut object, tracked) = match produce(Some(&live))? {
-        Proposal::Replace(object) => (object, false),
-        Proposal::Applied(object) => (object, true),
+    let (mut object, tracked, derived) = match produce(Some(&live))? {
+        Proposal::Replace(object) => (object, false, false),
+        Proposal::Patched(object) => (object, false, true),
+        Proposal::Applied(object) => (object, true, true),
     };
     check_identity(&object, write.namespace, name)?;
-    let conditional = check_preconditions(write, name, &object, &old)?;
+    let conditional = check_preconditions(write, name, &object, &old, derived)?;
     keep_system_fields(&mut object, &live);
     if endpoint == Endpoint::Object || endpoint == Endpoint::Status {
         default(write, &mut object);
@@ -153,6 +164,7 @@ fn check_preconditions(
     name: &str,
     object: &Value,
     old: &Value,
+    derived: bool,
 ) -> ApiResult<bool> {
     let info = &write.served.info;
     let (uid, actual) = (text(object, "/metadata/uid"), text(old, "/metadata/uid"));
@@ -164,7 +176,7 @@ fn check_preconditions(
     }
     let version = text(object, "/metadata/resourceVersion");
     if version.is_empty() || version == "0" {
-        if !write.served.rules.unconditional {
+        if !derived && !write.served.rules.unconditional {
             write.refuse(name, vec![version_required()])?;
         }
         return Ok(false);
@@ -296,8 +308,7 @@ fn check(
         Endpoint::Finalize | Endpoint::Binding => {}
     }
     if let Some(custom) = &served.custom {
-        errors.extend(custom.check(object, Some(old)));
+        errors.extend(custom.check(object, Some(old), endpoint != Endpoint::Status));
     }
-    errors.dedup();
-    write.refuse(name, errors)
+    write.refuse(name, distinct(errors))
 }

@@ -1,0 +1,305 @@
+//! Requests that write objects.
+
+use axum::response::Response;
+use http::StatusCode;
+use podscale_api::field_error::metadata::check_field_manager;
+use podscale_api::field_error::{FieldError, FieldPath};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::params::ListParams;
+use super::{Call, list, respond};
+use crate::apply::{ApplyRequest, track_apply};
+use crate::definitions;
+use crate::patch::{self, PatchKind};
+use crate::status::{self, ApiError, ApiResult};
+use crate::value::{fields, metadata, text};
+use crate::view::from_storage;
+use crate::write::decode::{self, FieldValidation};
+use crate::write::delete::{DeleteOptions, Deleted, Propagation};
+use crate::write::update::Proposal;
+use crate::write::{Endpoint, Write, create as creating, delete as deleting, update as updating};
+
+const BODY_TYPES: &[&str] = &["application/json", "application/yaml"];
+const PATCH_TYPES: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+/// What a write needs, from the request.
+pub(super) struct Context {
+    pub manager: String,
+    pub dry_run: bool,
+    pub validation: FieldValidation,
+}
+
+impl Context {
+    pub fn of(call: &Call, kind: &str) -> ApiResult<Self> {
+        let manager = call.manager();
+        let errors = check_field_manager(&manager, &FieldPath::new("fieldManager"));
+        if !errors.is_empty() {
+            return Err(ApiError::invalid("meta.k8s.io", kind, "", &errors));
+        }
+        Ok(Self {
+            manager,
+            dry_run: call.params.dry_run(kind)?,
+            validation: call.params.field_validation(kind)?,
+        })
+    }
+
+    pub fn write<'a>(&'a self, call: &'a Call) -> Write<'a> {
+        Write {
+            server: &call.server,
+            served: &call.served,
+            namespace: call.namespace(),
+            manager: &self.manager,
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+/// Whether the body is YAML; refuses other formats.
+pub(super) fn body_is_yaml(call: &Call) -> ApiResult<bool> {
+    match call.content_type() {
+        "" | "application/json" => Ok(false),
+        "application/yaml" | "text/yaml" => Ok(true),
+        _ => Err(ApiError::unsupported_media_type(BODY_TYPES)),
+    }
+}
+
+/// Creates an object.
+pub(super) fn create(call: &Call) -> ApiResult<Response> {
+    let context = Context::of(call, "CreateOptions")?;
+    let yaml = body_is_yaml(call)?;
+    if call.served.info.namespaced && call.path.namespace.is_none() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let decoded = decode::object(&call.served, &call.body, yaml, context.validation)?;
+    let write = context.write(call);
+    let written = creating::create(&write, decoded.object)?;
+    let written = definitions::after_write(&write, written);
+    let response = respond::object(call, StatusCode::CREATED, written)?;
+    Ok(respond::with_warnings(response, &decoded.problems))
+}
+
+/// Replaces an object, or a part of it.
+pub(super) fn update(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
+    let context = Context::of(call, "UpdateOptions")?;
+    let yaml = body_is_yaml(call)?;
+    let decoded = decode::object(&call.served, &call.body, yaml, context.validation)?;
+    let write = context.write(call);
+    let create_if_absent = endpoint == Endpoint::Object && call.served.rules.create_on_update;
+    let mut produce = |_: Option<&Value>| Ok(Proposal::Replace(decoded.object.clone()));
+    let outcome = updating::update(&write, call.name(), endpoint, create_if_absent, &mut produce)?;
+    let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
+    let written = definitions::after_write(&write, outcome.written);
+    let response = respond::object(call, code, written)?;
+    Ok(respond::with_warnings(response, &decoded.problems))
+}
+
+/// Changes an object by a patch, or applies a configuration.
+pub(super) fn patch(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
+    let kind = match call.content_type() {
+        "application/apply-patch+yaml" => return apply(call, endpoint),
+        other => patch_kind(other)?,
+    };
+    if kind == PatchKind::Strategic && call.served.ty.is_none() {
+        return Err(ApiError::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ]));
+    }
+    let context = Context::of(call, "PatchOptions")?;
+    if call.params.get("force").is_some() {
+        let path = FieldPath::new("force");
+        let error = FieldError::forbidden(&path, "may not be specified for non-apply patch");
+        return Err(ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    }
+    let write = context.write(call);
+    let mut problems = Vec::new();
+    let mut produce = |live: Option<&Value>| {
+        let live = live.cloned().unwrap_or_default();
+        let version = text(&live, "/metadata/resourceVersion").to_owned();
+        let mut patched = patch::apply(kind, call.served.ty.as_ref(), live, &call.body)?;
+        // Only a version that the patch itself names is a condition.
+        if text(&patched, "/metadata/resourceVersion") == version {
+            metadata(&mut patched).remove("resourceVersion");
+        }
+        decode::check_kind(&call.served, &patched)?;
+        let shown = patched.to_string();
+        let decoded = decode::plain(&call.served, patched, Vec::new(), context.validation)
+            .map_err(|message| {
+                let error = FieldError::invalid(&FieldPath::new("patch"), shown.as_str(), message);
+                ApiError::invalid("", "", "", &[error])
+            })?;
+        problems = decoded.problems;
+        Ok(Proposal::Patched(decoded.object))
+    };
+    let outcome = updating::update(&write, call.name(), endpoint, false, &mut produce)?;
+    let written = definitions::after_write(&write, outcome.written);
+    let response = respond::object(call, StatusCode::OK, written)?;
+    Ok(respond::with_warnings(response, &problems))
+}
+
+/// The kind of patch that a content type names.
+pub(super) fn patch_kind(content_type: &str) -> ApiResult<PatchKind> {
+    match content_type {
+        "application/json-patch+json" => Ok(PatchKind::Json),
+        "application/merge-patch+json" => Ok(PatchKind::Merge),
+        "application/strategic-merge-patch+json" => Ok(PatchKind::Strategic),
+        _ => Err(ApiError::unsupported_media_type(PATCH_TYPES)),
+    }
+}
+
+/// Applies a configuration.
+fn apply(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
+    let context = Context::of(call, "PatchOptions")?;
+    if call.params.text("fieldManager").is_empty() {
+        let path = FieldPath::new("fieldManager");
+        let error = FieldError::required(&path, "is required for apply patch");
+        return Err(ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    }
+    let (mut config, duplicates) = decode::parse_any(&call.body, true)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    decode::check_kind(&call.served, &config)?;
+    if config.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    let duplicates: Vec<String> =
+        duplicates.into_iter().map(|path| format!("duplicate field {path:?}")).collect();
+    // The configuration itself stays as it was written: what it leaves out, it does not own.
+    let checked = decode::plain(&call.served, config.clone(), duplicates, context.validation)
+        .map_err(|message| {
+            ApiError::bad_request(format!("error strict decoding patch: {message}"))
+        })?;
+    let meta = metadata(&mut config);
+    if meta.get("name").is_none_or(Value::is_null) {
+        meta.insert("name".to_owned(), json!(call.name()));
+    }
+    drop_nulls(&mut config);
+    let write = context.write(call);
+    let version = call.served.api_version();
+    let time = call.server.now_text();
+    let force = call.params.flag("force");
+    let mut produce = |live: Option<&Value>| {
+        let blank = json!({ "metadata": {} });
+        let request = ApplyRequest {
+            shape: write.shape(),
+            live: live.unwrap_or(&blank),
+            config: &config,
+            writer: write.writer(endpoint, &version, &time),
+            force,
+        };
+        let mut merged = track_apply(&request)?;
+        if config.pointer("/metadata/resourceVersion").is_none() {
+            metadata(&mut merged).remove("resourceVersion");
+        }
+        fields(&mut merged).insert("apiVersion".to_owned(), json!(version));
+        fields(&mut merged).insert("kind".to_owned(), json!(call.served.info.kind));
+        let decoded = decode::plain(&call.served, merged, Vec::new(), FieldValidation::Ignore)
+            .map_err(ApiError::bad_request)?;
+        Ok(Proposal::Applied(decoded.object))
+    };
+    let creates = endpoint == Endpoint::Object;
+    let outcome = updating::update(&write, call.name(), endpoint, creates, &mut produce)?;
+    let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
+    let written = definitions::after_write(&write, outcome.written);
+    let response = respond::object(call, code, written)?;
+    Ok(respond::with_warnings(response, &checked.problems))
+}
+
+/// Nulls in a configuration say nothing.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn delete_options(call: &Call) -> ApiResult<DeleteOptions> {
+    let mut options = DeleteOptions {
+        grace_seconds: call.params.integer("gracePeriodSeconds")?,
+        propagation: match call.params.text("propagationPolicy") {
+            "" => None,
+            policy => Some(Propagation::parse(policy)?),
+        },
+        dry_run: call.params.dry_run("DeleteOptions")?,
+        ..DeleteOptions::default()
+    };
+    if let Some(orphan) = call.params.optional_flag("orphanDependents") {
+        options.propagation =
+            Some(if orphan { Propagation::Orphan } else { Propagation::Background });
+    }
+    if !call.body.is_empty() {
+        let yaml = body_is_yaml(call)?;
+        let (body, _) = decode::parse_any(&call.body, yaml)?;
+        options.read(&body)?;
+    }
+    Ok(options)
+}
+
+/// Deletes an object.
+pub(super) fn delete(call: &Call) -> ApiResult<Response> {
+    let options = delete_options(call)?;
+    let context = Context {
+        manager: call.manager(),
+        dry_run: options.dry_run,
+        validation: FieldValidation::Ignore,
+    };
+    let write = context.write(call);
+    definitions::before_delete(&write, call.name(), &options)?;
+    match deleting::delete(&write, call.name(), &options)? {
+        Deleted::Gone(written) if call.served.rules.returns_deleted => {
+            respond::object(call, StatusCode::OK, written)
+        }
+        Deleted::Gone(written) => {
+            let object = written.into_value();
+            definitions::after_delete(&write);
+            let uid = text(&object, "/metadata/uid");
+            Ok(respond::json(StatusCode::OK, &status::deleted(&call.served.info, call.name(), uid)))
+        }
+        Deleted::Pending(written) => respond::object(call, StatusCode::OK, written),
+    }
+}
+
+/// Deletes all objects that a list with the same parameters would give.
+pub(super) fn delete_collection(call: &Call) -> ApiResult<Response> {
+    let options = delete_options(call)?;
+    let params = ListParams::parse(&call.params, false)?;
+    let page = list::page(call, &params, &Filter::of(call)?)?;
+    let manager = call.manager();
+    let mut items = Vec::with_capacity(page.items.len());
+    for item in page.items {
+        let write = Write {
+            server: &call.server,
+            served: &call.served,
+            namespace: item.namespace(),
+            manager: &manager,
+            dry_run: options.dry_run,
+        };
+        definitions::before_delete(&write, item.name(), &options)?;
+        match deleting::delete(&write, item.name(), &options) {
+            Ok(Deleted::Gone(written) | Deleted::Pending(written)) => {
+                definitions::after_delete(&write);
+                items.push(from_storage(&call.served, written.into_value()));
+            }
+            // Someone else was faster.
+            Err(error) if error.code == StatusCode::NOT_FOUND => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let list = json!({
+        "kind": call.served.info.list_kind,
+        "apiVersion": call.served.info.api_version(),
+        "metadata": { "resourceVersion": call.server.store.revision().to_string() },
+        "items": items,
+    });
+    Ok(respond::render(call, StatusCode::OK, &list))
+}

@@ -1,0 +1,113 @@
+//! Turning results into responses.
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::Call;
+use super::accept::Form;
+use crate::registry::{Served, View};
+use crate::status::ApiError;
+use crate::store::Object;
+use crate::table::{IncludeObject, partial_object_metadata};
+use crate::view::from_storage;
+use crate::write::Written;
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An answer of JSON bytes.
+pub(crate) fn bytes(code: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = code;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// An answer of JSON.
+pub(crate) fn json(code: StatusCode, value: &Value) -> Response {
+    bytes(code, value.to_string())
+}
+
+/// The answer to a request that failed.
+pub(crate) fn error(error: &ApiError) -> Response {
+    if error.plain {
+        return super::plain(error.code, error.message.clone());
+    }
+    let mut response = json(error.code, &error.to_value());
+    if let Some(seconds) =
+        error.details.as_ref().and_then(|details| details.get("retryAfterSeconds"))
+        && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    response
+}
+
+/// Adds warnings that clients show to their users.
+pub(crate) fn with_warnings(mut response: Response, warnings: &[String]) -> Response {
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+/// The bytes of a stored object in the served version.
+pub(crate) fn object_bytes(served: &Served, object: &Object) -> Bytes {
+    match served.view {
+        View::Stored => object.bytes(),
+        // All versions but one are renamed; the bytes tell.
+        _ => Bytes::from(from_storage(served, object.value()).to_string()),
+    }
+}
+
+/// An answer with one object, in the form the client asked for.
+pub(crate) fn object(
+    call: &Call,
+    code: StatusCode,
+    written: Written,
+) -> Result<Response, ApiError> {
+    match (written, call.output.form) {
+        (Written::Stored(object), Form::Object) if !call.output.yaml => {
+            Ok(bytes(code, object_bytes(&call.served, &object)))
+        }
+        (written, _) => value(call, code, from_storage(&call.served, written.into_value())),
+    }
+}
+
+/// An answer with one object of the served version, in the form the client asked for.
+pub(crate) fn value(call: &Call, code: StatusCode, value: Value) -> Result<Response, ApiError> {
+    let shown = match call.output.form {
+        Form::Object => value,
+        Form::Metadata => partial_object_metadata(&value),
+        Form::Table => {
+            let include = include(call)?;
+            let version = value.pointer("/metadata/resourceVersion").cloned();
+            let metadata = json!({ "resourceVersion": version });
+            call.served.printer.table([&value], metadata, include, true, call.server.now())
+        }
+    };
+    Ok(render(call, code, &shown))
+}
+
+/// An answer of JSON or YAML.
+pub(crate) fn render(call: &Call, code: StatusCode, value: &Value) -> Response {
+    if call.output.yaml
+        && let Ok(text) = serde_saphyr::to_string(value)
+    {
+        let mut response = bytes(code, text);
+        let kind = HeaderValue::from_static("application/yaml");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        return response;
+    }
+    json(code, value)
+}
+
+/// How much of each object a table carries along.
+pub(crate) fn include(call: &Call) -> Result<IncludeObject, ApiError> {
+    IncludeObject::parse(call.params.text("includeObject")).map_err(ApiError::bad_request)
+}
