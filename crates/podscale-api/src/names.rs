@@ -23,11 +23,8 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     let name = match key.split_once('/') {
         None => key,
         Some((_, name)) if name.contains('/') => {
-            let rule = rule_broken(
-                LABEL_KEY_RULE,
-                LABEL_KEY_FORM,
-                &["MyName", "my.name", "123-abc"],
-            );
+            let rule =
+                rule_broken(LABEL_KEY_RULE, LABEL_KEY_FORM, &["MyName", "my.name", "123-abc"]);
             return vec![format!(
                 "a valid label key {rule} with an optional DNS subdomain prefix and '/' \
                  (e.g. 'example.com/MyName')"
@@ -39,11 +36,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
         }
         Some((prefix, name)) => {
             let wrong = dns_subdomain_errors(prefix);
-            errors.extend(
-                wrong
-                    .into_iter()
-                    .map(|error| format!("prefix part {error}")),
-            );
+            errors.extend(wrong.into_iter().map(|error| format!("prefix part {error}")));
             name
         }
     };
@@ -53,11 +46,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
         errors.push(format!("name part {}", too_long(LABEL_LENGTH)));
     }
     if !is_label_word(name) {
-        let rule = rule_broken(
-            LABEL_KEY_RULE,
-            LABEL_KEY_FORM,
-            &["MyName", "my.name", "123-abc"],
-        );
+        let rule = rule_broken(LABEL_KEY_RULE, LABEL_KEY_FORM, &["MyName", "my.name", "123-abc"]);
         errors.push(format!("name part {rule}"));
     }
     errors
@@ -99,11 +88,7 @@ pub fn dns_subdomain_errors(value: &str) -> Vec<String> {
         errors.push(too_long(SUBDOMAIN_LENGTH));
     }
     if !is_dns_subdomain(value) {
-        errors.push(rule_broken(
-            SUBDOMAIN_RULE,
-            SUBDOMAIN_FORM,
-            &["example.com"],
-        ));
+        errors.push(rule_broken(SUBDOMAIN_RULE, SUBDOMAIN_FORM, &["example.com"]));
     }
     errors
 }
@@ -134,12 +119,6 @@ fn too_long(limit: usize) -> String {
 }
 
 fn rule_broken(rule: &str, form: &str, examples: &[&str]) -> String {
-    let examples: Vec<_> = examples
-        .iter()
-        .map(|example| format!("'{example}', "))
-        .collect();
-    format!(
-        "{rule} (e.g. {}regex used for validation is '{form}')",
-        examples.join(" or ")
-    )
+    let examples: Vec<_> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{rule} (e.g. {}regex used for validation is '{form}')", examples.join(" or "))
 }

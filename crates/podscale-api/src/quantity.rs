@@ -93,29 +93,18 @@ impl Quantity {
     }
 
     const fn inline(value: i64, exponent: i32, format: Format) -> Self {
-        Quantity(Repr::Inline {
-            value,
-            exponent,
-            format,
-        })
+        Quantity(Repr::Inline { value, exponent, format })
     }
 
     fn boxed(amount: Amount, format: Format, text: Option<&str>) -> Self {
-        Quantity(Repr::Boxed(Box::new(Boxed {
-            amount,
-            format,
-            text: text.map(Box::from),
-        })))
+        Quantity(Repr::Boxed(Box::new(Boxed { amount, format, text: text.map(Box::from) })))
     }
 
     fn number(&self) -> Number<'_> {
         match &self.0 {
-            Repr::Inline {
-                value, exponent, ..
-            } => Number::Scaled(Scaled {
-                value: *value,
-                exponent: *exponent,
-            }),
+            Repr::Inline { value, exponent, .. } => {
+                Number::Scaled(Scaled { value: *value, exponent: *exponent })
+            }
             Repr::Boxed(boxed) => match &boxed.amount {
                 Amount::Scaled(number) => Number::Scaled(*number),
                 Amount::Decimal(number) => Number::Decimal(number),
@@ -155,11 +144,7 @@ impl Quantity {
             Number::Scaled(number) => (number.value as f64, i64::from(number.exponent)),
             Number::Decimal(number) => (number.mantissa_f64(), number.exponent()),
         };
-        if exponent == 0 {
-            mantissa
-        } else {
-            mantissa * power_of_ten(exponent)
-        }
+        if exponent == 0 { mantissa } else { mantissa * power_of_ten(exponent) }
     }
 
     /// Whether the number is zero.
@@ -179,11 +164,7 @@ impl Quantity {
     ///
     /// Beside a number thousands of digits longer, the shorter one is dropped.
     pub fn add(&mut self, other: &Quantity) {
-        let format = if self.is_zero() {
-            other.format()
-        } else {
-            self.format()
-        };
+        let format = if self.is_zero() { other.format() } else { self.format() };
         if let (Number::Scaled(a), Number::Scaled(b)) = (self.number(), other.number())
             && let Some(number) = a.checked_add(b)
         {
@@ -298,11 +279,7 @@ impl Visitor<'_> for QuantityVisitor {
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Quantity, E> {
         // Plain notation for everyday numbers; far ones keep an exponent instead of 300 zeros.
         let plain = value == 0.0 || (1e-9..1e21).contains(&value.abs());
-        let text = if plain {
-            value.to_string()
-        } else {
-            format!("{value:e}")
-        };
+        let text = if plain { value.to_string() } else { format!("{value:e}") };
         self.visit_str(&text)
     }
 
@@ -318,12 +295,9 @@ fn power_of_ten(exponent: i64) -> f64 {
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
         1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
     ];
-    const UP: [f64; 10] = [
-        1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288,
-    ];
-    const DOWN: [f64; 11] = [
-        1e0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320,
-    ];
+    const UP: [f64; 10] = [1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288];
+    const DOWN: [f64; 11] =
+        [1e0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320];
     let size = exponent.unsigned_abs();
     let (thirties, ones) = ((size / 32) as usize, (size % 32) as usize);
     match exponent {

@@ -70,11 +70,7 @@ impl Requirement {
 
     fn unchecked(key: &str, operator: Operator, values: &[&str]) -> Self {
         let values = values.iter().map(|value| Box::from(*value)).collect();
-        Requirement {
-            key: key.into(),
-            operator,
-            values,
-        }
+        Requirement { key: key.into(), operator, values }
     }
 
     /// The label that it is about.
@@ -96,10 +92,7 @@ impl Requirement {
     pub fn accepts(&self, label: Option<&str>) -> bool {
         let listed = |label: &str| self.values.iter().any(|value| **value == *label);
         let integers = |label: &str| {
-            let value = self
-                .values
-                .first()
-                .and_then(|value| value.parse::<i64>().ok());
+            let value = self.values.first().and_then(|value| value.parse::<i64>().ok());
             label.parse::<i64>().ok().zip(value)
         };
         match self.operator {
@@ -116,9 +109,7 @@ impl Requirement {
 impl Selector {
     /// Selects everything.
     pub fn everything() -> Self {
-        Selector {
-            requirements: Some(Box::default()),
-        }
+        Selector { requirements: Some(Box::default()) }
     }
 
     /// Selects nothing.
@@ -135,9 +126,7 @@ impl Selector {
     /// All of these must hold.
     pub fn from_requirements(mut requirements: Vec<Requirement>) -> Self {
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
-        Selector {
-            requirements: Some(requirements.into()),
-        }
+        Selector { requirements: Some(requirements.into()) }
     }
 
     /// Reads a selector as `FromStr` does.
@@ -148,8 +137,7 @@ impl Selector {
     /// Whether an object is selected, given a way to look up its labels.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.as_ref().is_some_and(|all| {
-            all.iter()
-                .all(|requirement| requirement.accepts(label(&requirement.key)))
+            all.iter().all(|requirement| requirement.accepts(label(&requirement.key)))
         })
     }
 
@@ -170,10 +158,7 @@ impl Selector {
 
     /// The only value that a label may have, if there is one: what an index can look up.
     pub fn exact_value(&self, key: &str) -> Option<&str> {
-        let first = self
-            .requirements()
-            .iter()
-            .find(|requirement| *requirement.key == *key)?;
+        let first = self.requirements().iter().find(|requirement| *requirement.key == *key)?;
         match (first.operator, &*first.values) {
             (Operator::Equals | Operator::DoubleEquals | Operator::In, [value]) => Some(value),
             _ => None,
@@ -232,11 +217,7 @@ fn requirement_errors(key: &str, operator: Operator, values: &[&str]) -> Vec<Str
     let mut errors = Vec::new();
     let key_errors = label_key_errors(key);
     if !key_errors.is_empty() {
-        errors.push(format!(
-            "key: Invalid value: {}: {}",
-            quote(key),
-            key_errors.join("; ")
-        ));
+        errors.push(format!("key: Invalid value: {}: {}", quote(key), key_errors.join("; ")));
     }
     let wrong_count = match operator {
         Operator::In | Operator::NotIn if values.is_empty() => {
@@ -254,10 +235,7 @@ fn requirement_errors(key: &str, operator: Operator, values: &[&str]) -> Vec<Str
         _ => None,
     };
     if let Some(wrong) = wrong_count {
-        errors.push(format!(
-            "values: Invalid value: {}: {wrong}",
-            json_list(values)
-        ));
+        errors.push(format!("values: Invalid value: {}: {wrong}", json_list(values)));
     }
     if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
         for (at, value) in values.iter().enumerate() {
@@ -274,10 +252,7 @@ fn requirement_errors(key: &str, operator: Operator, values: &[&str]) -> Vec<Str
         let value_errors = label_value_errors(value);
         if !value_errors.is_empty() {
             let reasons = value_errors.join("; ");
-            errors.push(format!(
-                "values[{at}][{key}]: Invalid value: {}: {reasons}",
-                quote(value)
-            ));
+            errors.push(format!("values[{at}][{key}]: Invalid value: {}: {reasons}", quote(value)));
         }
     }
     errors
@@ -305,10 +280,8 @@ fn json_text(text: &str) -> String {
 /// One error stands alone; several are put in brackets, each once.
 fn aggregate(errors: Vec<String>) -> String {
     let mut seen = BTreeSet::new();
-    let mut distinct: Vec<_> = errors
-        .into_iter()
-        .filter(|error| seen.insert(error.clone()))
-        .collect();
+    let mut distinct: Vec<_> =
+        errors.into_iter().filter(|error| seen.insert(error.clone())).collect();
     match (distinct.len(), distinct.pop()) {
         (1, Some(only)) => only,
         (_, last) => {

@@ -17,20 +17,12 @@ pub use duration::ParseDurationError;
 
 /// Whole seconds in UTC, as most of Kubernetes' times: `2000-01-01T00:00:15Z`.
 pub fn format_rfc3339(time: Time) -> String {
-    calendar::Rfc3339 {
-        time,
-        fraction_digits: 0,
-    }
-    .to_string()
+    calendar::Rfc3339 { time, fraction_digits: 0 }.to_string()
 }
 
 /// Six digits after the point, as in leases and events: `2000-01-01T00:00:15.250000Z`.
 pub fn format_rfc3339_micros(time: Time) -> String {
-    calendar::Rfc3339 {
-        time,
-        fraction_digits: 6,
-    }
-    .to_string()
+    calendar::Rfc3339 { time, fraction_digits: 6 }.to_string()
 }
 
 /// As many digits after the point as it takes: `2000-01-01T00:00:15.25Z`.
@@ -41,11 +33,7 @@ pub fn format_rfc3339_exact(time: Time) -> String {
         micros /= 10;
         fraction_digits -= 1;
     }
-    calendar::Rfc3339 {
-        time,
-        fraction_digits,
-    }
-    .to_string()
+    calendar::Rfc3339 { time, fraction_digits }.to_string()
 }
 
 /// A time on the wire: read with any fraction, written in whole seconds.
@@ -106,10 +94,7 @@ impl fmt::Display for GoDuration {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&calendar::Rfc3339 {
-            time: self.0,
-            fraction_digits: 0,
-        })
+        serializer.collect_str(&calendar::Rfc3339 { time: self.0, fraction_digits: 0 })
     }
 }
 
@@ -133,9 +118,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 
 impl<'de> Deserialize<'de> for ExactTimestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_str(TimeVisitor)
-            .map(ExactTimestamp)
+        deserializer.deserialize_str(TimeVisitor).map(ExactTimestamp)
     }
 }
 

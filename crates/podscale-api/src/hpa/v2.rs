@@ -78,10 +78,7 @@ pub struct HorizontalPodAutoscalerSpec {
     #[serde(deserialize_with = "null_default")]
     pub max_replicas: i32,
     /// The largest count that any of these asks for is taken.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_default"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub metrics: Vec<MetricSpec>,
     /// How fast, and how steadily.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,13 +18,7 @@ pub(super) struct Decimal {
 
 impl From<Scaled> for Decimal {
     fn from(number: Scaled) -> Self {
-        let digits = number
-            .value
-            .unsigned_abs()
-            .to_string()
-            .bytes()
-            .map(|b| b - b'0')
-            .collect();
+        let digits = number.value.unsigned_abs().to_string().bytes().map(|b| b - b'0').collect();
         Decimal::new(number.value < 0, digits, number.exponent.wrapping_neg())
     }
 }
@@ -34,11 +28,7 @@ impl Decimal {
     pub(super) fn new(negative: bool, mut digits: Vec<u8>, scale: i32) -> Self {
         let zeros = digits.iter().take_while(|digit| **digit == 0).count();
         digits.drain(..zeros);
-        Decimal {
-            negative: negative && !digits.is_empty(),
-            digits,
-            scale,
-        }
+        Decimal { negative: negative && !digits.is_empty(), digits, scale }
     }
 
     pub(super) fn sign(&self) -> Ordering {
@@ -59,11 +49,7 @@ impl Decimal {
 
     /// The digits as the nearest float, without the scale.
     pub(super) fn mantissa_f64(&self) -> f64 {
-        let text: String = self
-            .digits
-            .iter()
-            .map(|digit| char::from(b'0' + digit))
-            .collect();
+        let text: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
         let size = text.parse().unwrap_or(0.0);
         if self.negative { -size } else { size }
     }
@@ -135,30 +121,19 @@ impl Decimal {
         let below_max = self.negative || self.compare_digits(i64::MAX) == Ordering::Less;
         if below_max && down < 19 {
             // Here a fraction always adds one, which for negative numbers is towards zero.
-            let (number, divisor) = (
-                wrapped(&self.digits, self.negative),
-                10_i64.pow(down as u32),
-            );
+            let (number, divisor) = (wrapped(&self.digits, self.negative), 10_i64.pow(down as u32));
             return number / divisor + i64::from(number % divisor != 0);
         }
         let dropped = usize::try_from(down).unwrap_or(usize::MAX);
-        let (kept, fraction) = self
-            .digits
-            .split_at(self.digits.len().saturating_sub(dropped));
+        let (kept, fraction) = self.digits.split_at(self.digits.len().saturating_sub(dropped));
         let whole = wrapped(kept, self.negative);
         let up = !self.negative && fraction.iter().any(|digit| *digit != 0);
         whole.wrapping_add(i64::from(up))
     }
 
     fn compare_digits(&self, number: i64) -> Ordering {
-        let other = Decimal::from(Scaled {
-            value: number,
-            exponent: 0,
-        });
-        self.digits
-            .len()
-            .cmp(&other.digits.len())
-            .then_with(|| self.digits.cmp(&other.digits))
+        let other = Decimal::from(Scaled { value: number, exponent: 0 });
+        self.digits.len().cmp(&other.digits.len()).then_with(|| self.digits.cmp(&other.digits))
     }
 
     pub(super) fn compare(&self, other: &Decimal) -> Ordering {
@@ -167,11 +142,7 @@ impl Decimal {
             return by_sign;
         }
         let by_size = self.compare_size(other);
-        if self.negative {
-            by_size.reverse()
-        } else {
-            by_size
-        }
+        if self.negative { by_size.reverse() } else { by_size }
     }
 
     fn compare_size(&self, other: &Decimal) -> Ordering {
@@ -179,9 +150,7 @@ impl Decimal {
         before_point(self).cmp(&before_point(other)).then_with(|| {
             let length = self.digits.len().max(other.digits.len());
             let padded = |number: &Decimal, at| number.digits.get(at).copied().unwrap_or(0);
-            (0..length)
-                .map(|at| padded(self, at))
-                .cmp((0..length).map(|at| padded(other, at)))
+            (0..length).map(|at| padded(self, at)).cmp((0..length).map(|at| padded(other, at)))
         })
     }
 
@@ -190,34 +159,22 @@ impl Decimal {
     pub(super) fn plus(&self, other: &Decimal) -> Decimal {
         let scale = self.scale.max(other.scale);
         let (Some((a, _)), Some((b, _))) = (self.rounded_up(scale), other.rounded_up(scale)) else {
-            let larger = if self.compare_size(other) == Ordering::Less {
-                other
-            } else {
-                self
-            };
+            let larger = if self.compare_size(other) == Ordering::Less { other } else { self };
             return larger.clone();
         };
         if a.negative == b.negative {
             return Decimal::new(a.negative, add_digits(&a.digits, &b.digits), scale);
         }
-        let (large, small) = if a.compare_size(&b) == Ordering::Less {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        Decimal::new(
-            large.negative,
-            subtract_digits(&large.digits, &small.digits),
-            scale,
-        )
+        let (large, small) = if a.compare_size(&b) == Ordering::Less { (b, a) } else { (a, b) };
+        Decimal::new(large.negative, subtract_digits(&large.digits, &small.digits), scale)
     }
 }
 
 /// The low 64 bits of the integer that the digits spell.
 fn wrapped(digits: &[u8], negative: bool) -> i64 {
-    let size = digits.iter().fold(0_u64, |number, digit| {
-        number.wrapping_mul(10).wrapping_add(u64::from(*digit))
-    });
+    let size = digits
+        .iter()
+        .fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(*digit)));
     let size = size.cast_signed();
     if negative { size.wrapping_neg() } else { size }
 }
@@ -258,10 +215,5 @@ fn subtract_digits(a: &[u8], b: &[u8]) -> Vec<u8> {
 }
 
 fn from_end(digits: &[u8], at: usize) -> u8 {
-    digits
-        .len()
-        .checked_sub(at + 1)
-        .and_then(|index| digits.get(index))
-        .copied()
-        .unwrap_or(0)
+    digits.len().checked_sub(at + 1).and_then(|index| digits.get(index)).copied().unwrap_or(0)
 }

@@ -95,12 +95,7 @@ fn split(text: &str) -> Result<Parts<'_>, ParseQuantityError> {
 }
 
 fn unit(suffix: &str) -> Option<Unit> {
-    let ten = |exponent| {
-        Some(Unit::Ten {
-            exponent,
-            format: Format::DecimalSi,
-        })
-    };
+    let ten = |exponent| Some(Unit::Ten { exponent, format: Format::DecimalSi });
     let two = |exponent| Some(Unit::Two { exponent });
     match suffix {
         "" => ten(0),
@@ -122,10 +117,7 @@ fn unit(suffix: &str) -> Option<Unit> {
         _ => {
             let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
             // Upstream keeps the low 32 bits.
-            Some(Unit::Ten {
-                exponent: exponent as i32,
-                format: Format::DecimalExponent,
-            })
+            Some(Unit::Ten { exponent: exponent as i32, format: Format::DecimalExponent })
         }
     }
 }
@@ -167,10 +159,7 @@ fn integer(whole: &str, fraction: &str) -> i64 {
 }
 
 fn signed(parts: &Parts<'_>, size: i64, exponent: i32) -> Scaled {
-    Scaled {
-        value: if parts.negative { -size } else { size },
-        exponent,
-    }
+    Scaled { value: if parts.negative { -size } else { size }, exponent }
 }
 
 /// Whether a remembered spelling is what printing gives anyway.
@@ -189,12 +178,7 @@ fn long(parts: &Parts<'_>, unit: Unit) -> Result<Quantity, ParseQuantityError> {
     if !parts.has_digits {
         return Err(ParseQuantityError::Numeric);
     }
-    let digits = parts
-        .whole
-        .bytes()
-        .chain(parts.fraction.bytes())
-        .map(|b| b - b'0')
-        .collect();
+    let digits = parts.whole.bytes().chain(parts.fraction.bytes()).map(|b| b - b'0').collect();
     let fraction_digits = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
     let (format, number) = match unit {
         Unit::Ten { exponent, format } => {
@@ -207,11 +191,7 @@ fn long(parts: &Parts<'_>, unit: Unit) -> Result<Quantity, ParseQuantityError> {
             number.multiply(1 << exponent);
             let number = nano(number)?;
             let size = |value| Decimal::from(signed(parts, value, 0));
-            let outward = if parts.negative {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            };
+            let outward = if parts.negative { Ordering::Less } else { Ordering::Greater };
             if number.compare(&size(i64::MAX)) == outward {
                 (Format::BinarySi, capped(parts.negative))
             } else if number.compare(&size(1)) == outward.reverse()
@@ -227,10 +207,7 @@ fn long(parts: &Parts<'_>, unit: Unit) -> Result<Quantity, ParseQuantityError> {
 }
 
 fn capped(negative: bool) -> Decimal {
-    Decimal::from(Scaled {
-        value: if negative { -i64::MAX } else { i64::MAX },
-        exponent: 0,
-    })
+    Decimal::from(Scaled { value: if negative { -i64::MAX } else { i64::MAX }, exponent: 0 })
 }
 
 fn nano(number: Decimal) -> Result<Decimal, ParseQuantityError> {

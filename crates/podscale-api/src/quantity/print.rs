@@ -50,9 +50,7 @@ fn binary_whole(number: Scaled) -> Whole {
         return Whole::NotBinary;
     }
     if number.exponent >= 0 {
-        let factor = u32::try_from(number.exponent)
-            .ok()
-            .and_then(|up| 10_i64.checked_pow(up));
+        let factor = u32::try_from(number.exponent).ok().and_then(|up| 10_i64.checked_pow(up));
         let whole = factor.and_then(|factor| number.value.checked_mul(factor));
         return whole.map_or(Whole::TooLong, Whole::Fits);
     }
@@ -91,11 +89,7 @@ pub(super) fn decimal(
     } else {
         format
     };
-    let significant = number
-        .digits()
-        .iter()
-        .rposition(|digit| *digit != 0)
-        .map_or(0, |at| at + 1);
+    let significant = number.digits().iter().rposition(|digit| *digit != 0).map_or(0, |at| at + 1);
     let stripped = number.digits().len() - significant;
     let mut exponent = i32::try_from(number.exponent() + stripped as i64).unwrap_or(i32::MAX);
     write_digits(&number.digits()[..significant], out)?;
@@ -129,19 +123,13 @@ fn binary_decimal(mut whole: Decimal, out: &mut fmt::Formatter<'_>) -> fmt::Resu
 }
 
 fn write_digits(digits: &[u8], out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    digits
-        .iter()
-        .try_for_each(|digit| out.write_char(char::from(b'0' + digit)))
+    digits.iter().try_for_each(|digit| out.write_char(char::from(b'0' + digit)))
 }
 
 /// Beyond the known suffixes upstream prints none at all, and so do we.
 fn decimal_suffix(exponent: i32, format: Format, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     if format == Format::DecimalExponent {
-        return if exponent == 0 {
-            Ok(())
-        } else {
-            write!(out, "e{exponent}")
-        };
+        return if exponent == 0 { Ok(()) } else { write!(out, "e{exponent}") };
     }
     out.write_str(match exponent {
         -9 => "n",

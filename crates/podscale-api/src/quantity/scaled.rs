@@ -28,30 +28,20 @@ impl Scaled {
     /// In units of a larger 10^`exponent`, rounded away from zero, and whether that was exact.
     pub(super) fn rounded_up(self, exponent: i32) -> (i64, bool) {
         let down = i64::from(exponent) - i64::from(self.exponent);
-        let Some(divisor) = u32::try_from(down)
-            .ok()
-            .and_then(|down| 10_i64.checked_pow(down))
+        let Some(divisor) = u32::try_from(down).ok().and_then(|down| 10_i64.checked_pow(down))
         else {
             return (self.value.signum(), self.value == 0);
         };
         let exact = self.value % divisor == 0;
         let toward_zero = self.value / divisor;
-        (
-            if exact {
-                toward_zero
-            } else {
-                toward_zero + self.value.signum()
-            },
-            exact,
-        )
+        (if exact { toward_zero } else { toward_zero + self.value.signum() }, exact)
     }
 
     fn times_power_of_ten(self, up: i32) -> Option<i64> {
         if self.value == 0 {
             return Some(0);
         }
-        self.value
-            .checked_mul(10_i64.checked_pow(u32::try_from(up).ok()?)?)
+        self.value.checked_mul(10_i64.checked_pow(u32::try_from(up).ok()?)?)
     }
 
     /// The sum at the smaller exponent, if it fits.
@@ -65,10 +55,7 @@ impl Scaled {
         let exponent = self.exponent.min(other.exponent);
         let a = self.times_power_of_ten(self.exponent.checked_sub(exponent)?)?;
         let b = other.times_power_of_ten(other.exponent.checked_sub(exponent)?)?;
-        Some(Scaled {
-            value: a.checked_add(b)?,
-            exponent,
-        })
+        Some(Scaled { value: a.checked_add(b)?, exponent })
     }
 
     pub(super) fn compare(self, other: Scaled) -> Ordering {
@@ -89,11 +76,7 @@ impl Scaled {
     }
 
     fn digits_before_point(self) -> i64 {
-        let digits = self
-            .value
-            .unsigned_abs()
-            .checked_ilog10()
-            .map_or(0, |log| log + 1);
+        let digits = self.value.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1);
         i64::from(digits) + i64::from(self.exponent)
     }
 

@@ -20,11 +20,7 @@ fn format_name(format: Format) -> &'static str {
 }
 
 fn float_bits(number: f64) -> String {
-    if number.is_nan() {
-        "nan".into()
-    } else {
-        format!("{:016x}", number.to_bits())
-    }
+    if number.is_nan() { "nan".into() } else { format!("{:016x}", number.to_bits()) }
 }
 
 fn described(text: &str) -> String {
@@ -46,10 +42,7 @@ fn described(text: &str) -> String {
 }
 
 fn described_pair(a: &str, b: &str) -> String {
-    let (a, b) = (
-        Quantity::parse(a).expect("valid"),
-        Quantity::parse(b).expect("valid"),
-    );
+    let (a, b) = (Quantity::parse(a).expect("valid"), Quantity::parse(b).expect("valid"));
     let mut sum = a.clone();
     sum.add(&b);
     format!(
@@ -70,11 +63,7 @@ fn check_tables(singles: &str, pairs: &str) {
     for line in pairs.lines() {
         let columns = columns(line);
         let (a, b) = (unquote(columns[0]), unquote(columns[1]));
-        assert_eq!(
-            described_pair(&a, &b),
-            columns[2..].join("\t"),
-            "{a} and {b}"
-        );
+        assert_eq!(described_pair(&a, &b), columns[2..].join("\t"), "{a} and {b}");
     }
 }
 
@@ -93,10 +82,8 @@ fn integers_print_as_upstream() {
         let number = columns[0].parse().expect("an integer");
         let formats = [Format::DecimalSi, Format::BinarySi, Format::DecimalExponent];
         let printed = formats.map(|format| {
-            let (milli, whole) = (
-                Quantity::from_milli(number, format),
-                Quantity::from_value(number, format),
-            );
+            let (milli, whole) =
+                (Quantity::from_milli(number, format), Quantity::from_value(number, format));
             format!("{milli}\t{whole}")
         });
         assert_eq!(printed.join("\t"), columns[1..].join("\t"), "{number}");
@@ -121,10 +108,7 @@ fn absurd_lengths_end_quickly() {
     assert_eq!(described("1234567890123456789e2147483647"), "!long");
     assert_eq!(described(&format!("{long}Ki")), described("9Ei"));
     assert_eq!(Quantity::parse(&format!("0.{long}")), Quantity::parse("1"));
-    assert_eq!(
-        Quantity::parse("12345678901234567890e-2000000000"),
-        Quantity::parse("1n")
-    );
+    assert_eq!(Quantity::parse("12345678901234567890e-2000000000"), Quantity::parse("1n"));
 
     let mut far = Quantity::parse("1e2000000000").expect("valid");
     far.add(&Quantity::from_value(1, Format::DecimalSi));
@@ -146,10 +130,7 @@ fn json_takes_strings_and_numbers() {
         ("null", "0"),
     ] {
         let quantity: Quantity = serde_json::from_str(json).expect(json);
-        assert_eq!(
-            serde_json::to_string(&quantity).expect(json),
-            format!("\"{text}\"")
-        );
+        assert_eq!(serde_json::to_string(&quantity).expect(json), format!("\"{text}\""));
     }
     for (json, error) in [
         (r#""x""#, "quantities must match the regular expression"),
@@ -157,9 +138,7 @@ fn json_takes_strings_and_numbers() {
         (r#""1Mm""#, "unable to parse quantity's suffix"),
         ("true", "expected a quantity such as 250m or 1Gi"),
     ] {
-        let result = serde_json::from_str::<Quantity>(json)
-            .expect_err(json)
-            .to_string();
+        let result = serde_json::from_str::<Quantity>(json).expect_err(json).to_string();
         assert!(result.contains(error), "{json}: {result}");
     }
 }

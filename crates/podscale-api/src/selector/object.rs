@@ -49,14 +49,9 @@ impl LabelSelector {
             .match_labels
             .iter()
             .map(|(key, value)| Requirement::new(key, Operator::Equals, &[value]));
-        let expressions = self
-            .match_expressions
-            .iter()
-            .map(LabelSelectorRequirement::to_requirement);
-        labels
-            .chain(expressions)
-            .collect::<Result<_, _>>()
-            .map(Selector::from_requirements)
+        let expressions =
+            self.match_expressions.iter().map(LabelSelectorRequirement::to_requirement);
+        labels.chain(expressions).collect::<Result<_, _>>().map(Selector::from_requirements)
     }
 
     /// What Go prints for a pointer to a selector, `nil` for none; part of some metric names.
@@ -91,12 +86,7 @@ impl fmt::Display for GoString<'_> {
             write!(f, "{key}: {value},")?;
         }
         f.write_str("},MatchExpressions:[]LabelSelectorRequirement{")?;
-        for LabelSelectorRequirement {
-            key,
-            operator,
-            values,
-        } in &self.0.match_expressions
-        {
+        for LabelSelectorRequirement { key, operator, values } in &self.0.match_expressions {
             let values = values.join(" ");
             write!(
                 f,

@@ -48,10 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
         return Ok(requirements);
     }
     if !first.starts_requirement() {
-        return Err(unexpected(
-            first,
-            ", expected: !, identifier, or 'end of string'",
-        ));
+        return Err(unexpected(first, ", expected: !, identifier, or 'end of string'"));
     }
     loop {
         let requirement = parse_requirement(&mut tokens)
@@ -61,10 +58,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
             Token::End => return Ok(requirements),
             Token::Comma if tokens.peek().starts_requirement() => {}
             Token::Comma => {
-                return Err(unexpected(
-                    tokens.peek(),
-                    ", expected: identifier after ','",
-                ));
+                return Err(unexpected(tokens.peek(), ", expected: identifier after ','"));
             }
             other => return Err(unexpected(other, ", expected: ',' or 'end of string'")),
         }
@@ -84,10 +78,7 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, SelectorErr
     if !errors.is_empty() {
         // Upstream prints the missing path of the field.
         let reasons = errors.join("; ");
-        return Err(SelectorError(format!(
-            "<nil>: Invalid value: {}: {reasons}",
-            quote(key)
-        )));
+        return Err(SelectorError(format!("<nil>: Invalid value: {}: {reasons}", quote(key))));
     }
     if absent {
         return Requirement::new(key, Operator::DoesNotExist, &[]);
@@ -100,10 +91,7 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, SelectorErr
         Token::Word("in") => (Operator::In, parse_values(tokens)?),
         Token::Word("notin") => (Operator::NotIn, parse_values(tokens)?),
         other => {
-            return Err(unexpected(
-                other,
-                ", expected: in, notin, =, ==, !=, gt, lt",
-            ));
+            return Err(unexpected(other, ", expected: in, notin, =, ==, !=, gt, lt"));
         }
     };
     Requirement::new(key, operator, &Vec::from_iter(values))
@@ -205,8 +193,5 @@ impl<'a> Tokens<'a> {
 }
 
 fn ends_word(c: char) -> bool {
-    matches!(
-        c,
-        '=' | '!' | '(' | ')' | ',' | '>' | '<' | ' ' | '\t' | '\r' | '\n' | '\0'
-    )
+    matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<' | ' ' | '\t' | '\r' | '\n' | '\0')
 }

@@ -20,11 +20,7 @@ fn described(selector: Result<Selector, SelectorError>) -> String {
         Ok(selector) => {
             let matched = OBJECTS.map(|labels| {
                 let label = |key: &str| labels.iter().find(|(known, _)| *known == key);
-                if selector.matches(|key| label(key).map(|(_, value)| *value)) {
-                    "1"
-                } else {
-                    "0"
-                }
+                if selector.matches(|key| label(key).map(|(_, value)| *value)) { "1" } else { "0" }
             });
             format!("{}\t{}", json(selector.to_string()), matched.concat())
         }
@@ -52,11 +48,7 @@ fn check_texts(table: &str) {
     for line in table.lines() {
         let (text, expected) = line.split_once('\t').expect("two columns");
         let text: String = serde_json::from_str(text).expect("JSON");
-        assert_eq!(
-            described(Selector::parse(&text)),
-            same_escapes(expected),
-            "{text:?}"
-        );
+        assert_eq!(described(Selector::parse(&text)), same_escapes(expected), "{text:?}");
     }
 }
 

@@ -33,11 +33,7 @@ fn parse(text: &[u8]) -> Option<Time> {
     let year = number(&[*y1, *y2, *y3, *y4])?;
     let month = number(&[*mo1, *mo2])?;
     let day = number(&[*d1, *d2])?;
-    let (hour, minute, second) = (
-        number(&[*h1, *h2])?,
-        number(&[*m1, *m2])?,
-        number(&[*s1, *s2])?,
-    );
+    let (hour, minute, second) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?, number(&[*s1, *s2])?);
     let valid = (1..=12).contains(&month)
         && (1..=days_in_month(year, month)).contains(&day)
         && hour < 24
@@ -54,9 +50,7 @@ fn parse(text: &[u8]) -> Option<Time> {
 
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |number, digit| {
-        digit
-            .is_ascii_digit()
-            .then(|| number * 10 + i64::from(digit - b'0'))
+        digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
     })
 }
 
@@ -69,15 +63,8 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     if digits.is_empty() {
         return None;
     }
-    let padded = digits
-        .iter()
-        .copied()
-        .chain(std::iter::repeat(b'0'))
-        .take(6);
-    Some((
-        padded.fold(0, |micros, digit| micros * 10 + i64::from(digit - b'0')),
-        rest,
-    ))
+    let padded = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+    Some((padded.fold(0, |micros, digit| micros * 10 + i64::from(digit - b'0')), rest))
 }
 
 fn offset_seconds(text: &[u8]) -> Option<i64> {
@@ -120,11 +107,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = era * 400 + year_of_era + i64::from(month < 3);
     (year, month, day)
 }
@@ -142,10 +125,7 @@ impl fmt::Display for Rfc3339 {
         let (year, month, day) = date(seconds.div_euclid(SECONDS_PER_DAY));
         let clock = seconds.rem_euclid(SECONDS_PER_DAY);
         let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
-        )?;
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
         if self.fraction_digits > 0 {
             let dropped = 6_u32.saturating_sub(self.fraction_digits);
             let width = (6 - dropped) as usize;

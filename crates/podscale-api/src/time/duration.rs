@@ -48,9 +48,7 @@ pub(super) fn parse(text: &str) -> Result<i64, ParseDurationError> {
             return Err(invalid());
         }
         let whole = nanos(whole).ok_or_else(invalid)?;
-        let end = after
-            .find(|c: char| c == '.' || c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         if unit.is_empty() {
             return Err(ParseDurationError::MissingUnit(text.into()));
@@ -59,15 +57,9 @@ pub(super) fn parse(text: &str) -> Result<i64, ParseDurationError> {
             unit: unit.into(),
             duration: text.into(),
         })?;
-        let part = whole
-            .checked_mul(factor)
-            .filter(|part| *part <= LIMIT)
-            .ok_or_else(invalid)?;
+        let part = whole.checked_mul(factor).filter(|part| *part <= LIMIT).ok_or_else(invalid)?;
         let part = part + fraction_nanos(fraction, factor);
-        total = total
-            .checked_add(part)
-            .filter(|total| *total <= LIMIT)
-            .ok_or_else(invalid)?;
+        total = total.checked_add(part).filter(|total| *total <= LIMIT).ok_or_else(invalid)?;
         rest = after;
     }
     match (negative, i64::try_from(total)) {
@@ -79,9 +71,7 @@ pub(super) fn parse(text: &str) -> Result<i64, ParseDurationError> {
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 

@@ -52,12 +52,7 @@ fn short_durations_leave_out_zero_units() {
 #[test]
 fn times_are_read_and_written() {
     for (text, micros, seconds, exact) in [
-        (
-            "1970-01-01T00:00:00Z",
-            0,
-            "1970-01-01T00:00:00Z",
-            "1970-01-01T00:00:00Z",
-        ),
+        ("1970-01-01T00:00:00Z", 0, "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z"),
         (
             "2000-02-29T23:59:59.25Z",
             951_868_799_250_000,
@@ -70,12 +65,7 @@ fn times_are_read_and_written() {
             "1999-12-31T18:30:00Z",
             "1999-12-31T18:30:00.123456Z",
         ),
-        (
-            "1969-12-31T23:59:59.999999Z",
-            -1,
-            "1969-12-31T23:59:59Z",
-            "1969-12-31T23:59:59.999999Z",
-        ),
+        ("1969-12-31T23:59:59.999999Z", -1, "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.999999Z"),
         (
             "0001-01-01T00:00:00Z",
             -62_135_596_800_000_000,
@@ -94,10 +84,7 @@ fn times_are_read_and_written() {
         assert_eq!(format_rfc3339(time), seconds);
         assert_eq!(format_rfc3339_exact(time), exact);
     }
-    assert_eq!(
-        format_rfc3339_micros(Time(1_500_000)),
-        "1970-01-01T00:00:01.500000Z"
-    );
+    assert_eq!(format_rfc3339_micros(Time(1_500_000)), "1970-01-01T00:00:01.500000Z");
 }
 
 #[test]
@@ -132,17 +119,9 @@ fn json_forms() {
     let json = r#"["2000-01-01T00:00:15.250Z","1m30s"]"#;
     let (time, window): (Timestamp, GoDuration) = serde_json::from_str(json).expect("valid");
     let written = serde_json::to_string(&(time, ExactTimestamp(time.0), window)).expect("valid");
-    assert_eq!(
-        written,
-        r#"["2000-01-01T00:00:15Z","2000-01-01T00:00:15.25Z","1m30s"]"#
-    );
-    let error = serde_json::from_str::<GoDuration>(r#""5""#)
-        .expect_err("no unit")
-        .to_string();
-    assert!(
-        error.starts_with(r#"time: missing unit in duration "5""#),
-        "{error}"
-    );
+    assert_eq!(written, r#"["2000-01-01T00:00:15Z","2000-01-01T00:00:15.25Z","1m30s"]"#);
+    let error = serde_json::from_str::<GoDuration>(r#""5""#).expect_err("no unit").to_string();
+    assert!(error.starts_with(r#"time: missing unit in duration "5""#), "{error}");
 }
 
 proptest! {

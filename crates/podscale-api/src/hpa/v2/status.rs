@@ -26,10 +26,7 @@ pub struct HorizontalPodAutoscalerStatus {
     /// What each metric showed; `null` when none was read.
     pub current_metrics: Option<Vec<MetricStatus>>,
     /// Whether it can scale, does scale and is limited, in the order in which they appeared.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_default"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub conditions: Vec<Condition>,
 }
 
