@@ -32,6 +32,7 @@ pub mod table;
 pub mod usage;
 
 pub use call::CallError;
+pub(crate) use call::call;
 pub use lifecycle::Delays;
 pub use pod::Fault;
 pub use table::{PodView, Table};
