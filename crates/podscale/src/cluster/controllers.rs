@@ -2,14 +2,21 @@
 //! through watches and changes it through calls of the API server, so the same code would work on a
 //! real cluster. What to do is decided by pure functions; the rest watches, asks them, and obeys.
 
+pub mod accounts;
 pub mod cache;
 pub mod calls;
 pub mod claim;
 pub mod deployment;
+pub mod endpoints;
 pub mod events;
+pub mod garbage;
+pub mod kinds;
+pub mod namespaces;
+pub mod node_life;
 pub mod pod;
 pub mod queue;
 pub mod replicas;
+pub mod scheduler;
 pub mod stateful;
 pub mod written;
 
@@ -17,11 +24,16 @@ use crate::clock::Clock;
 use cache::Cache;
 use events::Recorder;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::core::v1::ReplicationController;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{
+    Endpoints, Namespace, Node, ReplicationController, Service, ServiceAccount,
+};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use pod::{Pod, controller_of};
 use queue::Shutdown;
+use replicas::Replicas;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -57,6 +69,20 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// All stateful sets.
     pub stateful_sets: Cache<StatefulSet>,
+    /// The leases of nodes.
+    pub leases: Cache<Lease>,
+    /// All namespaces.
+    pub namespaces: Cache<Namespace>,
+    /// All service accounts.
+    pub accounts: Cache<ServiceAccount>,
+    /// All services.
+    pub services: Cache<Service>,
+    /// All endpoints.
+    pub endpoints: Cache<Endpoints>,
+    /// All endpoint slices, by service.
+    pub slices: Cache<EndpointSlice>,
+    /// All nodes.
+    pub nodes: Cache<Node>,
     /// All revisions of stateful sets, by controller.
     pub revisions: Cache<ControllerRevision>,
 }
@@ -77,4 +103,101 @@ fn by_owner<K: Resource>(object: &K) -> Option<String> {
 
 fn by_node(pod: &Pod) -> Option<String> {
     pod.node().map(str::to_owned)
+}
+
+/// Where kubelets renew their leases.
+const LEASES: &str = "kube-node-lease";
+
+impl Caches {
+    fn new() -> Caches {
+        Caches {
+            pods: Cache::new(vec![by_owner, by_node]),
+            replica_sets: Cache::new(vec![by_owner]),
+            replication_controllers: Cache::new(vec![]),
+            deployments: Cache::new(vec![]),
+            stateful_sets: Cache::new(vec![]),
+            leases: Cache::new(vec![]),
+            namespaces: Cache::new(vec![]),
+            accounts: Cache::new(vec![]),
+            services: Cache::new(vec![]),
+            endpoints: Cache::new(vec![]),
+            slices: Cache::new(vec![endpoints::service_of]),
+            nodes: Cache::new(vec![]),
+            revisions: Cache::new(vec![by_owner]),
+        }
+    }
+
+    /// Starts the watches; the controllers must listen before.
+    fn feed(&self, tasks: &mut JoinSet<()>, client: &Client, shutdown: &Shutdown) {
+        feed(tasks, &self.pods, client, shutdown);
+        feed(tasks, &self.replica_sets, client, shutdown);
+        feed(tasks, &self.replication_controllers, client, shutdown);
+        feed(tasks, &self.deployments, client, shutdown);
+        feed(tasks, &self.stateful_sets, client, shutdown);
+        feed(tasks, &self.namespaces, client, shutdown);
+        feed(tasks, &self.accounts, client, shutdown);
+        feed(tasks, &self.services, client, shutdown);
+        feed(tasks, &self.endpoints, client, shutdown);
+        feed(tasks, &self.slices, client, shutdown);
+        feed(tasks, &self.nodes, client, shutdown);
+        feed(tasks, &self.revisions, client, shutdown);
+        let leases = Api::namespaced(client.clone(), LEASES);
+        let config = watcher::Config::default();
+        tasks.spawn(self.leases.clone().feed(leases, config, shutdown.clone()));
+    }
+}
+
+fn feed<K>(tasks: &mut JoinSet<()>, cache: &Cache<K>, client: &Client, shutdown: &Shutdown)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let (api, config) = (Api::all(client.clone()), watcher::Config::default());
+    tasks.spawn(cache.clone().feed(api, config, shutdown.clone()));
+}
+
+/// Starts all controllers of the embedded cluster. They end at the shutdown, or when the returned
+/// tasks are dropped.
+#[must_use]
+pub fn spawn_all(client: Client, clock: Clock, shutdown: Shutdown) -> JoinSet<()> {
+    let (recorder, happenings) = events::channel("podscale");
+    let context = Context { client, clock, caches: Arc::new(Caches::new()), recorder };
+    let kinds = kinds::Kinds::default();
+    let (caches, client) = (&context.caches, &context.client);
+    let (sets, controllers) = (&caches.replica_sets, &caches.replication_controllers);
+    let end = || shutdown.clone();
+    let mut start = Starter { tasks: JoinSet::new(), shutdown: shutdown.clone() };
+    start.spawn(events::write(client.clone(), clock, happenings, end()));
+    start.spawn(Replicas::start(context.clone(), sets.clone(), end()));
+    start.spawn(Replicas::start(context.clone(), controllers.clone(), end()));
+    start.spawn(deployment::Deployments::start(context.clone(), end()));
+    start.spawn(stateful::StatefulSets::start(context.clone(), end()));
+    start.spawn(scheduler::Scheduler::start(context.clone(), end()));
+    start.spawn(node_life::NodeLife::start(context.clone(), end()));
+    start.spawn(endpoints::EndpointKeeper::start(context.clone(), end()));
+    start.spawn(accounts::start(context.clone(), end()));
+    start.spawn(namespaces::start(context.clone(), kinds.clone(), end()));
+    start.spawn(garbage::Collector::start(context.clone(), kinds.clone(), end()));
+    start.spawn(kinds.run(client.clone(), clock, end()));
+    let mut tasks = start.tasks;
+    caches.feed(&mut tasks, client, &shutdown);
+    tasks
+}
+
+/// Starts tasks that end at the shutdown even while they wait for their caches.
+struct Starter {
+    tasks: JoinSet<()>,
+    shutdown: Shutdown,
+}
+
+impl Starter {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut shutdown = self.shutdown.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = queue::ended(&mut shutdown) => {}
+                () = task => {}
+            }
+        });
+    }
 }
