@@ -1,0 +1,189 @@
+//! Values and expressions of the Common Expression Language.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cel::objects::{Key, Map};
+use cel::{Context, ExecutionError, Program, Value as CelValue};
+use serde_json::Value;
+
+use super::schema::Schema;
+
+/// Longest expression that is compiled; deeply nested ones would be costly to read.
+const MAX_LENGTH: usize = 10_000;
+
+/// Functions of the language and its macros that can be used here.
+const FUNCTIONS: [&str; 31] = [
+    "bytes",
+    "contains",
+    "double",
+    "duration",
+    "endsWith",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "hasValue",
+    "int",
+    "lowerAscii",
+    "matches",
+    "max",
+    "min",
+    "optional.none",
+    "optional.of",
+    "orValue",
+    "size",
+    "startsWith",
+    "string",
+    "timestamp",
+    "trim",
+    "uint",
+    "value",
+];
+
+/// A compiled expression.
+#[derive(Debug, Clone)]
+pub struct Expression(Arc<Program>);
+
+impl Expression {
+    /// Compiles an expression; the error tells why it cannot be used.
+    pub(super) fn compile(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_LENGTH {
+            return Err(format!("expressions of more than {MAX_LENGTH} bytes are not compiled"));
+        }
+        let program = Program::compile(text).map_err(|error| {
+            // The drawing below the first line repeats the expression.
+            let text = error.to_string();
+            text.lines().next().unwrap_or_default().to_owned()
+        })?;
+        let references = program.references();
+        // Operators are functions too, with names that no one can write.
+        let named = |name: &&str| name.starts_with(|first: char| first.is_ascii_alphabetic());
+        if let Some(unknown) =
+            references.functions().into_iter().filter(named).find(|name| !FUNCTIONS.contains(name))
+        {
+            return Err(format!("the function '{unknown}' is not supported"));
+        }
+        let variables = references.variables();
+        let unknown = variables.into_iter().find(|name| !matches!(*name, "self" | "oldSelf"));
+        match unknown.filter(|name| !is_comprehension_variable(name, text)) {
+            Some(unknown) => Err(format!("undeclared reference to '{unknown}'")),
+            None => Ok(Self(Arc::new(program))),
+        }
+    }
+
+    /// Whether the expression looks at the old value.
+    pub(super) fn uses_old(&self) -> bool {
+        self.0.references().has_variable("oldSelf")
+    }
+
+    /// Evaluates the expression.
+    pub(super) fn evaluate(
+        &self,
+        value: CelValue,
+        old: Option<CelValue>,
+    ) -> Result<CelValue, String> {
+        let mut context = Context::default();
+        context.add_function("lowerAscii", lower_ascii);
+        context.add_function("trim", trim);
+        context.add_variable_from_value("self", value);
+        if let Some(old) = old {
+            context.add_variable_from_value("oldSelf", old);
+        }
+        self.0.execute(&context).map_err(|error| match error {
+            ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+            other => other.to_string(),
+        })
+    }
+}
+
+fn lower_ascii(cel::extractors::This(text): cel::extractors::This<Arc<String>>) -> String {
+    text.to_ascii_lowercase()
+}
+
+fn trim(cel::extractors::This(text): cel::extractors::This<Arc<String>>) -> String {
+    text.trim().to_owned()
+}
+
+/// Macros such as `all(x, …)` bring their own variables, which look free from the outside.
+fn is_comprehension_variable(name: &str, text: &str) -> bool {
+    name.starts_with('@')
+        || ["all", "exists", "exists_one", "existsOne", "map", "filter"]
+            .iter()
+            .any(|called| text.replace(' ', "").contains(&format!(".{called}({name},")))
+}
+
+/// A value as expressions see it: typed by the schema, with only the fields that it specifies.
+pub(super) fn typed(value: &Value, schema: &Schema) -> CelValue {
+    match value {
+        Value::Null => CelValue::Null,
+        Value::Bool(flag) => CelValue::Bool(*flag),
+        Value::Number(number) => match number.as_i64() {
+            Some(integer) if schema.kind != "number" => CelValue::Int(integer),
+            _ => CelValue::Float(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => CelValue::String(Arc::new(text.clone())),
+        Value::Array(items) => {
+            let any = Schema::default();
+            let schema = schema.items.as_deref().unwrap_or(&any);
+            CelValue::List(Arc::new(items.iter().map(|item| typed(item, schema)).collect()))
+        }
+        Value::Object(fields) => {
+            let mut entries = HashMap::new();
+            for (name, value) in fields {
+                if let Some(property) = schema.properties.get(name) {
+                    entries.insert(key(escaped(name)), typed(value, property));
+                } else if let Some(schema) = schema.field(name) {
+                    entries.insert(key(name.clone()), typed(value, schema));
+                } else if schema.embedded_resource && matches!(name.as_str(), "apiVersion" | "kind")
+                {
+                    entries.insert(key(name.clone()), typed(value, &Schema::default()));
+                }
+            }
+            CelValue::Map(Map { map: Arc::new(entries) })
+        }
+    }
+}
+
+fn key(name: String) -> Key {
+    Key::String(Arc::new(name))
+}
+
+/// The name of a field in expressions, where not every character can be written.
+fn escaped(name: &str) -> String {
+    const RESERVED: [&str; 20] = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+    ];
+    if RESERVED.contains(&name) || name == "while" {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
+}
