@@ -1,0 +1,140 @@
+//! The stream of server-sent events: first everything, then what changes.
+//!
+//! Events: `state` (the list begins anew), `changes` (rows, removals), `past` (the watched
+//! autoscaler's whole history), `more` (what is new in it), `tick` (nothing happened, the clock
+//! goes on). The id of an event is the run and the version that a reader has seen with it.
+
+use super::hub::{Changes, Hub, Row, Signal};
+use axum::response::sse::Event;
+use futures::Stream;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// How long changes are gathered before they are sent.
+const GATHER: Duration = Duration::from_millis(150);
+/// After so much silence the reader is told that all is well.
+const TICK: Duration = Duration::from_secs(5);
+/// How many rows one event carries.
+const ROWS: usize = 500;
+
+pub(super) struct Reader {
+    hub: Hub,
+    signal: watch::Receiver<Signal>,
+    watched: Option<String>,
+    seen: Option<u64>,
+    waiting: VecDeque<Event>,
+    /// Held while the stream lives: their number is limited.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    /// A reader that has seen everything up to the event of this id, if it is one of ours.
+    pub(super) fn new(
+        hub: Hub,
+        watched: Option<String>,
+        last_id: Option<&str>,
+        place: OwnedSemaphorePermit,
+    ) -> Reader {
+        let seen = last_id.and_then(|id| {
+            let (run, version) = id.split_once('-')?;
+            if run == hub.run() { version.parse().ok() } else { None }
+        });
+        let signal = hub.subscribe();
+        Reader { hub, signal, watched, seen, waiting: VecDeque::new(), _place: place }
+    }
+
+    /// The events, until the hub is closed.
+    pub(super) fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> {
+        futures::stream::unfold(self, async |mut reader| {
+            let event = reader.next().await?;
+            Some((Ok(event), reader))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            let signal = *self.signal.borrow_and_update();
+            if signal.closed {
+                return None;
+            }
+            let watched = self.watched.as_deref();
+            let changes = match self.seen {
+                None => Some(self.hub.everything(watched)),
+                Some(seen) if seen != signal.version => Some(self.hub.changes(seen, watched)),
+                Some(_) => None,
+            };
+            if let Some(changes) = changes {
+                self.enqueue(changes);
+                continue;
+            }
+            match tokio::time::timeout(TICK, self.signal.changed()).await {
+                Err(_) => return Some(event("tick", self.time())),
+                Ok(Err(_)) => return None,
+                Ok(Ok(())) if self.signal.borrow().closed => return None,
+                Ok(Ok(())) => tokio::time::sleep(GATHER).await,
+            }
+        }
+    }
+
+    fn enqueue(&mut self, changes: Changes) {
+        let Changes { version, whole, rows, removed, past } = changes;
+        let mut name = if whole { "state" } else { "changes" };
+        for (place, rows) in chunks(rows).into_iter().enumerate() {
+            let mut data = self.time();
+            data["rows"] = json!(rows);
+            if place == 0 && !removed.is_empty() {
+                data["removed"] = json!(removed);
+            }
+            self.waiting.push_back(event(name, data));
+            name = "changes";
+        }
+        let from_start = self.seen.is_none() || whole;
+        match past {
+            Some(past) => {
+                let mut data = self.time();
+                data["past"] = json!(past);
+                let name = if from_start { "past" } else { "more" };
+                self.waiting.push_back(event(name, data));
+            }
+            None if from_start && self.watched.is_some() => {
+                self.waiting.push_back(event("past", self.time()));
+            }
+            None => {}
+        }
+        // Only with the last of them has the reader seen this version.
+        if let Some(last) = self.waiting.pop_back() {
+            self.waiting.push_back(last.id(format!("{}-{version}", self.hub.run())));
+        }
+        self.seen = Some(version);
+    }
+
+    fn time(&self) -> Value {
+        let clock = self.hub.clock();
+        json!({"now": clock.now().as_millisecond(), "speed": clock.speed()})
+    }
+}
+
+fn event(name: &str, data: Value) -> Event {
+    Event::default().event(name).data(data.to_string())
+}
+
+/// At least one, possibly empty.
+fn chunks(rows: Vec<Row>) -> Vec<Vec<Row>> {
+    let mut chunks = vec![Vec::new()];
+    for row in rows {
+        if let Some(last) = chunks.last_mut()
+            && last.len() < ROWS
+        {
+            last.push(row);
+        } else {
+            chunks.push(vec![row]);
+        }
+    }
+    chunks
+}

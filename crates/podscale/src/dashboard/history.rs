@@ -1,0 +1,160 @@
+//! What one autoscaler did over time, in bounded space: recent points in full, older ones ever
+//! sparser, and the decisions worth telling.
+
+use super::model::{AutoscalerView, DecisionView, Outcome};
+use podscale_core::Time;
+use serde::Serialize;
+use serde::ser::{SerializeSeq, Serializer};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// One autoscaler at one moment. On the wire it is a list, to keep histories short:
+/// `[time, current, desired, min, max, value, goal, value, goal, …]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// The hub's version when it was added.
+    pub version: u64,
+    pub time: Time,
+    pub current: i32,
+    pub desired: i32,
+    pub min: i32,
+    pub max: i32,
+    /// Value and goal of each metric.
+    pub metrics: SmallVec<[(Option<f64>, Option<f64>); 2]>,
+}
+
+impl Serialize for Point {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(5 + 2 * self.metrics.len()))?;
+        list.serialize_element(&self.time.0.div_euclid(1000))?;
+        for count in [self.current, self.desired, self.min, self.max] {
+            list.serialize_element(&count)?;
+        }
+        for (value, goal) in &self.metrics {
+            list.serialize_element(&value.filter(|v| v.is_finite()))?;
+            list.serialize_element(&goal.filter(|g| g.is_finite()))?;
+        }
+        list.end()
+    }
+}
+
+impl Point {
+    pub(super) fn new(version: u64, view: &AutoscalerView, time: Time) -> Point {
+        Point {
+            version,
+            time,
+            current: view.current,
+            desired: view.desired,
+            min: view.min,
+            max: view.max,
+            metrics: view.metrics.iter().map(|m| (m.value, m.goal)).collect(),
+        }
+    }
+
+    fn same_size(&self, other: &Point) -> bool {
+        (self.current, self.desired, self.min, self.max)
+            == (other.current, other.desired, other.min, other.max)
+    }
+}
+
+/// How much a history may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub points: usize,
+    pub decisions: usize,
+}
+
+/// The past of one autoscaler.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    points: VecDeque<Point>,
+    decisions: VecDeque<(u64, Arc<DecisionView>)>,
+    last: Option<(Outcome, i32)>,
+}
+
+impl History {
+    /// Adds what a decision left, and makes room for it.
+    pub(super) fn add(&mut self, point: Point, decision: &Arc<DecisionView>, room: Room) {
+        let version = point.version;
+        if self.points.back().is_some_and(|p| p.metrics.len() != point.metrics.len()) {
+            // Another set of metrics: the old values belong to other lines.
+            self.points.iter_mut().for_each(|p| p.metrics.clear());
+        }
+        self.points.push_back(point);
+        while self.points.len() > room.points.max(1) {
+            self.thin();
+        }
+        if self.is_news(decision) {
+            self.decisions.push_back((version, Arc::clone(decision)));
+        }
+        let spare = self.decisions.len().saturating_sub(room.decisions.max(1));
+        self.decisions.drain(..spare);
+        self.last = Some((decision.outcome, decision.to));
+    }
+
+    /// A size that changed, or another kind of outcome than the pass before had. The first pass is
+    /// news only if something happened in it.
+    fn is_news(&self, decision: &DecisionView) -> bool {
+        match self.last {
+            _ if decision.rescaled => true,
+            // What follows a change is expected to be quiet.
+            Some((Outcome::Up | Outcome::Down, _)) | None => decision.outcome != Outcome::Steady,
+            Some((outcome, _)) => outcome != decision.outcome,
+        }
+    }
+
+    /// Leaves out every other point of the older half, except where the size changed; where that
+    /// frees nothing, the oldest quarter goes.
+    fn thin(&mut self) {
+        let half = self.points.len() / 2;
+        let before = self.points.len();
+        let recent = self.points.split_off(half);
+        let mut kept: VecDeque<Point> = VecDeque::with_capacity(before);
+        let mut skipped = true;
+        for point in self.points.drain(..) {
+            let change = kept.back().is_none_or(|p| !p.same_size(&point));
+            if change || skipped {
+                kept.push_back(point);
+                skipped = false;
+            } else {
+                skipped = true;
+            }
+        }
+        kept.extend(recent);
+        if kept.len() == before {
+            kept.drain(..before.div_ceil(4));
+        }
+        self.points = kept;
+    }
+
+    pub(super) fn points_since(&self, version: u64) -> Vec<Point> {
+        let first = self.points.partition_point(|p| p.version <= version);
+        self.points.range(first..).cloned().collect()
+    }
+
+    pub(super) fn decisions_since(&self, version: u64) -> Vec<Arc<DecisionView>> {
+        let first = self.decisions.partition_point(|(v, _)| *v <= version);
+        self.decisions.range(first..).map(|(_, d)| Arc::clone(d)).collect()
+    }
+
+    /// The target's size at evenly spread times, oldest first, for a small picture.
+    pub(super) fn trend(&self, wanted: usize) -> Vec<i32> {
+        let (Some(first), Some(last)) = (self.points.front(), self.points.back()) else {
+            return Vec::new();
+        };
+        let span = last.time.since(first.time).0.max(0);
+        let steps = i64::try_from(wanted.max(2) - 1).unwrap_or(i64::MAX);
+        (0..=steps)
+            .map(|step| {
+                let at = Time(first.time.0.saturating_add((span / steps).saturating_mul(step)));
+                let next = self.points.partition_point(|p| p.time <= at);
+                let point = self.points.get(next.saturating_sub(1)).unwrap_or(first);
+                if step == steps { last.current } else { point.current }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

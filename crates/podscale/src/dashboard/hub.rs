@@ -1,0 +1,240 @@
+//! The state that the dashboard shows, and who has seen how much of it.
+//!
+//! Nothing is queued for a reader. Every change gets the next version; a reader says up to which
+//! version it has seen things and gets what changed since, however slow it is. So a slow browser
+//! costs nothing, and a reconnect goes on where it stopped.
+
+use super::history::{History, Point, Room};
+use super::model::{AutoscalerView, DecisionView, Outcome};
+use crate::clock::Clock;
+use parking_lot::Mutex;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What all histories together may hold; each gets its share, up to its own limit.
+const ALL_POINTS: usize = 1_000_000;
+const ALL_DECISIONS: usize = 50_000;
+const POINTS: usize = 2_000;
+const DECISIONS: usize = 250;
+/// How many removals are remembered for readers that were away.
+const REMOVALS: usize = 4_096;
+const TREND: usize = 40;
+
+/// What the controller publishes into and the dashboard reads from. Clones share one state.
+#[derive(Clone, Debug)]
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    clock: Clock,
+    /// Tells one run of the program from another, so that no version of an earlier run counts.
+    run: String,
+    state: Mutex<State>,
+    changed: watch::Sender<Signal>,
+}
+
+/// What waiting readers are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Signal {
+    pub version: u64,
+    pub closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    version: u64,
+    entries: BTreeMap<Arc<str>, Entry>,
+    /// Which entry changed last at which version.
+    order: BTreeMap<u64, Arc<str>>,
+    removed: VecDeque<(u64, Arc<str>)>,
+    /// Removals up to this version may have been forgotten.
+    forgotten: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    version: u64,
+    view: Arc<AutoscalerView>,
+    latest: Arc<DecisionView>,
+    history: History,
+}
+
+/// One row of the list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    #[serde(flatten)]
+    pub view: Arc<AutoscalerView>,
+    pub outcome: Outcome,
+    pub reason: String,
+    /// The target's size over time, evenly spread.
+    pub trend: Vec<i32>,
+}
+
+/// One autoscaler with its past, or what of its past is new.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Past {
+    pub key: Arc<str>,
+    pub latest: Arc<DecisionView>,
+    pub points: Vec<Point>,
+    pub decisions: Vec<Arc<DecisionView>>,
+}
+
+/// What changed since a version.
+#[derive(Debug)]
+pub(super) struct Changes {
+    pub version: u64,
+    /// Whether everything that is not among the rows is gone.
+    pub whole: bool,
+    pub rows: Vec<Row>,
+    pub removed: Vec<Arc<str>>,
+    pub past: Option<Past>,
+}
+
+impl Hub {
+    /// An empty hub whose times are the clock's.
+    #[must_use]
+    pub fn new(clock: Clock) -> Hub {
+        let run = format!("{:x}", jiff::Timestamp::now().as_microsecond());
+        let (changed, _) = watch::channel(Signal::default());
+        Hub(Arc::new(Inner { clock, run, state: Mutex::default(), changed }))
+    }
+
+    /// Shows an autoscaler as it is after a decision.
+    pub fn publish(&self, view: AutoscalerView, decision: DecisionView) {
+        let mut state = self.0.state.lock();
+        let state = &mut *state;
+        state.version += 1;
+        let version = state.version;
+        let key: Arc<str> = view.key().into();
+        let (view, latest) = (Arc::new(view), Arc::new(decision));
+        let count = state.entries.len().max(1);
+        let room = Room {
+            points: (ALL_POINTS / count).clamp(2, POINTS),
+            decisions: (ALL_DECISIONS / count).clamp(1, DECISIONS),
+        };
+        let point = Point::new(version, &view, latest.time);
+        let entry = state.entries.entry(Arc::clone(&key)).or_insert_with(|| Entry {
+            version,
+            view: Arc::clone(&view),
+            latest: Arc::clone(&latest),
+            history: History::default(),
+        });
+        entry.history.add(point, &latest, room);
+        state.order.remove(&entry.version);
+        entry.version = version;
+        entry.view = view;
+        entry.latest = latest;
+        state.order.insert(version, key);
+        self.0.changed.send_modify(|signal| signal.version = version);
+    }
+
+    /// Shows an autoscaler no more. The key is `namespace/name`.
+    pub fn remove(&self, key: &str) {
+        let mut state = self.0.state.lock();
+        let state = &mut *state;
+        let Some((key, entry)) = state.entries.remove_entry(key) else {
+            return;
+        };
+        state.order.remove(&entry.version);
+        state.version += 1;
+        let version = state.version;
+        state.removed.push_back((version, key));
+        if state.removed.len() > REMOVALS
+            && let Some((version, _)) = state.removed.pop_front()
+        {
+            state.forgotten = version;
+        }
+        self.0.changed.send_modify(|signal| signal.version = version);
+    }
+
+    /// Ends all streams to browsers, so that a server can stop.
+    pub fn close(&self) {
+        self.0.changed.send_modify(|signal| signal.closed = true);
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.0.run
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<Signal> {
+        self.0.changed.subscribe()
+    }
+
+    /// Everything there is, with the past of one autoscaler.
+    pub(super) fn everything(&self, watched: Option<&str>) -> Changes {
+        let state = self.0.state.lock();
+        Changes {
+            version: state.version,
+            whole: true,
+            rows: state.entries.values().map(Entry::row).collect(),
+            removed: Vec::new(),
+            past: watched.and_then(|key| state.past(key, 0)),
+        }
+    }
+
+    /// What changed since a version, or everything where that cannot be told any more.
+    pub(super) fn changes(&self, since: u64, watched: Option<&str>) -> Changes {
+        let state = self.0.state.lock();
+        if since < state.forgotten || since > state.version {
+            drop(state);
+            return self.everything(watched);
+        }
+        let changed = state.order.range(since.saturating_add(1)..);
+        let removed = state.removed.partition_point(|(version, _)| *version <= since);
+        Changes {
+            version: state.version,
+            whole: false,
+            rows: changed.filter_map(|(_, key)| state.entries.get(key)).map(Entry::row).collect(),
+            removed: state
+                .removed
+                .range(removed..)
+                .filter(|(_, key)| !state.entries.contains_key(key))
+                .map(|(_, key)| Arc::clone(key))
+                .collect(),
+            past: watched
+                .filter(|key| state.entries.get(*key).is_some_and(|e| e.version > since))
+                .and_then(|key| state.past(key, since)),
+        }
+    }
+
+    /// One autoscaler with its past.
+    pub(super) fn one(&self, key: &str) -> Option<(Row, Past)> {
+        let state = self.0.state.lock();
+        let row = state.entries.get(key).map(Entry::row)?;
+        Some((row, state.past(key, 0)?))
+    }
+}
+
+impl State {
+    fn past(&self, key: &str, since: u64) -> Option<Past> {
+        let (key, entry) = self.entries.get_key_value(key)?;
+        Some(Past {
+            key: Arc::clone(key),
+            latest: Arc::clone(&entry.latest),
+            points: entry.history.points_since(since),
+            decisions: entry.history.decisions_since(since),
+        })
+    }
+}
+
+impl Entry {
+    fn row(&self) -> Row {
+        Row {
+            view: Arc::clone(&self.view),
+            outcome: self.latest.outcome,
+            reason: self.latest.reason.clone(),
+            trend: self.history.trend(TREND),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

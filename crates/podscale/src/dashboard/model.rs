@@ -1,0 +1,164 @@
+//! What the controller tells the dashboard: plain values, ready to be shown.
+
+use podscale_core::Time;
+use serde::{Serialize, Serializer};
+
+/// One autoscaler as it stands after its latest decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoscalerView {
+    /// The object's namespace.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// The object's kind, for instance `HorizontalPodAutoscaler`.
+    pub kind: String,
+    /// What is scaled, as `Deployment/web`.
+    pub target: String,
+    /// The fewest replicas it may set.
+    pub min: i32,
+    /// The most replicas it may set.
+    pub max: i32,
+    /// How many replicas the target has.
+    pub current: i32,
+    /// How many it should have.
+    pub desired: i32,
+    /// Each metric against its target, in the order of the spec.
+    pub metrics: Vec<MetricView>,
+    /// The conditions of its status.
+    pub conditions: Vec<ConditionView>,
+    /// When the target was last given another size.
+    #[serde(serialize_with = "optional_milliseconds")]
+    pub last_scale: Option<Time>,
+}
+
+impl AutoscalerView {
+    /// By what the dashboard knows it: `namespace/name`.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+/// One metric against its target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricView {
+    /// What is measured, in few words.
+    pub name: String,
+    /// The unit of the numbers below.
+    pub unit: Unit,
+    /// What it says now; `None` where it could not be read.
+    pub value: Option<f64>,
+    /// What it is compared with; `None` where the spec gives nothing usable.
+    pub goal: Option<f64>,
+    /// The value in words, for instance `62%`.
+    pub current: String,
+    /// The goal in words, for instance `50%`.
+    pub target: String,
+    /// How far the value is from the goal as the decision saw it: above one asks for more.
+    pub ratio: Option<f64>,
+    /// What that means.
+    pub state: MetricState,
+}
+
+/// The unit of a metric's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unit {
+    /// Percent of what the pods requested.
+    Percent,
+    /// Cores of processors.
+    Cores,
+    /// Bytes.
+    Bytes,
+    /// Anything else that can be counted.
+    Count,
+}
+
+/// What a metric asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MetricState {
+    /// More replicas.
+    Above,
+    /// Nothing: it is close enough to its target.
+    Near,
+    /// Fewer replicas.
+    Below,
+    /// It could not be read.
+    Unread,
+}
+
+/// One condition of an autoscaler's status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// Which one, for instance `AbleToScale`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, for programs.
+    pub reason: String,
+    /// Why, for people.
+    pub message: String,
+    /// Since when.
+    #[serde(serialize_with = "optional_milliseconds")]
+    pub since: Option<Time>,
+}
+
+/// One decision, told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionView {
+    /// When it was made.
+    #[serde(serialize_with = "milliseconds")]
+    pub time: Time,
+    /// The size the target had.
+    pub from: i32,
+    /// The size that was decided; the same where nothing changes.
+    pub to: i32,
+    /// Whether the target was given its new size.
+    pub rescaled: bool,
+    /// What kind of outcome it was.
+    pub outcome: Outcome,
+    /// The outcome's reason in one line.
+    pub reason: String,
+    /// Each step in words, in order.
+    pub lines: Vec<String>,
+}
+
+/// The kind of outcome of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// More replicas.
+    Up,
+    /// Fewer replicas.
+    Down,
+    /// The size is right.
+    Steady,
+    /// Another size was asked for, and earlier recommendations hold this one.
+    Held,
+    /// Another size was asked for, and a bound or the pace keeps this one.
+    Limited,
+    /// Left alone because somebody set it to zero.
+    Paused,
+    /// It could not be decided or done in full.
+    Failed,
+}
+
+fn milliseconds<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(time.0.div_euclid(1000))
+}
+
+fn optional_milliseconds<S: Serializer>(
+    time: &Option<Time>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => milliseconds(time, serializer),
+        None => serializer.serialize_none(),
+    }
+}
