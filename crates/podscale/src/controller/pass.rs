@@ -1,0 +1,201 @@
+//! One look at one autoscaler: observe, decide, act, learn.
+
+use super::observer::{Decided, Observer};
+use crate::act::{Actor, now};
+use crate::clock::Clock;
+use crate::scrape::{Answer, Scraper};
+use crate::watch::world::{Key, Known, World};
+use futures::future::join_all;
+use parking_lot::Mutex;
+use podscale_api::observe::{Surroundings, observe};
+use podscale_api::pod::Pod;
+use podscale_api::translate;
+use podscale_core::snapshot::{Reading, Scale, Selection};
+use podscale_core::{Decision, History, Settings, Snapshot, decide};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What every pass needs.
+pub struct Passes {
+    /// What is known of the cluster.
+    pub world: Arc<World>,
+    /// Reads the metrics.
+    pub scraper: Scraper,
+    /// Does what was decided.
+    pub actor: Actor,
+    /// The time.
+    pub clock: Clock,
+    /// What is the same for all autoscalers.
+    pub settings: Settings,
+    /// Who is told.
+    pub observers: Vec<Arc<dyn Observer>>,
+    /// What passes leave behind.
+    pub memory: Memory,
+}
+
+/// What passes leave behind for later ones.
+#[derive(Default)]
+pub struct Memory {
+    histories: Mutex<HashMap<Key, Remembered>>,
+    /// The selectors of targets, by the namespace and the name of their autoscalers.
+    selectors: Mutex<HashMap<Arc<str>, BTreeMap<Arc<str>, Arc<str>>>>,
+}
+
+/// The history of one object; another object of the same name does not inherit it.
+#[derive(Clone, Default)]
+struct Remembered {
+    uid: String,
+    history: History,
+}
+
+impl Memory {
+    fn history(&self, key: &Key, uid: &str) -> History {
+        let histories = self.histories.lock();
+        let known = histories.get(key).filter(|remembered| remembered.uid == uid);
+        known.map(|remembered| remembered.history.clone()).unwrap_or_default()
+    }
+
+    fn remember(&self, key: &Key, uid: &str, history: History) {
+        let remembered = Remembered { uid: uid.to_owned(), history };
+        self.histories.lock().insert(key.clone(), remembered);
+    }
+
+    /// Notes an autoscaler's selector, and gives those of the others in its namespace.
+    fn others(&self, key: &Key, selector: &str) -> Vec<(Arc<str>, Arc<str>)> {
+        let mut selectors = self.selectors.lock();
+        let here = selectors.entry(Arc::clone(&key.namespace)).or_default();
+        match here.get(&key.name) {
+            Some(known) if **known == *selector => {}
+            _ => {
+                here.insert(Arc::clone(&key.name), selector.into());
+            }
+        }
+        let others = here.iter().filter(|(name, _)| **name != key.name);
+        others.map(|(name, selector)| (Arc::clone(name), Arc::clone(selector))).collect()
+    }
+
+    /// Forgets an autoscaler that is gone.
+    pub fn forget(&self, key: &Key) {
+        self.histories.lock().remove(key);
+        let mut selectors = self.selectors.lock();
+        if let Some(here) = selectors.get_mut(&key.namespace) {
+            here.remove(&key.name);
+            if here.is_empty() {
+                selectors.remove(&key.namespace);
+            }
+        }
+    }
+}
+
+impl Passes {
+    /// Looks at one autoscaler and does what follows.
+    pub async fn pass(&self, key: &Key) {
+        let Some(known) = self.world.autoscaler(key) else { return };
+        let Known { hpa, wants } = &*known;
+        let history = self.memory.history(key, &hpa.metadata.uid);
+        let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref).await;
+        let (selection, readings) = match &target {
+            Ok(target) => self.observe(key, &known, &target.scale.status.selector).await,
+            Err(_) => (Selection::NoSelector, Vec::new()),
+        };
+        let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
+        let scale = match &target {
+            Ok(target) => Ok(Scale {
+                wanted: target.scale.spec.replicas,
+                existing: target.scale.status.replicas,
+            }),
+            Err(error) => Err(error.clone()),
+        };
+        let snapshot = Snapshot {
+            now: now(&self.clock),
+            settings: &self.settings,
+            autoscaler: &wants.autoscaler,
+            status: &status,
+            history: &history,
+            scale: &scale,
+            pods: &selection,
+            readings: &readings,
+        };
+        let mut decision = decide(&snapshot);
+        if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
+            let (write, at) = self.actor.resize(target, rescale.to).await;
+            decision.settle(&snapshot, &write, at);
+        }
+        // What was learned stands, whatever becomes of the status.
+        let mut learned = history.clone();
+        decision.teach(&wants.autoscaler, &mut learned);
+        self.memory.remember(key, &hpa.metadata.uid, learned);
+        self.store(&known, &snapshot, &mut decision).await;
+        self.actor.record(hpa, &decision.events);
+        let decided = Decided { key, hpa, snapshot: &snapshot, decision: &decision };
+        for observer in &self.observers {
+            observer.decided(&decided);
+        }
+    }
+
+    async fn store(&self, known: &Known, snapshot: &Snapshot<'_>, decision: &mut Decision) {
+        if !decision.changes_status(snapshot) {
+            return;
+        }
+        let status = translate::status::to_wire(decision, snapshot, &known.hpa);
+        match self.actor.store_status(&known.hpa, status).await {
+            Ok(stored) => self.world.wrote(stored),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => decision.status_write_failed(snapshot, &error.to_string()),
+        }
+    }
+
+    /// The target's pods and what each metric says.
+    async fn observe(
+        &self,
+        key: &Key,
+        known: &Known,
+        selector: &str,
+    ) -> (Selection, Vec<Reading>) {
+        let asking = known.hpa.spec.metrics.iter();
+        let answers = join_all(asking.map(|m| self.scraper.read(&known.hpa, m, selector))).await;
+        let others = self.memory.others(key, selector);
+        let others: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
+        let pods = self.world.pods(&key.namespace);
+        let mut readings = Vec::with_capacity(answers.len());
+        let mut selection = None;
+        for (probe, answer) in known.wants.probes.iter().zip(&answers) {
+            let around = surroundings(selector, &pods, &others, answer);
+            let (selected, reading) = observe(&probe.hpa, &probe.autoscaler, &around);
+            readings.extend(reading);
+            selection = Some(selected);
+        }
+        let selection = selection.unwrap_or_else(|| {
+            let around = surroundings(selector, &pods, &others, &Answer::Nothing);
+            observe(&known.hpa, &known.wants.autoscaler, &around).0
+        });
+        (selection, readings)
+    }
+}
+
+fn surroundings<'a>(
+    selector: &'a str,
+    pods: &'a [Pod],
+    others: &'a [(&'a str, &'a str)],
+    answer: &'a Answer,
+) -> Surroundings<'a> {
+    let (mut pod_metrics, mut custom, mut external): (_, _, _) =
+        (Ok(Default::default()), Ok(Default::default()), Ok(Default::default()));
+    match answer {
+        Answer::Resource(values) => pod_metrics = Ok(&**values),
+        Answer::Custom(values) => custom = Ok(&**values),
+        Answer::External(values) => external = Ok(&**values),
+        Answer::Nothing => {}
+        Answer::Failed(error) => {
+            (pod_metrics, custom, external) = (Err(&**error), Err(&**error), Err(&**error));
+        }
+    }
+    Surroundings {
+        selector,
+        pods,
+        others,
+        pod_metrics,
+        custom_metrics: custom,
+        external_metrics: external,
+    }
+}

@@ -1,0 +1,228 @@
+//! When which autoscaler is due: each at its own moment of every period, and at once when it
+//! changed. An object that is being decided is never started a second time; it is noted and comes
+//! again right after.
+
+use crate::clock::Clock;
+use crate::watch::world::Key;
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The moments at which autoscalers are due.
+pub struct Schedule {
+    clock: Clock,
+    period_micros: i64,
+    state: Mutex<State>,
+    sooner: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Ordered by due time; times are microseconds since 1970.
+    waiting: BTreeSet<(i64, Key)>,
+    entries: HashMap<Key, Entry>,
+}
+
+enum Entry {
+    /// Due at this time.
+    Waiting(i64),
+    /// Being decided since this time; whether it must come again right after.
+    Running { since: i64, again: bool },
+    /// Being decided, but gone.
+    Leaving,
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// Decide this one, which was due so many microseconds ago.
+    Decide(Key, i64),
+    /// Nothing is due for so long.
+    Wait(Duration),
+    /// Nothing is known at all.
+    Idle,
+}
+
+impl Schedule {
+    /// Everything is due once in each period.
+    #[must_use]
+    pub fn new(clock: Clock, period: Duration) -> Schedule {
+        let period_micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
+        Schedule { clock, period_micros, state: Mutex::default(), sooner: Notify::new() }
+    }
+
+    /// Makes an autoscaler due at once.
+    pub fn hurry(&self, key: Key) {
+        self.state.lock().hurry(key, self.clock.now().as_microsecond());
+        self.sooner.notify_one();
+    }
+
+    /// Forgets an autoscaler.
+    pub fn forget(&self, key: &Key) {
+        self.state.lock().forget(key);
+    }
+
+    /// Waits for the next that is due, takes it, and tells by how much it is late.
+    pub async fn next(&self) -> (Key, Duration) {
+        loop {
+            let sooner = self.sooner.notified();
+            let next = self.state.lock().take(self.clock.now().as_microsecond());
+            match next {
+                Next::Decide(key, late) => {
+                    return (key, Duration::from_micros(late.unsigned_abs()));
+                }
+                Next::Wait(wait) => {
+                    tokio::select! {
+                        biased;
+                        () = sooner => {}
+                        () = self.clock.sleep(wait) => {}
+                    }
+                }
+                Next::Idle => sooner.await,
+            }
+        }
+    }
+
+    /// Puts an autoscaler back after it was decided.
+    pub fn done(&self, key: &Key) {
+        let now = self.clock.now().as_microsecond();
+        let (phase, period) = (phase(key, self.period_micros), self.period_micros);
+        if self.state.lock().done(key, now, |since| next_moment(phase, period, since)) {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// How many are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.state.lock().entries.len()
+    }
+
+    /// Whether none is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Where in the period an object has its moment: spread evenly, the same after every restart.
+fn phase(key: &Key, period_micros: i64) -> i64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let period = u64::try_from(period_micros).unwrap_or(1).max(1);
+    i64::try_from(hasher.finish() % period).unwrap_or(0)
+}
+
+/// The next moment of this phase that is at least half a period after the last decision, so that an object that was
+/// decided out of turn is not decided twice in a row.
+fn next_moment(phase: i64, period: i64, now: i64) -> i64 {
+    let earliest = now.saturating_add(period / 2);
+    let wait = phase.wrapping_sub(earliest).rem_euclid(period);
+    earliest.saturating_add(wait)
+}
+
+impl State {
+    fn hurry(&mut self, key: Key, now: i64) {
+        match self.entries.get_mut(&key) {
+            Some(Entry::Waiting(due)) => {
+                self.waiting.remove(&(*due, key.clone()));
+                *due = now;
+                self.waiting.insert((now, key));
+            }
+            Some(Entry::Running { again, .. }) => *again = true,
+            Some(leaving) => *leaving = Entry::Running { since: now, again: true },
+            None => {
+                self.entries.insert(key.clone(), Entry::Waiting(now));
+                self.waiting.insert((now, key));
+            }
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        match self.entries.get_mut(key) {
+            Some(Entry::Waiting(due)) => {
+                self.waiting.remove(&(*due, key.clone()));
+                self.entries.remove(key);
+            }
+            Some(running) => *running = Entry::Leaving,
+            None => {}
+        }
+    }
+
+    fn take(&mut self, now: i64) -> Next {
+        let Some((due, key)) = self.waiting.pop_first() else { return Next::Idle };
+        if due > now {
+            let wait = Duration::from_micros(due.abs_diff(now));
+            self.waiting.insert((due, key));
+            return Next::Wait(wait);
+        }
+        self.entries.insert(key.clone(), Entry::Running { since: now, again: false });
+        Next::Decide(key, now.saturating_sub(due))
+    }
+
+    /// Puts it back; `due` tells its next moment from when it was taken. Whether it is waiting now.
+    fn done(&mut self, key: &Key, now: i64, due: impl FnOnce(i64) -> i64) -> bool {
+        let due = match self.entries.get(key) {
+            Some(Entry::Running { again: true, .. }) => now,
+            Some(Entry::Running { since, again: false }) => due(*since),
+            Some(Entry::Leaving) => {
+                self.entries.remove(key);
+                return false;
+            }
+            Some(Entry::Waiting(_)) | None => return false,
+        };
+        self.entries.insert(key.clone(), Entry::Waiting(due));
+        self.waiting.insert((due, key.clone()));
+        // Whoever waits may wait for something later than this.
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key { namespace: "x".into(), name: name.into() }
+    }
+
+    #[test]
+    fn moments_are_spread_over_the_period_and_stay() {
+        let period = 15_000_000;
+        let mut quarters = [0; 4];
+        for number in 0..1000 {
+            let phase = phase(&key(&number.to_string()), period);
+            quarters[usize::try_from(phase * 4 / period).expect("a quarter")] += 1;
+            for now in [0, 1, 7_499_999, 123_456_789] {
+                let next = next_moment(phase, period, now);
+                assert_eq!(next % period, phase);
+                assert!((period / 2..period * 3 / 2).contains(&(next - now)), "{next} after {now}");
+            }
+        }
+        assert!(quarters.iter().all(|count| (200..300).contains(count)), "{quarters:?}");
+    }
+
+    #[test]
+    fn one_at_a_time_in_order_and_again_if_it_changed_meanwhile() {
+        let mut state = State::default();
+        state.hurry(key("b"), 5);
+        state.hurry(key("a"), 7);
+        state.hurry(key("b"), 6);
+        assert_eq!(state.take(10), Next::Decide(key("b"), 4));
+        assert_eq!(state.take(10), Next::Decide(key("a"), 3));
+        assert_eq!(state.take(10), Next::Idle);
+        state.hurry(key("b"), 11);
+        assert_eq!(state.take(12), Next::Idle, "b is being decided");
+        assert!(state.done(&key("b"), 13, |_| 100));
+        assert_eq!(state.take(14), Next::Decide(key("b"), 1));
+        assert!(state.done(&key("b"), 15, |since| since + 86));
+        assert_eq!(state.take(20), Next::Wait(Duration::from_micros(80)));
+        state.forget(&key("a"));
+        assert!(!state.done(&key("a"), 21, |_| 100));
+        state.forget(&key("b"));
+        assert_eq!(state.take(1000), Next::Idle);
+        assert!(state.entries.is_empty());
+    }
+}

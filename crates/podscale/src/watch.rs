@@ -1,0 +1,265 @@
+//! Follows the objects of a resource: lists them, then takes in each change, for ever. Decodes
+//! straight into small types, so that what deciding does not need is never stored.
+
+pub mod call;
+pub mod kinds;
+pub mod world;
+
+use call::{About, CallError, DEADLINE, query};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use memchr::memchr;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// How many objects one page of a list has.
+const PAGE: &str = "500";
+/// How long the server keeps a watch open; time of the wall.
+const WATCH: Duration = Duration::from_secs(290);
+/// The pause after a first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause after a failure.
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// The longest line of a watch.
+const LINE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// What became of a resource's objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<T> {
+    /// These are all there are; what was known before and is not among them is gone.
+    All(Vec<T>),
+    /// This one is new or has changed.
+    Applied(T),
+    /// This one is gone.
+    Deleted(T),
+}
+
+/// Why a watch ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// The server closed it, as it does from time to time.
+    Closed,
+    /// What was missed cannot be told any more: everything must be listed again.
+    Expired,
+    /// Something went wrong.
+    Failed(CallError),
+}
+
+/// Follows the objects at a path such as `/api/v1/pods`, telling each change, until dropped.
+pub async fn follow<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    resource: &str,
+    mut tell: impl FnMut(Change<T>),
+) {
+    let about = About { resource, name: "" };
+    let mut pause = Pause::default();
+    loop {
+        let mut version = match list(client, path, about).await {
+            Ok((objects, version)) => {
+                pause.reset();
+                tell(Change::All(objects));
+                version
+            }
+            Err(error) => {
+                tracing::warn!(resource, %error, "cannot list");
+                pause.wait().await;
+                continue;
+            }
+        };
+        loop {
+            match watch(client, path, about, &mut version, &mut tell).await {
+                End::Closed => pause.reset(),
+                End::Expired => break,
+                End::Failed(error) => {
+                    tracing::debug!(resource, %error, "a watch ended early");
+                    let lasting = error.code().is_some_and(|c| (400..500).contains(&c) && c != 429);
+                    pause.wait().await;
+                    if lasting {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A pause that grows with each failure in a row.
+#[derive(Default)]
+struct Pause(u32);
+
+impl Pause {
+    fn reset(&mut self) {
+        self.0 = 0;
+    }
+
+    async fn wait(&mut self) {
+        let factor = 2u32.saturating_pow(self.0);
+        self.0 = self.0.saturating_add(1);
+        tokio::time::sleep(FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)).await;
+    }
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Option<Vec<T>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMeta {
+    resource_version: String,
+    r#continue: String,
+}
+
+/// All objects, page by page, and the version of the list.
+async fn list<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    about: About<'_>,
+) -> Result<(Vec<T>, String), CallError> {
+    let (mut objects, mut next) = (Vec::new(), String::new());
+    loop {
+        let query = query(&[("limit", PAGE), ("continue", &next)]);
+        let page: List<T> = call::get(client, &format!("{path}{query}"), about).await?;
+        objects.extend(page.items.unwrap_or_default());
+        next = page.metadata.r#continue;
+        if next.is_empty() {
+            return Ok((objects, page.metadata.resource_version));
+        }
+    }
+}
+
+/// One line of a watch; the object is read in the form that its kind calls for.
+#[derive(Deserialize)]
+struct Line<T> {
+    object: T,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    r#type: String,
+    #[serde(default)]
+    object: HeadObject,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HeadObject {
+    metadata: HeadMeta,
+    code: u16,
+    reason: String,
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeadMeta {
+    resource_version: String,
+}
+
+/// Tells each change after `version`, and keeps `version` at the last one told.
+async fn watch<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    about: About<'_>,
+    version: &mut String,
+    tell: &mut impl FnMut(Change<T>),
+) -> End {
+    let seconds = WATCH.as_secs().to_string();
+    let query = query(&[
+        ("watch", "true"),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", &seconds),
+        ("resourceVersion", version),
+    ]);
+    let path = format!("{path}{query}");
+    let opening = call::open(client, "GET", &path, Vec::new(), about);
+    let body = match tokio::time::timeout(DEADLINE, opening).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) if error.code() == Some(410) => return End::Expired,
+        Ok(Err(error)) => return End::Failed(error),
+        Err(_) => return End::Failed(CallError::Late),
+    };
+    let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
+    loop {
+        let line = match tokio::time::timeout(WATCH + DEADLINE, lines.next()).await {
+            Ok(Ok(Some(line))) => line,
+            Ok(Ok(None)) => return End::Closed,
+            Ok(Err(error)) => return End::Failed(error),
+            Err(_) => return End::Failed(CallError::Late),
+        };
+        if let Err(end) = take_in(&line, version, tell) {
+            return end;
+        }
+    }
+}
+
+fn take_in<T: DeserializeOwned>(
+    line: &[u8],
+    version: &mut String,
+    tell: &mut impl FnMut(Change<T>),
+) -> Result<(), End> {
+    let unreadable = |error: serde_json::Error| {
+        End::Failed(CallError::Unreadable(format!("a line of a watch cannot be read: {error}")))
+    };
+    // Reading twice costs little, and spares the small types a version that nothing else needs.
+    let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
+    let object = || serde_json::from_slice::<Line<T>>(line).map(|line| line.object);
+    match head.r#type.as_str() {
+        "ADDED" | "MODIFIED" => tell(Change::Applied(object().map_err(unreadable)?)),
+        "DELETED" => tell(Change::Deleted(object().map_err(unreadable)?)),
+        "BOOKMARK" => {}
+        _ if head.object.code == 410 => return Err(End::Expired),
+        _ => {
+            let HeadObject { code, reason, message, .. } = head.object;
+            return Err(End::Failed(CallError::Refused { code, reason, message }));
+        }
+    }
+    if !head.object.metadata.resource_version.is_empty() {
+        *version = head.object.metadata.resource_version;
+    }
+    Ok(())
+}
+
+/// The lines of a body, as they come in.
+struct Lines {
+    body: Body,
+    buffer: Vec<u8>,
+    searched: usize,
+}
+
+impl Lines {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
+        loop {
+            let rest = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(place) = memchr(b'\n', rest) {
+                let after = self.searched + place + 1;
+                let tail = self.buffer.split_off(after);
+                let line = std::mem::replace(&mut self.buffer, tail);
+                self.searched = 0;
+                return Ok(Some(line));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > LINE_LIMIT_BYTES {
+                return Err(CallError::Unreadable("a line of a watch is too long".to_owned()));
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        self.buffer.extend_from_slice(data);
+                    }
+                }
+                Some(Err(error)) => return Err(CallError::Unreachable(error.to_string())),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! One call of the API server: within a deadline, with a bounded answer, and with errors in the
+//! words that Kubernetes' own clients use, since people read them in conditions and events.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kube::Client;
+use kube::client::Body;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How long an answer may take; time of the wall, since it is the network's.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+/// The largest answer that is read.
+const ANSWER_LIMIT_BYTES: usize = 512 * 1024 * 1024;
+/// The largest refusal that is read.
+const REFUSAL_LIMIT_BYTES: usize = 64 * 1024;
+
+/// Why a call had no success. Its text is what conditions and events show.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The server answered, but not with what was asked for.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status code.
+        code: u16,
+        /// The machine-readable reason, possibly empty.
+        reason: String,
+        /// What the server says, or what its code means if it says nothing readable.
+        message: String,
+    },
+    /// There was no answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The answer makes no sense.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The answer took too long.
+    #[error("no answer within {} s", DEADLINE.as_secs())]
+    Late,
+}
+
+impl CallError {
+    /// The HTTP status code, if there was an answer.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            CallError::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether the object had changed since it was read.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, CallError::Refused { code: 409, reason, .. } if reason != "AlreadyExists")
+    }
+
+    /// Whether an object of that name exists already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        matches!(self, CallError::Refused { reason, .. } if reason == "AlreadyExists")
+    }
+
+    /// Whether the object, or what serves it, does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+}
+
+/// What a call is about, as error texts name it.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// The resource, with its group: `pods.metrics.k8s.io`.
+    pub resource: &'a str,
+    /// The object, if it is one.
+    pub name: &'a str,
+}
+
+/// Reads an object.
+///
+/// # Errors
+/// The server refused, could not be reached, or made no sense.
+pub async fn get<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    about: About<'_>,
+) -> Result<T, CallError> {
+    exchange(client, "GET", path, Vec::new(), about).await
+}
+
+/// Sends an object with a verb such as `PUT` and reads the answer.
+///
+/// # Errors
+/// The server refused, could not be reached, or made no sense.
+pub async fn send<T: DeserializeOwned>(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    object: &impl Serialize,
+    about: About<'_>,
+) -> Result<T, CallError> {
+    let body = serde_json::to_vec(object).map_err(|e| CallError::Unreadable(e.to_string()))?;
+    exchange(client, verb, path, body, about).await
+}
+
+async fn exchange<T: DeserializeOwned>(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+    about: About<'_>,
+) -> Result<T, CallError> {
+    let answer = async {
+        let body = open(client, verb, path, body, about).await?;
+        read(body, ANSWER_LIMIT_BYTES).await
+    };
+    let answer = tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late)??;
+    serde_json::from_slice(&answer).map_err(|error| {
+        CallError::Unreadable(format!("the answer to {verb} {path} cannot be read: {error}"))
+    })
+}
+
+/// Sends a request and gives the body of the answer, if it is one of success. Without a deadline.
+///
+/// # Errors
+/// The server refused or could not be reached.
+pub async fn open(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+    about: About<'_>,
+) -> Result<Body, CallError> {
+    let mut request = axum::http::Request::builder().method(verb).uri(path);
+    if !body.is_empty() {
+        request = request.header("content-type", "application/json");
+    }
+    let request = request.header("accept", "application/json").body(Body::from(body));
+    let request = request.map_err(|error| CallError::Unreachable(error.to_string()))?;
+    let answer = client.send(request).await;
+    let answer = answer.map_err(|error| CallError::Unreachable(innermost(&error)))?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer.into_body());
+    }
+    let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES).await.unwrap_or_default();
+    Err(refusal(status.as_u16(), verb, &text, about))
+}
+
+async fn read(body: Body, limit: usize) -> Result<Bytes, CallError> {
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(CallError::Unreadable(format!("the answer is larger than {limit} bytes")))
+        }
+        Err(error) => Err(CallError::Unreachable(error.to_string())),
+    }
+}
+
+/// The cause that says most: wrappers only repeat that a request failed.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+/// A refusal in the server's own words, or in those that its code stands for.
+fn refusal(code: u16, verb: &str, body: &[u8], about: About<'_>) -> CallError {
+    #[derive(serde::Deserialize)]
+    #[serde(default)]
+    #[derive(Default)]
+    struct Status {
+        kind: String,
+        message: String,
+        reason: String,
+    }
+    let status: Status = serde_json::from_slice(body).unwrap_or_default();
+    if status.kind == "Status" && !status.message.is_empty() {
+        return CallError::Refused { code, reason: status.reason, message: status.message };
+    }
+    let text = String::from_utf8_lossy(body);
+    let mut message = words(code, text.trim()).into_owned();
+    let (verb, resource, name) = (verb.to_lowercase(), about.resource, about.name);
+    let _ = match (resource.is_empty(), name.is_empty()) {
+        (true, _) => Ok(()),
+        (false, true) => write!(message, " ({verb} {resource})"),
+        (false, false) => write!(message, " ({verb} {resource} {name})"),
+    };
+    CallError::Refused { code, reason: status.reason, message }
+}
+
+/// What Kubernetes' clients say of an answer that is no Status.
+fn words(code: u16, text: &str) -> Cow<'static, str> {
+    Cow::Borrowed(match code {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        403 | 415 => return Cow::Owned(text.to_owned()),
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        409 => "the server reported a conflict",
+        422 => "the server rejected our request due to an error in our request",
+        429 => {
+            "the server has received too many requests and has asked us to try again later"
+        }
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be \
+             processing the request"
+        }
+        500.. => {
+            let quoted = podscale_api::quote::quote(text);
+            return Cow::Owned(format!(
+                "an error on the server ({quoted}) has prevented the request from succeeding"
+            ));
+        }
+        _ => {
+            return Cow::Owned(format!(
+                "the server responded with the status code {code} but did not return more \
+                 information"
+            ));
+        }
+    })
+}
+
+/// A name as one segment of a path.
+#[must_use]
+pub fn segment(name: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:*@".contains(&byte);
+    if name.bytes().all(plain) {
+        return Cow::Borrowed(name);
+    }
+    let mut text = String::with_capacity(name.len() + 8);
+    for byte in name.bytes() {
+        if plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Parameters as the query of a path, with its question mark; those without a value are left out.
+#[must_use]
+pub fn query(parameters: &[(&str, &str)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(parameters.iter().filter(|(_, value)| !value.is_empty()));
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_read_as_kubernetes_clients_put_them() {
+        let status = r#"{"kind":"Status","message":"pods \"x\" not found","reason":"NotFound"}"#;
+        let cases = [
+            (404, status, "", r#"pods "x" not found"#),
+            (
+                503,
+                "service unavailable",
+                "",
+                "the server is currently unable to handle the request (GET pods.metrics.k8s.io)",
+            ),
+            (
+                404,
+                "404 page not found",
+                "*",
+                "the server could not find the requested resource (GET pods.metrics.k8s.io *)",
+            ),
+            (
+                500,
+                "oh \"no\"\n",
+                "",
+                r#"an error on the server ("oh \"no\"") has prevented the request from succeeding (GET pods.metrics.k8s.io)"#,
+            ),
+            (
+                418,
+                "",
+                "",
+                "the server responded with the status code 418 but did not return more information (GET pods.metrics.k8s.io)",
+            ),
+        ];
+        for (code, body, name, expected) in cases {
+            let about = About { resource: "pods.metrics.k8s.io", name };
+            let error = refusal(code, "GET", body.as_bytes(), about);
+            assert_eq!(error.to_string(), expected.replace("GET", "get"), "{code} {body}");
+            assert_eq!(error.code(), Some(code));
+        }
+    }
+
+    #[test]
+    fn names_stay_in_their_segment() {
+        for (name, expected) in [
+            ("web-1.x", "web-1.x"),
+            ("*", "*"),
+            ("a/b?c", "a%2Fb%3Fc"),
+            ("ü", "%C3%BC"),
+        ] {
+            assert_eq!(segment(name), expected);
+        }
+        assert_eq!(query(&[("a", "x y"), ("b", ""), ("c", "1,2")]), "?a=x+y&c=1%2C2");
+        assert_eq!(query(&[("b", "")]), "");
+    }
+}

@@ -1,0 +1,229 @@
+//! Which resource stands for a kind, found by discovery and remembered.
+
+use super::call::{self, About, CallError, segment};
+use crate::clock::Clock;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How long it is believed that a kind does not exist.
+const ABSENT: SignedDuration = SignedDuration::from_secs(10);
+/// How many kinds are remembered.
+const REMEMBERED: usize = 4096;
+
+/// A resource of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Its group; empty for the core group.
+    pub group: String,
+    /// The version in which it is served, the preferred one if nothing else was asked for.
+    pub version: String,
+    /// Its name in paths.
+    pub plural: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// The path of its objects in a namespace, which is passed over if it has none.
+    #[must_use]
+    pub fn path(&self, namespace: &str) -> String {
+        let Resource { group, version, plural, .. } = self;
+        let root = if group.is_empty() {
+            format!("/api/{version}")
+        } else {
+            format!("/apis/{group}/{version}")
+        };
+        if self.namespaced {
+            format!("{root}/namespaces/{}/{plural}", segment(namespace))
+        } else {
+            format!("{root}/{plural}")
+        }
+    }
+
+    /// Its name with its group: `deployments.apps`.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+}
+
+/// Why no resource was found for a kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// There is none.
+    #[error("no matches for kind {} in {what}", podscale_api::quote::quote(kind))]
+    NoMatch {
+        /// The kind.
+        kind: String,
+        /// The group or version that was looked at.
+        what: String,
+    },
+    /// The API server could not tell.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// The resources of an API server; cheap to clone, clones share what they found.
+#[derive(Clone)]
+pub struct Kinds {
+    client: Client,
+    clock: Clock,
+    known: Arc<Mutex<HashMap<Question, Answer>>>,
+}
+
+/// Group, version if a certain one is asked for, kind.
+type Question = (String, Option<String>, String);
+
+#[derive(Clone)]
+enum Answer {
+    Found(Arc<Resource>),
+    Absent(Timestamp),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    #[serde(default)]
+    versions: Vec<Version>,
+    #[serde(default)]
+    preferred_version: Version,
+}
+
+#[derive(Default, Deserialize)]
+struct Version {
+    #[serde(default)]
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: Vec<ApiResource>,
+}
+
+#[derive(Deserialize)]
+struct ApiResource {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+}
+
+impl Kinds {
+    /// Asks this API server.
+    #[must_use]
+    pub fn new(client: Client, clock: Clock) -> Kinds {
+        Kinds { client, clock, known: Arc::default() }
+    }
+
+    /// The resource of a kind in a group, in the version that the server prefers.
+    ///
+    /// # Errors
+    /// There is no such kind, or the server could not tell.
+    pub async fn of_group(&self, group: &str, kind: &str) -> Result<Arc<Resource>, KindError> {
+        self.find((group.to_owned(), None, kind.to_owned())).await
+    }
+
+    /// The resource of a kind in an API version such as `apps/v1`.
+    ///
+    /// # Errors
+    /// There is no such kind, or the server could not tell.
+    pub async fn of_version(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Arc<Resource>, KindError> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.find((group.to_owned(), Some(version.to_owned()), kind.to_owned())).await
+    }
+
+    /// Forgets a resource that turned out not to be there any more.
+    pub fn forget(&self, resource: &Resource) {
+        let stale = |answer: &Answer| matches!(answer, Answer::Found(found) if **found == *resource);
+        self.known.lock().retain(|_, answer| !stale(answer));
+    }
+
+    async fn find(&self, question: Question) -> Result<Arc<Resource>, KindError> {
+        let no_match = |(group, version, kind): &Question| {
+            let what = match version {
+                Some(version) if group.is_empty() => format!("version \"{version}\""),
+                Some(version) => format!("version \"{group}/{version}\""),
+                None => format!("group \"{group}\""),
+            };
+            KindError::NoMatch { kind: kind.clone(), what }
+        };
+        let known = self.known.lock().get(&question).cloned();
+        match known {
+            Some(Answer::Found(resource)) => return Ok(resource),
+            Some(Answer::Absent(at)) if self.clock.now().duration_since(at) < ABSENT => {
+                return Err(no_match(&question));
+            }
+            Some(Answer::Absent(_)) | None => {}
+        }
+        let found = self.discover(&question).await?.map(Arc::new);
+        let answer = match &found {
+            Some(resource) => Answer::Found(Arc::clone(resource)),
+            None => Answer::Absent(self.clock.now()),
+        };
+        let mut known = self.known.lock();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(question.clone(), answer);
+        found.ok_or_else(|| no_match(&question))
+    }
+
+    async fn discover(&self, (group, version, kind): &Question) -> Result<Option<Resource>, CallError> {
+        let versions = match version {
+            Some(version) => vec![version.clone()],
+            None => self.versions(group).await?,
+        };
+        for version in versions {
+            let path = if group.is_empty() {
+                format!("/api/{}", segment(&version))
+            } else {
+                format!("/apis/{}/{}", segment(group), segment(&version))
+            };
+            let Some(found) = self.read::<Resources>(&path).await? else { continue };
+            let is_it = |r: &ApiResource| r.kind == *kind && !r.name.contains('/');
+            if let Some(resource) = found.resources.into_iter().find(is_it) {
+                return Ok(Some(Resource {
+                    group: group.clone(),
+                    version,
+                    plural: resource.name,
+                    namespaced: resource.namespaced,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The versions of a group, the preferred one first.
+    async fn versions(&self, group: &str) -> Result<Vec<String>, CallError> {
+        if group.is_empty() {
+            return Ok(vec!["v1".to_owned()]);
+        }
+        let path = format!("/apis/{}", segment(group));
+        let Some(found) = self.read::<Group>(&path).await? else { return Ok(Vec::new()) };
+        let preferred = found.preferred_version.version;
+        let mut versions: Vec<String> = found.versions.into_iter().map(|v| v.version).collect();
+        versions.sort_by_key(|version| *version != preferred);
+        Ok(versions)
+    }
+
+    async fn read<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<Option<T>, CallError> {
+        match call::get(&self.client, path, About { resource: "", name: "" }).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use super::*;
+use axum::Router;
+use axum::http::Uri;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+type Object = serde_json::Value;
+
+/// A server that gives these answers one after the other, and then waits for ever.
+fn server(answers: Vec<(u16, &'static str)>) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (log, answers) = (Arc::clone(&asked), Arc::new(Mutex::new(answers.into_iter())));
+    let router = Router::new().fallback(move |uri: Uri| {
+        let (log, answers) = (Arc::clone(&log), Arc::clone(&answers));
+        async move {
+            let next = answers.lock().next();
+            let Some((code, body)) = next else { return std::future::pending().await };
+            log.lock().push(uri.to_string());
+            let code = axum::http::StatusCode::from_u16(code).expect("a code");
+            (code, body)
+        }
+    });
+    (Client::new(router, "default"), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
+    let (client, asked) = server(vec![
+        (500, "not yet"),
+        (200, r#"{"metadata":{"resourceVersion":"7","continue":"more"},"items":["a"]}"#),
+        (200, r#"{"metadata":{"resourceVersion":"7"},"items":["b"]}"#),
+        (
+            200,
+            "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"8\"}}}\n\
+             {\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}\n\
+             {\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"12\"}}}\n",
+        ),
+        (503, "away"),
+        (200, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n"),
+        (200, r#"{"metadata":{"resourceVersion":"20"},"items":null}"#),
+        (410, "gone"),
+        (200, r#"{"metadata":{"resourceVersion":"30"},"items":[]}"#),
+        (200, "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{}}}\n"),
+    ]);
+    let mut told = Vec::new();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let task = tokio::spawn(async move {
+        follow::<Object>(&client, "/api/v1/things", "things", |change| {
+            let _ = sender.send(change);
+        })
+        .await;
+    });
+    while told.len() < 6 {
+        told.push(receiver.recv().await.expect("six changes"));
+    }
+    task.abort();
+    let versioned = |version: &str| serde_json::json!({"metadata": {"resourceVersion": version}});
+    let expected: Vec<Change<Object>> = vec![
+        Change::All(vec!["a".into(), "b".into()]),
+        Change::Applied(versioned("8")),
+        Change::Deleted(versioned("9")),
+        Change::All(vec![]),
+        Change::All(vec![]),
+        Change::Applied(serde_json::json!({"metadata": {}})),
+    ];
+    assert_eq!(told, expected);
+    let versions: Vec<String> = asked
+        .lock()
+        .iter()
+        .map(|uri| match uri.split_once("resourceVersion=") {
+            Some((_, version)) => format!("watch {version}"),
+            None if uri.contains("continue=more") => "page".to_owned(),
+            None => "list".to_owned(),
+        })
+        .collect();
+    assert_eq!(
+        versions.join("; "),
+        "list; list; page; watch 7; watch 12; watch 12; list; watch 20; list; watch 30"
+    );
+}
