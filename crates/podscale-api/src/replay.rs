@@ -11,6 +11,8 @@ use podscale_core::{
 };
 use std::sync::Arc;
 
+pub mod difference;
+
 /// How often a write of the scale is tried while it meets conflicts.
 const SCALE_WRITE_TRIES: u32 = 5;
 /// How long after a conflict it is tried again.

@@ -55,7 +55,7 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     decision.metrics = MetricResults::NotRead;
     decision.step(Step::Scale { wanted: current, existing });
     set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
-    if !snapshot.history.seen {
+    if snapshot.history.recommendations.is_empty() {
         decision.learned.first = Some(Recommendation { replicas: current, at: snapshot.now });
     }
 

@@ -40,9 +40,8 @@ pub struct ScaleEvent {
 /// The memory of one autoscaler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Whether the target's size was ever seen, which made the first recommendation.
-    pub seen: bool,
-    /// The recommendations, in the order of their slots.
+    /// The recommendations, in the order of their slots. The first sight of the target makes the
+    /// first one, so it is empty only before that.
     pub recommendations: Vec<Recommendation>,
     /// The changes towards more replicas.
     pub ups: Vec<ScaleEvent>,
@@ -60,18 +59,9 @@ pub struct Learned {
 }
 
 impl History {
-    /// All recommendations, the one of the first sight included if it is only being learned now.
-    pub fn recommendations_with(
-        &self,
-        first: Option<Recommendation>,
-    ) -> impl Iterator<Item = Recommendation> + '_ {
-        self.recommendations.iter().copied().chain(first)
-    }
-
     /// Takes in what a decision learned.
     pub fn learn(&mut self, learned: &Learned) {
         if let Some(first) = learned.first {
-            self.seen = true;
             push_bounded(&mut self.recommendations, first, |r| r.at);
         }
         if let Some((recommendation, slot)) = learned.recommendation {

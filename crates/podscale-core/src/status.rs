@@ -238,6 +238,7 @@ pub struct Change {
 
 impl ConditionChanges {
     /// Sets a condition; its `since` moves only if the status differs from the one before.
+    #[inline]
     pub fn set(
         &mut self,
         stored: &Status,

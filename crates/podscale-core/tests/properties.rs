@@ -155,17 +155,11 @@ fn history() -> impl Strategy<Value = History> {
         })
     };
     (
-        any::<bool>(),
         proptest::collection::vec(recommendation, 0..20),
         proptest::collection::vec(event(), 0..5),
         proptest::collection::vec(event(), 0..5),
     )
-        .prop_map(|(seen, recommendations, ups, downs)| History {
-            seen,
-            recommendations,
-            ups,
-            downs,
-        })
+        .prop_map(|(recommendations, ups, downs)| History { recommendations, ups, downs })
 }
 
 fn scene() -> impl Strategy<Value = Scene> {

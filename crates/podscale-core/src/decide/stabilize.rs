@@ -16,9 +16,15 @@ pub(super) fn stabilize(
     wanted: i32,
     decision: &mut Decision,
 ) -> i32 {
+    // The size of the first sight is as good as a recommendation, even while it is being learned.
+    let first = decision.learned.first;
+    let recent = match &first {
+        Some(first) => std::slice::from_ref(first),
+        None => &snapshot.history.recommendations,
+    };
     let outcome = match &snapshot.autoscaler.behavior {
-        None => highest_recent(snapshot, wanted, decision),
-        Some(behavior) => within_recent(snapshot, behavior, current, wanted, decision),
+        None => highest_recent(snapshot, recent, wanted),
+        Some(behavior) => within_recent(snapshot, recent, behavior, current, wanted),
     };
     let recommendation = Recommendation { replicas: wanted, at: snapshot.now };
     decision.learned.recommendation = Some((recommendation, outcome.outlived));
@@ -43,11 +49,10 @@ struct Outcome {
 
 /// Without a behavior: the highest recommendation of the controller's window, in both directions.
 /// One that is exactly as old as the window still counts.
-fn highest_recent(snapshot: &Snapshot<'_>, wanted: i32, decision: &Decision) -> Outcome {
+fn highest_recent(snapshot: &Snapshot<'_>, recent: &[Recommendation], wanted: i32) -> Outcome {
     let cutoff = snapshot.now.before(snapshot.settings.downscale_stabilization);
     let mut outcome = Outcome { replicas: wanted, held_by: None, outlived: None };
-    let recent = snapshot.history.recommendations_with(decision.learned.first);
-    for (slot, recommendation) in recent.enumerate() {
+    for (slot, &recommendation) in recent.iter().enumerate() {
         if recommendation.at < cutoff {
             outcome.outlived = Some(slot);
         } else if recommendation.replicas > outcome.replicas {
@@ -62,10 +67,10 @@ fn highest_recent(snapshot: &Snapshot<'_>, wanted: i32, decision: &Decision) -> 
 /// highest of the window for going down. One that is exactly as old as a window does not count.
 fn within_recent(
     snapshot: &Snapshot<'_>,
+    recent: &[Recommendation],
     behavior: &Behavior,
     current: i32,
     wanted: i32,
-    decision: &Decision,
 ) -> Outcome {
     // The controller's own setting counts in whole seconds here.
     let fallback = i64::from(snapshot.settings.downscale_stabilization.as_whole_seconds());
@@ -76,8 +81,7 @@ fn within_recent(
 
     let own = Recommendation { replicas: wanted, at: snapshot.now };
     let (mut lowest, mut highest, mut outlived) = (own, own, None);
-    let recent = snapshot.history.recommendations_with(decision.learned.first);
-    for (slot, recommendation) in recent.enumerate() {
+    for (slot, &recommendation) in recent.iter().enumerate() {
         if recommendation.at > up_cutoff && recommendation.replicas < lowest.replicas {
             lowest = recommendation;
         }

@@ -1,6 +1,6 @@
 //! The history as a few bytes, to be kept across restarts.
 //!
-//! One byte of version, one of flags, then three lists. A list is its length and its entries; an
+//! One byte of version, then three lists. A list is its length and its entries; an
 //! entry is the time since the one before it and its number, both as zigzag varints. Twenty
 //! recommendations fifteen seconds apart take about a hundred bytes.
 
@@ -30,7 +30,7 @@ impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION, u8::from(self.seen)];
+        let mut out = vec![VERSION];
         let recommendations = self.recommendations.iter().map(|r| (r.at, i64::from(r.replicas)));
         write_list(&mut out, recommendations);
         for events in [&self.ups, &self.downs] {
@@ -51,7 +51,6 @@ impl History {
             VERSION => {}
             other => return Err(CompactError::Version(other)),
         }
-        let seen = reader.byte()? & 1 == 1;
         let recommendations = reader.list(|at, number, range| {
             Ok(Recommendation { at, replicas: i32::try_from(number).map_err(|_| range)? })
         })?;
@@ -63,7 +62,7 @@ impl History {
         if reader.at != bytes.len() {
             return Err(CompactError::Trailing(reader.at));
         }
-        Ok(History { seen, recommendations, ups, downs })
+        Ok(History { recommendations, ups, downs })
     }
 }
 

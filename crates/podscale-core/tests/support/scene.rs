@@ -43,7 +43,7 @@ impl Scene {
                 behavior: None,
             },
             status: Status::default(),
-            history: History { seen: true, ..History::default() },
+            history: History::default(),
             scale: Ok(Scale { wanted: replicas, existing: replicas }),
             pods: Selection::Pods(vec![ready_pod(); replicas.max(0) as usize]),
             readings: Vec::new(),
@@ -66,7 +66,7 @@ impl Scene {
     pub fn pods_mut(&mut self) -> &mut Vec<Pod> {
         match &mut self.pods {
             Selection::Pods(pods) => pods,
-            other => panic!("no pods: {other:?}"),
+            _ => unreachable!("a scene has pods"),
         }
     }
 

@@ -1,0 +1,65 @@
+//! Every recorded decision of the real Kubernetes controller must be ours too.
+//!
+//! The named recordings are one test each. The large file is not part of the repository: it is run
+//! where it lies beside it, and must be there when `CI=true`.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use podscale_api::recording::{Recording, RecordingReader};
+use podscale_api::replay::Replayer;
+use podscale_api::replay::difference::differences;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = named().into_iter().map(trial).collect();
+    trials.push(Trial::test("all of upstream-1.37.jsonl.gz", large_file));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn named() -> Vec<Recording> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/named-1.37.jsonl");
+    read(&path).map(|recording| recording.expect("a readable recording")).collect()
+}
+
+fn read(path: &Path) -> impl Iterator<Item = Result<Recording, Failed>> + use<> {
+    let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let reader = RecordingReader::new(file).expect("the first bytes");
+    reader.map(|recording| recording.map_err(Failed::from))
+}
+
+fn trial(recording: Recording) -> Trial {
+    Trial::test(recording.metadata.name.clone(), move || replay(&recording).map(|_| ()))
+}
+
+/// Decides a recording anew; the number of decisions if all agree.
+fn replay(recording: &Recording) -> Result<usize, Failed> {
+    let mut replayer = Replayer::new(recording);
+    for (place, step) in recording.steps.iter().enumerate() {
+        let outcome = replayer.step(step, |replayed| replayed.outcome);
+        let expected = step.expected().ok_or("a step without a decision")?;
+        let differences = differences(expected, &outcome);
+        if !differences.is_empty() {
+            let name = &recording.metadata.name;
+            return Err(format!("{name} step {place}: {differences:#?}").into());
+        }
+    }
+    Ok(recording.steps.len())
+}
+
+fn large_file() -> Result<(), Failed> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path: PathBuf = root.join("../shared/recordings/upstream-1.37.jsonl.gz");
+    if !path.exists() {
+        return if std::env::var("CI").as_deref() == Ok("true") {
+            Err(format!("{} must be there in CI", path.display()).into())
+        } else {
+            Ok(())
+        };
+    }
+    let mut decisions = 0;
+    for recording in read(&path) {
+        decisions += replay(&recording?)?;
+    }
+    if decisions == 24_929 { Ok(()) } else { Err(format!("{decisions} decisions").into()) }
+}

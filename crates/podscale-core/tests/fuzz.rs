@@ -1,0 +1,192 @@
+//! Fuzz target for `decide`: any bytes are taken as a scene, and no scene may cause a panic, lead
+//! out of the bounds, or be decided differently the second time.
+
+#[path = "support/scene.rs"]
+mod scene;
+
+use bolero::check;
+use podscale_core::history::{Recommendation, ScaleEvent};
+use podscale_core::model::{
+    Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
+    TargetKind, Targets,
+};
+use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
+use podscale_core::snapshot::{
+    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
+};
+use podscale_core::{History, Metric, ScaleWrite, Span, Time, decide, explain};
+use scene::Scene;
+
+#[test]
+fn fuzz_decide() {
+    check!().for_each(|bytes: &[u8]| {
+        let mut scene = Bytes(bytes).scene();
+        for _ in 0..3 {
+            let mut decision = decide(&scene.snapshot());
+            let again = decide(&scene.snapshot());
+            assert_eq!(format!("{decision:?}"), format!("{again:?}"));
+            if let Some(rescale) = &decision.rescale {
+                let (min, max) = (scene.autoscaler.min_replicas, scene.autoscaler.max_replicas);
+                assert!((min.min(max)..=max.max(min)).contains(&rescale.to), "{rescale:?}");
+            }
+            let write = match bytes.first() {
+                Some(0..64) => ScaleWrite::Failed("no".into()),
+                _ => ScaleWrite::Written,
+            };
+            decision.settle(&scene.snapshot(), &write, scene.now);
+            let _ = explain::lines(&decision.steps, &scene.snapshot());
+            scene.follow(&decision);
+            scene.now = scene.now.after(Span::seconds(15));
+            let history = History::from_bytes(&scene.history.to_bytes());
+            assert_eq!(history.as_ref(), Ok(&scene.history));
+        }
+    });
+}
+
+/// Takes values off the front of some bytes; past their end everything is zero.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    /// One byte says how wild the number is.
+    fn number(&mut self) -> i64 {
+        match self.byte() {
+            wild @ 240.. => i64::MAX >> (wild - 240),
+            wild @ 230..240 => i64::MIN >> (wild - 230),
+            kind => i64::from(self.byte()) * i64::from(kind % 16 + 1) - i64::from(kind / 200) * 50,
+        }
+    }
+
+    fn count(&mut self) -> i32 {
+        self.number() as i32
+    }
+
+    fn time(&mut self) -> Time {
+        scene::NOW.before(Span(self.number().saturating_mul(1_000_000)))
+    }
+
+    fn pod(&mut self) -> Pod {
+        let byte = self.byte();
+        let phases =
+            [Phase::Running, Phase::Running, Phase::Pending, Phase::Failed, Phase::Unknown];
+        let statuses =
+            [ReadyStatus::True, ReadyStatus::True, ReadyStatus::False, ReadyStatus::Unknown];
+        let status = statuses[usize::from(byte >> 4) % statuses.len()];
+        Pod {
+            started: (byte & 1 == 0).then(|| self.time()),
+            ready: (byte & 2 == 0).then(|| Ready { status, since: self.time() }),
+            phase: phases[usize::from(byte) % phases.len()],
+            deleting: byte > 240,
+        }
+    }
+
+    fn metric(&mut self, pods: usize) -> (Metric, Reading) {
+        let series = Series { name: "m".into(), selector: None, selector_error: None };
+        let kind = self.byte();
+        let source = match kind % 6 {
+            0 | 1 => Source::Resource { name: "cpu".into() },
+            2 => Source::ContainerResource { name: "memory".into(), container: "c".into() },
+            3 => Source::Pods(series),
+            4 => Source::External(series),
+            _ => Source::Object {
+                series,
+                object: ObjectRef { api_version: "v1".into(), kind: "K".into(), name: "n".into() },
+            },
+        };
+        let targets = Targets {
+            kind: [TargetKind::Value, TargetKind::AverageValue][usize::from(kind >> 7)],
+            value: (kind & 64 == 0).then(|| Milli(self.number())),
+            average_value: (kind & 32 == 0).then(|| Milli(self.number())),
+            average_utilization: (kind & 16 == 0).then(|| self.count()),
+        };
+        let reading = match (&source, self.byte()) {
+            (_, 250..) => Reading::Failed("no answer".into()),
+            (_, 240..250) => Reading::Empty,
+            (Source::External(_), n) => {
+                Reading::Series((0..n % 4).map(|_| Milli(self.number())).collect())
+            }
+            (Source::Object { .. }, _) => Reading::Total(Milli(self.number())),
+            (_, strangers) => Reading::PerPod(PodReadings {
+                samples: (0..pods).map(|_| self.sample()).collect(),
+                strangers: Strangers {
+                    count: usize::from(strangers / 100),
+                    total: Milli(self.number()),
+                },
+                requests: Requests {
+                    of_pods: (0..pods).map(|_| Milli(self.number())).collect(),
+                    missing: None,
+                },
+            }),
+        };
+        (Metric::new(source, &targets), reading)
+    }
+
+    fn sample(&mut self) -> Option<Sample> {
+        (self.byte() < 220).then(|| Sample {
+            value: Milli(self.number()),
+            taken: self.time(),
+            window: Span(self.number()),
+        })
+    }
+
+    fn rules(&mut self) -> ScalingRules {
+        let byte = self.byte();
+        let selects = [PolicySelect::Max, PolicySelect::Min, PolicySelect::Disabled];
+        ScalingRules {
+            stabilization_window: (byte & 1 == 0).then(|| Span(self.number())),
+            select: selects[usize::from(byte >> 2) % selects.len()],
+            policies: (0..byte >> 6).map(|_| self.policy()).collect(),
+            tolerance: (byte & 2 == 0).then(|| f64::from(self.count()) / 100.0),
+        }
+    }
+
+    fn policy(&mut self) -> Policy {
+        let amount = match self.byte() % 3 {
+            0 => PolicyAmount::Pods(self.count()),
+            1 => PolicyAmount::Percent(self.count()),
+            _ => PolicyAmount::Unknown,
+        };
+        Policy { amount, period: Span(self.number()) }
+    }
+
+    fn event(&mut self) -> ScaleEvent {
+        ScaleEvent { change: self.count(), at: self.time(), outdated: self.byte() > 200 }
+    }
+
+    fn scene(mut self) -> Scene {
+        let (min, max) = (self.count(), self.count());
+        let mut scene = Scene::of(0).limits(min, max);
+        scene.scale = match self.byte() {
+            250.. => Err(ScaleError::Unreadable("gone".into())),
+            _ => Ok(Scale { wanted: self.count(), existing: self.count() }),
+        };
+        let pods = usize::from(self.byte() % 8);
+        scene.pods = Selection::Pods((0..pods).map(|_| self.pod()).collect());
+        for _ in 0..self.byte() % 4 {
+            let (metric, reading) = self.metric(pods);
+            scene.autoscaler.metrics.push(metric);
+            scene.readings.push(reading);
+        }
+        if self.byte() & 1 == 0 {
+            let (scale_up, scale_down) = (self.rules(), self.rules());
+            scene.autoscaler.behavior = Some(Behavior { scale_up, scale_down });
+        }
+        scene.history = History {
+            recommendations: (0..self.byte() % 8)
+                .map(|_| Recommendation { replicas: self.count(), at: self.time() })
+                .collect(),
+            ups: (0..self.byte() % 4).map(|_| self.event()).collect(),
+            downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
+        };
+        scene
+    }
+}

@@ -1,0 +1,35 @@
+//! The command line: what can be asked for, and how the answer ends.
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+pub mod replay;
+
+/// The horizontal pod autoscaler for Kubernetes that explains itself.
+#[derive(Debug, Parser)]
+#[command(name = "podscale", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Replay(replay::Arguments),
+}
+
+impl Cli {
+    /// Does what was asked for. Exit codes: 0 done, 1 not as it should be, 2 asked wrongly.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        match self.command {
+            Command::Replay(arguments) => replay::run(&arguments),
+        }
+    }
+}
+
+/// One line on standard error; if even that fails there is nobody left to tell.
+fn complain(message: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "podscale: {message}");
+}

@@ -1,0 +1,106 @@
+//! Decides one recording anew and notes where the outcome differs.
+
+use podscale_api::recording::{RecordedDecision, Recording};
+use podscale_api::replay::Replayer;
+use podscale_api::replay::difference::{Difference, differences};
+use podscale_api::time::format_rfc3339_exact;
+use podscale_core::explain;
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// Only recordings of these names; all if empty.
+    pub names: &'a [String],
+    /// Only this step; all if `None`.
+    pub step: Option<usize>,
+    /// Whether each step is to be told in words.
+    pub explain: bool,
+}
+
+/// One recording, decided anew.
+#[derive(Debug)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// What it is about, if it says so.
+    pub description: Option<String>,
+    /// How many steps were selected.
+    pub steps: usize,
+    /// How many of them have a recorded decision.
+    pub decisions: usize,
+    /// How many of those agree.
+    pub agree: usize,
+    /// The steps worth showing: those that differ, and all selected ones if they are explained.
+    pub shown: Vec<JudgedStep>,
+}
+
+/// One step, decided anew.
+#[derive(Debug)]
+pub struct JudgedStep {
+    /// Its place in the recording, from 0.
+    pub place: usize,
+    /// Its time.
+    pub time: String,
+    /// The size that the target has in the end.
+    pub replicas: i32,
+    /// Where the outcome differs from the recorded one.
+    pub verdict: Verdict,
+    /// The decision in words, if asked for.
+    pub lines: Vec<String>,
+}
+
+/// How a step compares with its recorded decision.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It is the same.
+    Agrees,
+    /// It is not.
+    Differs(Vec<Difference>),
+    /// Nothing was recorded for it.
+    NotRecorded,
+}
+
+/// Decides a recording anew; `None` if it is not selected.
+pub fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged> {
+    let name = &recording.metadata.name;
+    if !selection.names.is_empty() && !selection.names.contains(name) {
+        return None;
+    }
+    let mut judged = Judged {
+        name: name.clone(),
+        description: recording.metadata.annotations.get("description").map(str::to_owned),
+        steps: 0,
+        decisions: 0,
+        agree: 0,
+        shown: Vec::new(),
+    };
+    let mut replayer = Replayer::new(recording);
+    for (place, step) in recording.steps.iter().enumerate() {
+        let selected = selection.step.is_none_or(|wanted| wanted == place);
+        let explained = selected && selection.explain;
+        let (outcome, lines) = replayer.step(step, |replayed| {
+            let steps = &replayed.decision.steps;
+            let lines = explained.then(|| explain::lines(steps, replayed.snapshot));
+            (replayed.outcome, lines.unwrap_or_default())
+        });
+        if !selected {
+            continue;
+        }
+        judged.steps += 1;
+        let verdict = compare(step.expected(), &outcome);
+        judged.decisions += usize::from(!matches!(verdict, Verdict::NotRecorded));
+        judged.agree += usize::from(matches!(verdict, Verdict::Agrees));
+        if explained || matches!(verdict, Verdict::Differs(_)) {
+            let time = format_rfc3339_exact(step.time.0);
+            let replicas = outcome.replicas;
+            judged.shown.push(JudgedStep { place, time, replicas, verdict, lines });
+        }
+    }
+    Some(judged)
+}
+
+fn compare(expected: Option<&RecordedDecision>, got: &RecordedDecision) -> Verdict {
+    let Some(expected) = expected else { return Verdict::NotRecorded };
+    let differences = differences(expected, got);
+    if differences.is_empty() { Verdict::Agrees } else { Verdict::Differs(differences) }
+}
