@@ -154,8 +154,12 @@ impl<R: Read> Iterator for RecordingReader<R> {
 impl Line {
     /// The Recording on this line.
     pub fn parse(&self) -> Result<Recording, RecordingError> {
-        let recording: Recording =
-            serde_json::from_slice(&self.bytes).map_err(|error| self.explain(&error))?;
+        // Text that was checked as a whole is faster to read than bytes.
+        let result = match std::str::from_utf8(&self.bytes) {
+            Ok(text) => serde_json::from_str(text),
+            Err(_) => serde_json::from_slice(&self.bytes),
+        };
+        let recording: Recording = result.map_err(|error| self.explain(&error))?;
         if recording.api_version != API_VERSION || recording.kind != KIND {
             let found = format!("{} {}", recording.api_version, recording.kind);
             return Err(RecordingError::Kind { line: self.number, found });

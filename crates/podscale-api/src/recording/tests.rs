@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 
 /// Recordings of the real Kubernetes 1.37 controller.
-const SAMPLES: &str = include_str!("../../testdata/recordings.jsonl");
+const SAMPLES: &str = include_str!("../../testdata/named-1.37.jsonl");
 
 fn read(bytes: &[u8]) -> Vec<Result<Recording, String>> {
     RecordingReader::new(Cursor::new(bytes))
@@ -77,7 +77,7 @@ fn lines<R: std::io::Read>(mut reader: RecordingReader<R>) -> impl Iterator<Item
 #[test]
 fn keeps_what_was_in_the_file() {
     let reader = RecordingReader::new(SAMPLES.as_bytes()).expect("readable");
-    assert_eq!(check_round_trip(lines(reader)), 10);
+    assert_eq!(check_round_trip(lines(reader)), 72);
 }
 
 #[test]
@@ -153,6 +153,13 @@ fn errors_say_where() {
         let results = read(format!("\n{line}\n").as_bytes());
         assert_eq!(results, [Err(error.to_string())], "{line}");
     }
+}
+
+#[test]
+fn text_that_is_not_unicode_is_refused() {
+    let line = [b"{\"kind\":\"\xff\"}".as_slice(), b"\n"].concat();
+    let error = "line 1, column 10, kind: invalid unicode code point";
+    assert_eq!(read(&line), [Err(error.to_string())]);
 }
 
 #[test]
