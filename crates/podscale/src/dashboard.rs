@@ -23,7 +23,7 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use events::Reader;
+use events::{Reader, Seen};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ async fn one(
 #[derive(Deserialize)]
 struct Wanted {
     watch: Option<String>,
-    /// A browser that opens a new stream cannot set the header, so it may ask this way too.
+    /// The id of the last event of a stream before, of which the list is still known.
     since: Option<String>,
 }
 
@@ -93,8 +93,12 @@ async fn events(
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many browsers are listening");
     };
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = header.or(wanted.since.as_deref());
-    let reader = Reader::new(served.hub, wanted.watch, last, place);
+    let seen = match (header, wanted.since.as_deref()) {
+        (Some(id), _) => Seen::All(id),
+        (None, Some(id)) => Seen::List(id),
+        (None, None) => Seen::Nothing,
+    };
+    let reader = Reader::new(served.hub, wanted.watch, &seen, place);
     let mut response =
         Sse::new(reader.stream()).keep_alive(KeepAlive::default()).into_response();
     // Proxies that buffer would hold events back.

@@ -11,6 +11,7 @@ struct Asset {
     body: &'static [u8],
 }
 
+const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! asset {
@@ -21,10 +22,12 @@ macro_rules! asset {
 
 static PAGE: Asset = asset!("index.html", "text/html; charset=utf-8");
 
-static FILES: [Asset; 10] = [
-    asset!("style.css", "text/css; charset=utf-8"),
-    asset!("chart.css", "text/css; charset=utf-8"),
+static FILES: [Asset; 13] = [
+    asset!("style.css", STYLE),
+    asset!("detail.css", STYLE),
+    asset!("chart.css", STYLE),
     asset!("icon.svg", "image/svg+xml"),
+    asset!("theme.js", SCRIPT),
     asset!("main.js", SCRIPT),
     asset!("feed.js", SCRIPT),
     asset!("format.js", SCRIPT),
@@ -32,6 +35,7 @@ static FILES: [Asset; 10] = [
     asset!("list.js", SCRIPT),
     asset!("detail.js", SCRIPT),
     asset!("chart.js", SCRIPT),
+    asset!("scale.js", SCRIPT),
 ];
 
 pub(super) async fn page(headers: HeaderMap) -> Response {

@@ -20,30 +20,47 @@ const TICK: Duration = Duration::from_secs(5);
 /// How many rows one event carries.
 const ROWS: usize = 500;
 
+/// What a reader saw of an earlier stream, up to the event of an id.
+pub(super) enum Seen<'a> {
+    Nothing,
+    /// The list; it watched another autoscaler.
+    List(&'a str),
+    /// All of it: the same stream goes on.
+    All(&'a str),
+}
+
+/// One browser that listens.
 pub(super) struct Reader {
     hub: Hub,
     signal: watch::Receiver<Signal>,
     watched: Option<String>,
     seen: Option<u64>,
+    /// Of the watched autoscaler's past; 0 is nothing.
+    past_seen: u64,
     waiting: VecDeque<Event>,
     /// Held while the stream lives: their number is limited.
     _place: OwnedSemaphorePermit,
 }
 
 impl Reader {
-    /// A reader that has seen everything up to the event of this id, if it is one of ours.
+    /// A reader that has seen what `seen` says.
     pub(super) fn new(
         hub: Hub,
         watched: Option<String>,
-        last_id: Option<&str>,
+        seen: &Seen<'_>,
         place: OwnedSemaphorePermit,
     ) -> Reader {
-        let seen = last_id.and_then(|id| {
+        let version = |id: &str| {
             let (run, version) = id.split_once('-')?;
-            if run == hub.run() { version.parse().ok() } else { None }
-        });
+            if run == hub.run() { version.parse::<u64>().ok() } else { None }
+        };
+        let (seen, past_seen) = match *seen {
+            Seen::Nothing => (None, 0),
+            Seen::List(id) => (version(id), 0),
+            Seen::All(id) => (version(id), version(id).unwrap_or(0)),
+        };
         let signal = hub.subscribe();
-        Reader { hub, signal, watched, seen, waiting: VecDeque::new(), _place: place }
+        Reader { hub, signal, watched, seen, past_seen, waiting: VecDeque::new(), _place: place }
     }
 
     /// The events, until the hub is closed.
@@ -64,9 +81,12 @@ impl Reader {
                 return None;
             }
             let watched = self.watched.as_deref();
+            let new_past = watched.is_some() && self.past_seen == 0;
             let changes = match self.seen {
                 None => Some(self.hub.everything(watched)),
-                Some(seen) if seen != signal.version => Some(self.hub.changes(seen, watched)),
+                Some(seen) if seen != signal.version || new_past => {
+                    Some(self.hub.changes(seen, watched, self.past_seen))
+                }
                 Some(_) => None,
             };
             if let Some(changes) = changes {
@@ -94,7 +114,7 @@ impl Reader {
             self.waiting.push_back(event(name, data));
             name = "changes";
         }
-        let from_start = self.seen.is_none() || whole;
+        let from_start = whole || self.past_seen == 0;
         match past {
             Some(past) => {
                 let mut data = self.time();
@@ -112,6 +132,7 @@ impl Reader {
             self.waiting.push_back(last.id(format!("{}-{version}", self.hub.run())));
         }
         self.seen = Some(version);
+        self.past_seen = version;
     }
 
     fn time(&self) -> Value {

@@ -36,7 +36,7 @@ struct Inner {
 }
 
 /// What waiting readers are told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signal {
     pub version: u64,
     pub closed: bool,
@@ -99,8 +99,10 @@ impl Hub {
     #[must_use]
     pub fn new(clock: Clock) -> Hub {
         let run = format!("{:x}", jiff::Timestamp::now().as_microsecond());
-        let (changed, _) = watch::channel(Signal::default());
-        Hub(Arc::new(Inner { clock, run, state: Mutex::default(), changed }))
+        // Version 0 is that of a reader who has seen nothing, not even an empty hub.
+        let (changed, _) = watch::channel(Signal { version: 1, closed: false });
+        let state = Mutex::new(State { version: 1, ..State::default() });
+        Hub(Arc::new(Inner { clock, run, state, changed }))
     }
 
     /// Shows an autoscaler as it is after a decision.
@@ -180,8 +182,14 @@ impl Hub {
         }
     }
 
-    /// What changed since a version, or everything where that cannot be told any more.
-    pub(super) fn changes(&self, since: u64, watched: Option<&str>) -> Changes {
+    /// What changed since a version, or everything where that cannot be told any more. Of the
+    /// watched autoscaler's past, what came since a version of its own.
+    pub(super) fn changes(
+        &self,
+        since: u64,
+        watched: Option<&str>,
+        past_since: u64,
+    ) -> Changes {
         let state = self.0.state.lock();
         if since < state.forgotten || since > state.version {
             drop(state);
@@ -200,8 +208,8 @@ impl Hub {
                 .map(|(_, key)| Arc::clone(key))
                 .collect(),
             past: watched
-                .filter(|key| state.entries.get(*key).is_some_and(|e| e.version > since))
-                .and_then(|key| state.past(key, since)),
+                .filter(|key| state.entries.get(*key).is_some_and(|e| e.version > past_since))
+                .and_then(|key| state.past(key, past_since)),
         }
     }
 
