@@ -9,6 +9,8 @@ part_objects() {
 }
 
 discovery() {
+    says 'create namespace' "^namespace/$ns-other created$" k create namespace "$ns-other"
+    says 'delete namespace' "^namespace \"$ns-other\" deleted" k delete namespace "$ns-other" --wait=false
     says 'version' '^Server Version: v1\.' k version
     says 'api-versions' '^autoscaling/v2$' k api-versions
     says 'api-resources' '^horizontalpodautoscalers +hpa +autoscaling/v2 +true +HorizontalPodAutoscaler$' k api-resources
@@ -47,9 +49,9 @@ watches() {
     k get configmaps --field-selector metadata.name=watched -w -o 'jsonpath={.data.n}{"\n"}' >"$work/watch.txt" 2>&1 &
     local pid=$!
     sleep 2
-    k create configmap watched --from-literal n=1 >/dev/null
-    k patch configmap watched --type merge -p '{"data":{"n":"2"}}' >/dev/null
-    k patch configmap watched --type merge -p '{"data":{"n":"3"}}' >/dev/null
+    says 'create while watched' created k create configmap watched --from-literal n=1
+    says 'change while watched' patched k patch configmap watched --type merge -p '{"data":{"n":"2"}}'
+    says 'change again while watched' patched k patch configmap watched --type merge -p '{"data":{"n":"3"}}'
     eventually 'get -w shows each change' '^1 2 3$' sh -c "tr '\n' ' ' <'$work/watch.txt' | sed 's/ $//'"
     kill "$pid"
     wait "$pid" 2>/dev/null || true
@@ -73,12 +75,11 @@ deletion() {
     says 'delete' '^configmap "page-1" deleted' k delete configmap page-1
     says 'delete by label' '^configmap "settings" deleted' k delete configmaps -l team=a
     prints 'delete ignores what is gone' '' k delete configmap page-1 --ignore-not-found
-    k create configmap held >/dev/null
-    k patch configmap held --type merge -p '{"metadata":{"finalizers":["podscale.dev/hold"]}}' >/dev/null
-    k delete configmap held --wait=false >/dev/null
+    says 'create with a finalizer' created sh -c 'echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [podscale.dev/hold]}}" | k create -f -'
+    says 'delete what a finalizer holds' deleted k delete configmap held --wait=false
     says 'a finalizer holds' '^configmap/held$' k get configmap held -o name
-    (sleep 1; k patch configmap held --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null) &
+    (sleep 1; k patch configmap held --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1) &
     says 'wait for deletion' '^configmap/held condition met$' k wait --for=delete configmap/held --timeout 30s
-    wait $!
+    wait $! || true
     says 'delete all' '^configmap "page-2" deleted' k delete configmaps --all
 }

@@ -2,7 +2,7 @@
 
 part_printing() {
     local name
-    k create namespace printed >/dev/null 2>&1 || true
+    k get namespace printed >/dev/null 2>&1 || make_namespace printed
     k -n printed delete hpa --all >/dev/null
     if ! "$golden/load" k printed "$golden/hpas.yaml" >"$work/load.log" 2>&1; then
         not_ok 'load the autoscalers' "$(cat "$work/load.log")"

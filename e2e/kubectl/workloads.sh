@@ -45,13 +45,13 @@ dependents() {
     says 'delete the deployment' '^deployment.apps "web" deleted' k delete deployment web --timeout 60s
     eventually 'its pods go with it' '^0$' sh -c 'k get pods -l app=web -o name | wc -l'
     eventually 'its replica sets go with it' '^0$' sh -c 'k get replicasets -l app=web -o name | wc -l'
-    k create deployment kept --image example/kept:1 >/dev/null
-    k rollout status deployment/kept --timeout 60s >/dev/null || true
+    says 'create another deployment' created k create deployment kept --image example/kept:1
+    says 'rollout status of the other' 'successfully rolled out' k rollout status deployment/kept --timeout 60s
     says 'delete without dependents' '^deployment.apps "kept" deleted' k delete deployment kept --cascade=orphan
     eventually 'its replica set stays' '^1$' sh -c 'k get replicasets -l app=kept -o name | wc -l'
     says 'delete in the foreground' '^replicaset.apps .* deleted' k delete replicasets -l app=kept --cascade=foreground --timeout 60s
     eventually 'nothing stays' '^0$' sh -c 'k get pods,replicasets -l app=kept -o name | wc -l'
-    k create namespace "$ns-gone" >/dev/null
-    k -n "$ns-gone" create configmap x >/dev/null
+    make_namespace "$ns-gone"
+    says 'create in a namespace to delete' created k -n "$ns-gone" create configmap x
     says 'delete a namespace' "^namespace \"$ns-gone\" deleted" k delete namespace "$ns-gone" --timeout 60s
 }

@@ -13,6 +13,7 @@ var (
 	times = regexp.MustCompile(`20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	// Some messages quote whole objects, or places in the server's source.
 	quotedVersions = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
+	quotedObjects  = regexp.MustCompile(`Invalid value: "\{\\"apiVersion.*\}": `)
 	toldVersions   = regexp.MustCompile(`(current: |in record \(|too old resource version: \d+ \()\d+`)
 	// Differences of objects in messages are printed in a form that is not meant to be stable.
 	differences = regexp.MustCompile(`(?s)\n@@.*`)
@@ -62,6 +63,7 @@ func normaliseText(text string) string {
 	text = uids.ReplaceAllString(text, "<uid>")
 	text = times.ReplaceAllString(text, "<time>")
 	text = quotedVersions.ReplaceAllString(text, "${1}<rv>")
+	text = quotedObjects.ReplaceAllString(text, `Invalid value: "<object>": `)
 	text = toldVersions.ReplaceAllString(text, "${1}<rv>")
 	text = differences.ReplaceAllString(text, "\n<difference>")
 	text = addresses.ReplaceAllString(text, "<address>")
