@@ -59,10 +59,13 @@ fn fingerprint<'a>(resources: impl IntoIterator<Item = &'a Resource<'a>>) -> u64
     hasher.finish()
 }
 
+/// What a document describes, as a hash, and its JSON.
+type Document = (u64, Arc<[u8]>);
+
 /// Makes documents and keeps them until what they describe changes.
 #[derive(Debug, Default)]
 pub struct Documents {
-    made: Mutex<HashMap<String, (u64, Arc<[u8]>)>>,
+    made: Mutex<HashMap<String, Document>>,
 }
 
 impl Documents {

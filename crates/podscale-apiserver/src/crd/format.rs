@@ -184,14 +184,14 @@ fn is_isbn10(text: &str) -> bool {
     let digits = book_number(text);
     let plain = digits.iter().take(9).all(|digit| *digit < 10);
     let sum: u32 = digits.iter().zip(1..).map(|(digit, weight)| digit * weight).sum();
-    digits.len() == 10 && plain && digits.iter().all(|digit| *digit <= 10) && sum % 11 == 0
+    digits.len() == 10 && plain && digits.iter().all(|digit| *digit <= 10) && sum.is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
     let digits = book_number(text);
     let sum: u32 =
         digits.iter().zip([1, 3].iter().cycle()).map(|(digit, weight)| digit * weight).sum();
-    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum % 10 == 0
+    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -207,7 +207,7 @@ fn is_credit_card(text: &str) -> bool {
             (_, double) => double,
         })
         .sum();
-    CREDIT_CARD.as_ref().is_some_and(|regex| regex.is_match(&digits)) && checksum % 10 == 0
+    CREDIT_CARD.as_ref().is_some_and(|regex| regex.is_match(&digits)) && checksum.is_multiple_of(10)
 }
 
 fn is_rgb_color(text: &str) -> bool {
