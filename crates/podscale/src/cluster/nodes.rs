@@ -29,6 +29,8 @@ mod register;
 pub mod status;
 pub mod summary;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod usage;
 
 pub use call::CallError;

@@ -178,7 +178,8 @@ impl Model {
         self.workloads
             .iter_mut()
             .for_each(|driven| driven.pods.clear());
-        for pod in table.all().into_iter().filter(|pod| pod.life.running()) {
+        let runs = |pod: &PodView| pod.life.running() && !pod.stopped;
+        for pod in table.all().into_iter().filter(runs) {
             match self
                 .workloads
                 .iter_mut()

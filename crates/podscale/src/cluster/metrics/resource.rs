@@ -239,7 +239,7 @@ fn pod_object(pod: &FoundPod) -> Value {
     }
     json!({
         "kind": "PodMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds(pod.used.time), "window": duration::print(rounded(pod.used.window)),
+        "timestamp": seconds(pod.used.time), "window": duration::print_millis(pod.used.window),
         "containers": containers,
     })
 }
@@ -251,7 +251,7 @@ fn node_object(node: &FoundNode) -> Value {
     }
     json!({
         "kind": "NodeMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds(node.used.time), "window": duration::print(rounded(node.used.window)),
+        "timestamp": seconds(node.used.time), "window": duration::print_millis(node.used.window),
         "usage": usage(&node.used),
     })
 }
@@ -264,7 +264,7 @@ fn pod_row(pod: &FoundPod) -> Row {
             .fold(0u64, |sum, (_, used)| sum.saturating_add(of(used)))
     };
     let (cpu, memory) = (sum(|used| used.cpu_nanos), sum(|used| used.memory_bytes));
-    let window = duration::print(rounded(pod.used.window));
+    let window = duration::print_millis(pod.used.window);
     let cells = vec![pod.key.1.to_string(), cores(cpu), bytes(memory), window];
     Row {
         cells,
@@ -273,7 +273,7 @@ fn pod_row(pod: &FoundPod) -> Row {
 }
 
 fn node_row(node: &FoundNode) -> Row {
-    let window = duration::print(rounded(node.used.window));
+    let window = duration::print_millis(node.used.window);
     let used = &node.used;
     let cells = vec![
         node.name.to_string(),
@@ -285,9 +285,4 @@ fn node_row(node: &FoundNode) -> Row {
         cells,
         object: node_object(node),
     }
-}
-
-/// A window to the millisecond, which is as exact as samples are.
-fn rounded(window: std::time::Duration) -> std::time::Duration {
-    std::time::Duration::from_millis(u64::try_from(window.as_millis()).unwrap_or(u64::MAX))
 }

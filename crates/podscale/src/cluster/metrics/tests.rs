@@ -58,6 +58,7 @@ fn load() -> LoadModel {
             life,
             ip: [10, 0, 0, 1].into(),
             fault: None,
+            stopped: false,
         });
     }
     let workload = |name: &str, kind: &str, rps: u32| -> WorkloadConfig {

@@ -298,6 +298,7 @@ impl Driver {
             life: pod.life,
             ip: pod.ip,
             fault: pod.fault_now(),
+            stopped: stands_still,
         });
     }
 

@@ -69,6 +69,14 @@ pub fn print(duration: Duration) -> String {
     text + &with_fraction(u128::from(whole % 60), fraction, 1_000_000_000) + "s"
 }
 
+/// Writes a duration as Go does, without what is below a millisecond.
+#[must_use]
+pub fn print_millis(duration: Duration) -> String {
+    print(Duration::from_millis(
+        u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    ))
+}
+
 fn with_fraction(whole: u128, fraction: u128, size: u128) -> String {
     if fraction == 0 {
         return whole.to_string();

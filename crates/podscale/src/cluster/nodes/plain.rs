@@ -84,5 +84,5 @@ fn time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Erro
 }
 
 fn window<S: Serializer>(window: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&duration::print(*window))
+    serializer.serialize_str(&duration::print_millis(*window))
 }

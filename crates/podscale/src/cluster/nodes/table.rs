@@ -19,6 +19,8 @@ pub struct PodView {
     pub ip: IpAddr,
     /// How it misbehaves now.
     pub fault: Option<Fault>,
+    /// Whether it stands still because its node is stopped.
+    pub stopped: bool,
 }
 
 impl PodView {

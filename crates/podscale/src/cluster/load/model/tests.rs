@@ -29,6 +29,7 @@ fn view(name: &str, owner: &str, ready: bool) -> PodView {
         life,
         ip: [10, 0, 0, 1].into(),
         fault: None,
+        stopped: false,
     }
 }
 

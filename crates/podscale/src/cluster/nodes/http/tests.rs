@@ -26,6 +26,7 @@ fn view(name: &str, fault: Option<Fault>, stage: Stage) -> PodView {
         life,
         ip: address::node(0),
         fault,
+        stopped: false,
     }
 }
 
