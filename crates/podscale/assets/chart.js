@@ -75,6 +75,7 @@ export class Chart {
       return free;
     });
     this.#shown = shown;
+    set(pane.markers, "class", shown.length * 17 > this.#width ? "markers dense" : "markers");
     const reachable = shown.includes(selected) ? selected : shown.at(-1);
     keyed(pane.markers, shown, (d) => d.time, (d) => this.#marker(d), (marker, d) => {
       marker.decision = d;

@@ -142,8 +142,8 @@ export class Detail {
   }
 
   #drawSummary(row) {
-    const { parts } = { parts: this.#parts };
-    set(parts.body, "data-outcome", row.outcome);
+    const parts = this.#parts;
+    set(parts.badge, "data-outcome", row.outcome);
     say(parts.name, row.name);
     say(parts.badge, outcomeOf(row.outcome).word);
     say(parts.target, `${row.kind} in ${row.namespace}, scales ${row.target}`);
@@ -180,7 +180,7 @@ export class Detail {
   }
 
   #drawWhy(past) {
-    const { parts } = { parts: this.#parts };
+    const parts = this.#parts;
     const decisions = past?.decisions ?? [];
     if (this.#selected && past && !decisions.includes(this.#selected)) {
       // After a new connection the same decision comes as another value.
@@ -200,7 +200,7 @@ export class Detail {
   }
 
   #drawLog(past) {
-    const { parts } = { parts: this.#parts };
+    const parts = this.#parts;
     const recent = (past?.decisions ?? []).slice(-LOG).reverse();
     parts.logEmpty.hidden = !past || recent.length > 0;
     const now = this.#feed.now();
@@ -212,7 +212,7 @@ export class Detail {
   }
 
   #drawConditions(row) {
-    const { parts } = { parts: this.#parts };
+    const parts = this.#parts;
     keyed(parts.conditions, row.conditions, (c) => c.type, () => h("li", {}, h("span", { class: "dot", "aria-hidden": "true" }), h("b"), h("span", { class: "state" }), h("span", { class: "reason" }), h("p"), h("span", { class: "since" })), (item, c) => {
       const [, type, status, reason, message, since] = item.children;
       set(item, "data-level", isBad(c) ? (c.type === "ScalingLimited" ? "note" : "bad") : "good");
@@ -232,9 +232,9 @@ function logItem(decision, onChoose) {
     {},
     h(
       "button",
-      { type: "button", "data-outcome": decision.outcome, onclick: () => onChoose(item.decision) },
+      { type: "button", onclick: () => onChoose(item.decision) },
       h("span", { class: "log-size" }, decision.from === decision.to ? String(decision.to) : `${decision.from} → ${decision.to}`),
-      h("span", { class: "log-what" }, h("span", { class: "badge" }, outcomeOf(decision.outcome).word), h("span", { class: "log-reason" }, decision.reason)),
+      h("span", { class: "log-what" }, h("span", { class: "badge", "data-outcome": decision.outcome }, outcomeOf(decision.outcome).word), h("span", { class: "log-reason" }, decision.reason)),
       when,
     ),
   );

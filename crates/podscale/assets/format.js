@@ -1,7 +1,7 @@
 // Numbers, times and outcomes in words.
 
 function trim(number, digits) {
-  return number.toLocaleString("en", { maximumFractionDigits: digits });
+  return number.toLocaleString("en", { maximumFractionDigits: digits, useGrouping: false });
 }
 
 function stepped(number, base, suffixes) {
@@ -49,6 +49,12 @@ export function span(milliseconds) {
   if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
   const days = Math.floor(hours / 24);
   return hours % 24 && days < 4 ? `${days} d ${hours % 24} h` : `${days} d`;
+}
+
+/** How long ago, roughly: nothing that changes every second once a minute has passed. */
+export function roughlyAgo(time, now) {
+  const minutes = Math.floor((now - time) / 60_000);
+  return minutes < 1 ? ago(time, now) : `${span(minutes * 60_000)} ago`;
 }
 
 /** How long ago. */

@@ -1,7 +1,7 @@
 // The list of autoscalers: state at a glance, filtered and sorted.
 
 import { h, s, set, say, keyed } from "./dom.js";
-import { ago, outcomeOf, plural } from "./format.js";
+import { outcomeOf, plural, roughlyAgo } from "./format.js";
 
 /** More rows than this are not drawn; the filter finds the rest. */
 const MOST = 300;
@@ -76,7 +76,7 @@ export class List {
     const key = keyOf(row);
     const { parts } = element;
     set(parts.link, "aria-current", key === this.#chosen && "true");
-    set(element, "data-outcome", row.outcome);
+    set(parts.badge, "data-outcome", row.outcome);
     say(parts.badge, outcomeOf(row.outcome).word);
     say(parts.target, `${row.namespace} · ${row.target}`);
     say(parts.current, String(row.current));
@@ -84,10 +84,12 @@ export class List {
     say(parts.range, `${row.min}–${row.max}`);
     set(parts.size, "aria-label", `${row.current} replicas, ${row.desired} desired, between ${row.min} and ${row.max}`);
     set(parts.trend, "d", trendPath(row.trend));
-    say(parts.when, row.lastScale ? `scaled ${ago(row.lastScale, this.#feed.now())}` : "never scaled");
+    say(parts.reason, row.reason);
+    set(parts.reason, "title", row.reason);
+    say(parts.when, row.lastScale ? `scaled ${roughlyAgo(row.lastScale, this.#feed.now())}` : "never scaled");
     keyed(parts.metrics, row.metrics.map((metric, place) => ({ metric, place })), (m) => m.place, makeMetric, fillMetric);
     const bad = row.conditions.filter((c) => isBad(c));
-    keyed(parts.conditions, bad, (c) => c.type, () => h("li"), (item, c) => {
+    keyed(parts.conditions, bad, (c) => c.type, () => h("span", { class: "flag" }), (item, c) => {
       say(item, c.reason || c.type);
       set(item, "title", `${c.type} is ${c.status}: ${c.message}`);
       set(item, "data-level", c.type === "ScalingLimited" ? "note" : "bad");
@@ -98,7 +100,7 @@ export class List {
     this.#blank.hidden = found > 0 && found <= MOST;
     if (found > 0) {
       const rest = found - MOST;
-      if (rest > 0) say(this.#blank, `and ${plural(rest, "more")}: filter to see them`.replace("mores", "more"));
+      if (rest > 0) say(this.#blank, `and ${rest.toLocaleString("en")} more: filter to see them`);
     } else if (!this.#feed.loaded) {
       say(this.#blank, this.#feed.link === "lost" ? "The server cannot be reached. Trying again…" : "Loading…");
     } else if (filtered && all > 0) {
@@ -139,12 +141,13 @@ function makeRow(row) {
     badge: h("span", { class: "badge" }),
     target: h("span", { class: "target" }),
     current: h("b"),
-    desired: h("span", { class: "desired" }),
+    desired: h("span", { class: "wanted" }),
     range: h("span", { class: "range" }),
     trend: s("path", { "vector-effect": "non-scaling-stroke" }),
     when: h("span", { class: "when" }),
     metrics: h("span", { class: "meters" }),
-    conditions: h("ul", { class: "flags", "aria-label": "Conditions to look at" }),
+    conditions: h("span", { class: "flags" }),
+    reason: h("span", { class: "reason" }),
   };
   parts.size = h("span", { class: "size", role: "img" }, h("span", { class: "count" }, parts.current, parts.desired), parts.range);
   parts.link = h(
@@ -159,9 +162,9 @@ function makeRow(row) {
       s("svg", { class: "trend", viewBox: "0 0 100 28", preserveAspectRatio: "none", "aria-hidden": "true" }, parts.trend),
     ),
     parts.metrics,
-    h("span", { class: "foot" }, parts.when),
+    h("span", { class: "foot" }, parts.conditions, parts.reason, parts.when),
   );
-  const item = h("li", {}, parts.link, parts.conditions);
+  const item = h("li", {}, parts.link);
   item.parts = parts;
   return item;
 }

@@ -5,7 +5,7 @@ export function ticks(top, wanted, whole) {
   if (!(top > 0)) return [0];
   const rough = top / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.999) ?? rough;
+  let step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.7) ?? rough;
   if (whole) step = Math.max(1, Math.round(step));
   const list = [];
   for (let value = 0; value <= top * 1.0001 && list.length < 20; value += step) list.push(value);
@@ -32,7 +32,7 @@ export function timeTicks(start, end, wanted) {
 /** The top of an axis that holds a value with some air above it. */
 export function roomy(peak, whole) {
   if (!(peak > 0)) return whole ? 4 : 1;
-  return whole ? Math.max(4, Math.ceil(peak * 1.2)) : peak * 1.2;
+  return whole ? Math.max(4, Math.ceil(peak * 1.15)) : peak * 1.12;
 }
 
 /** The index of the last point not after a time, or -1. */

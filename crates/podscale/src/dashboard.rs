@@ -99,8 +99,7 @@ async fn events(
         (None, None) => Seen::Nothing,
     };
     let reader = Reader::new(served.hub, wanted.watch, &seen, place);
-    let mut response =
-        Sse::new(reader.stream()).keep_alive(KeepAlive::default()).into_response();
+    let mut response = Sse::new(reader.stream()).keep_alive(KeepAlive::default()).into_response();
     // Proxies that buffer would hold events back.
     let buffering = HeaderName::from_static("x-accel-buffering");
     response.headers_mut().insert(buffering, HeaderValue::from_static("no"));
@@ -124,3 +123,6 @@ async fn harden(mut response: Response) -> Response {
 fn refuse(code: StatusCode, text: &str) -> Response {
     (code, Json(json!({"error": text}))).into_response()
 }
+
+#[cfg(test)]
+mod tests;

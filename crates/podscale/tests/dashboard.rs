@@ -43,22 +43,31 @@ struct Stage {
 
 fn check(program: &Path) -> Result<()> {
     let mut stage = Stage::new(program)?;
-    empty_then_filled(&mut stage)?;
-    list_tells_the_state(&mut stage)?;
-    list_can_be_filtered_and_sorted(&mut stage)?;
-    chart_shows_replicas_and_metrics(&mut stage)?;
-    decisions_are_explained(&mut stage)?;
-    keys_move_through_decisions(&mut stage)?;
-    updates_are_pushed(&mut stage)?;
-    themes_follow_the_system_and_the_button(&mut stage)?;
-    phone_shows_one_thing_at_a_time(&mut stage)?;
-    nothing_went_wrong(&mut stage)?;
+    let seen = all_is_well(&mut stage);
+    if seen.is_err() {
+        stage.keep_picture("dashboard-failure")?;
+    }
+    seen?;
     losing_the_server_is_shown(stage)
+}
+
+fn all_is_well(stage: &mut Stage) -> Result<()> {
+    empty_then_filled(stage)?;
+    list_tells_the_state(stage)?;
+    list_can_be_filtered_and_sorted(stage)?;
+    chart_shows_replicas_and_metrics(stage)?;
+    decisions_are_explained(stage)?;
+    keys_move_through_decisions(stage)?;
+    updates_are_pushed(stage)?;
+    themes_follow_the_system_and_the_button(stage)?;
+    phone_shows_one_thing_at_a_time(stage)?;
+    nothing_went_wrong(stage)
 }
 
 impl Stage {
     fn new(program: &Path) -> Result<Stage> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let _inside = runtime.enter();
         // The history ends where the clock begins.
         let epoch = "2026-11-16T10:24:00Z".parse::<jiff::Timestamp>()?;
@@ -73,7 +82,7 @@ impl Stage {
         let mut browser = Browser::start(program, profile)?;
         let utc = serde_json::json!({"timezoneId": "UTC"});
         browser.call("Emulation.setTimezoneOverride", utc)?;
-        browser.resize(1440, 900, false)?;
+        browser.resize(1440, 1240, false)?;
         browser.prefer("light")?;
         Ok(Stage { world, hub, browser, origin: format!("http://{address}"), runtime })
     }
@@ -82,6 +91,16 @@ impl Stage {
         let quoted = serde_json::to_string(selector)?;
         let text = self.browser.eval(&format!("document.querySelector({quoted})?.textContent"))?;
         text.as_str().map(str::to_owned).with_context(|| format!("nothing is at {selector}"))
+    }
+
+    /// Keeps what is seen, from the top of everything, with the pointer out of the way.
+    fn keep_scene(&mut self, name: &str) -> Result<()> {
+        self.browser.eval(
+            "for (const e of [document.documentElement, ...document.querySelectorAll('.side, #detail')]) \
+             e.scrollTop = 0; document.activeElement?.blur()",
+        )?;
+        self.browser.point("document.querySelector('.top .link')", false)?;
+        self.keep_picture(name)
     }
 
     fn keep_picture(&mut self, name: &str) -> Result<()> {
@@ -100,7 +119,9 @@ const ROWS: &str = "document.querySelectorAll('#rows a.row').length";
 fn empty_then_filled(stage: &mut Stage) -> Result<()> {
     let origin = stage.origin.clone();
     stage.browser.open(&format!("{origin}/"))?;
-    stage.browser.wait("document.querySelector('#blank')?.textContent.startsWith('No autoscaler')")?;
+    stage
+        .browser
+        .wait("document.querySelector('#blank')?.textContent.startsWith('No autoscaler')")?;
     ensure!(stage.text("#link .word")? == "Live");
     stage.world.pass_minutes(44);
     stage.browser.wait(&format!("{ROWS} === 6"))
@@ -113,17 +134,22 @@ fn list_tells_the_state(stage: &mut Stage) -> Result<()> {
     let names = stage.browser.eval(names)?;
     ensure!(names.as_str().is_some_and(|n| n.starts_with("ingest,")), "{names}");
     let failing = stage.text("#rows li")?;
-    for part in ["Failing", "data · Deployment/ingest", "2–8", "lag", "unknown / 1000", "scaled"] {
+    for part in ["Failing", "data · Deployment/ingest", "2–8", "lag", "unknown / 1000", "scaled"]
+    {
         ensure!(failing.contains(part), "{part:?} is not in {failing:?}");
     }
     ensure!(stage.text("#tally")? == "6 autoscalers, 1 failing");
+    let side = "document.querySelector('.side')";
+    ensure!(stage.browser.eval(&format!("{side}.scrollWidth - {side}.clientWidth"))? == 0);
     Ok(())
 }
 
 fn list_can_be_filtered_and_sorted(stage: &mut Stage) -> Result<()> {
     let find = |text: &str| {
-        format!("(() => {{ const f = document.querySelector('#find'); f.value = '{text}'; \
-                 f.dispatchEvent(new Event('input')); return {ROWS}; }})()")
+        format!(
+            "(() => {{ const f = document.querySelector('#find'); f.value = '{text}'; \
+                 f.dispatchEvent(new Event('input')); return {ROWS}; }})()"
+        )
     };
     ensure!(stage.browser.eval(&find("shop"))? == 3);
     ensure!(stage.browser.eval(&find("shop sear"))? == 1);
@@ -147,7 +173,9 @@ fn chart_shows_replicas_and_metrics(stage: &mut Stage) -> Result<()> {
     stage.browser.wait("document.querySelectorAll('.pane').length === 3")?;
     stage.browser.point("document.querySelector('.ranges button:last-child')", true)?;
     stage.browser.wait(&format!("{MARKERS} > 5"))?;
-    for line in [".line.current", ".line.desired", ".band", ".tone-0 .line.value", ".tone-1 .line.goal"] {
+    for line in
+        [".line.current", ".line.desired", ".band", ".tone-0 .line.value", ".tone-1 .line.goal"]
+    {
         let length = stage.browser.eval(&format!(
             "document.querySelector('.pane{0}{line}')?.getTotalLength() ?? 0",
             if line.starts_with(".tone") { "" } else { " " }
@@ -166,18 +194,21 @@ fn decisions_are_explained(stage: &mut Stage) -> Result<()> {
     ensure!(tip.contains("so the size changes from") && tip.contains("Scaled up from"), "{tip}");
     stage.keep_picture("dashboard-hover")?;
     stage.browser.point(last_up, true)?;
-    stage.browser.wait("document.querySelector('#why-title').textContent.startsWith('Scaled up')")?;
-    let lines = stage.browser.eval(
-        "[...document.querySelectorAll('.why .lines li')].map(l => l.textContent)",
-    )?;
-    let lines: Vec<&str> = lines.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    stage
+        .browser
+        .wait("document.querySelector('#why-title').textContent.startsWith('Scaled up')")?;
+    let lines = stage
+        .browser
+        .eval("[...document.querySelectorAll('.why .lines li')].map(l => l.textContent)")?;
+    let lines: Vec<&str> =
+        lines.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     ensure!(lines.len() >= 5, "{lines:?}");
     ensure!(lines[0].starts_with("Deployment search has"), "{lines:?}");
     ensure!(lines.iter().any(|l| l.contains("cpu is at")), "{lines:?}");
-    ensure!(stage.browser.eval("document.querySelectorAll('.log [aria-pressed=true]').length")? == 1);
-    stage.browser.point("document.querySelector('.top')", false)?;
-    stage.browser.eval("document.querySelector('#detail').scrollTop = 0")?;
-    stage.keep_picture("dashboard-light")
+    ensure!(
+        stage.browser.eval("document.querySelectorAll('.log [aria-pressed=true]').length")? == 1
+    );
+    stage.keep_scene("dashboard-light")
 }
 
 fn keys_move_through_decisions(stage: &mut Stage) -> Result<()> {
@@ -198,7 +229,9 @@ fn keys_move_through_decisions(stage: &mut Stage) -> Result<()> {
     stage.browser.key("ArrowRight")?;
     ensure!(stage.browser.eval(focused)? == first);
     stage.browser.point("document.querySelector('.step.wide')", true)?;
-    stage.browser.wait("document.querySelector('.why-when').textContent.startsWith('The latest pass')")
+    stage
+        .browser
+        .wait("document.querySelector('.why-when').textContent.startsWith('The latest pass')")
 }
 
 fn updates_are_pushed(stage: &mut Stage) -> Result<()> {
@@ -221,10 +254,10 @@ fn themes_follow_the_system_and_the_button(stage: &mut Stage) -> Result<()> {
     let dark = stage.browser.eval(GROUND)?;
     ensure!(light != dark, "both are {light}");
     stage.browser.point("document.querySelector('a.row[href=\"#/shop/checkout\"]')", true)?;
-    stage.browser.wait(&format!("document.querySelector('#title').textContent === 'checkout' && {MARKERS} > 3"))?;
-    stage.browser.point("document.querySelector('.top')", false)?;
-    stage.browser.eval("document.activeElement.blur()")?;
-    stage.keep_picture("dashboard-dark")?;
+    stage.browser.wait(&format!(
+        "document.querySelector('#title').textContent === 'checkout' && {MARKERS} > 3"
+    ))?;
+    stage.keep_scene("dashboard-dark")?;
     stage.browser.point("document.querySelector('#theme')", true)?;
     ensure!(stage.browser.eval(GROUND)? == light, "the button chooses light first");
     stage.browser.point("document.querySelector('#theme')", true)?;
@@ -236,24 +269,27 @@ fn themes_follow_the_system_and_the_button(stage: &mut Stage) -> Result<()> {
 }
 
 fn phone_shows_one_thing_at_a_time(stage: &mut Stage) -> Result<()> {
-    const OVERFLOW: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    const OVERFLOW: &str =
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     let shown = |id: &str| format!("document.querySelector('{id}').getClientRects().length > 0");
     stage.browser.resize(360, 780, true)?;
     stage.browser.eval("location.hash = '#/'")?;
     stage.browser.wait(&format!("{} && !({})", shown(".side"), shown("#detail")))?;
     ensure!(stage.browser.eval(OVERFLOW)? == 0, "the list is wider than the phone");
-    stage.browser.eval("scrollTo(0, 0)")?;
-    stage.keep_picture("dashboard-phone-list")?;
+    stage.keep_scene("dashboard-phone-list")?;
     stage.browser.point("document.querySelector('a.row[href=\"#/media/thumbnails\"]')", true)?;
-    stage.browser.wait(&format!("{} && !({}) && {MARKERS} > 3", shown("#detail"), shown(".side")))?;
+    stage.browser.wait(&format!(
+        "{} && !({}) && {MARKERS} > 3",
+        shown("#detail"),
+        shown(".side")
+    ))?;
     ensure!(stage.browser.eval(OVERFLOW)? == 0, "the charts are wider than the phone");
-    stage.browser.eval("scrollTo(0, 0)")?;
-    stage.keep_picture("dashboard-phone")?;
+    stage.keep_scene("dashboard-phone")?;
     stage.browser.eval("scrollTo(0, 780)")?;
     stage.keep_picture("dashboard-phone-why")?;
     stage.browser.point("document.querySelector('.back')", true)?;
     stage.browser.wait(&shown(".side"))?;
-    stage.browser.resize(1440, 900, false)
+    stage.browser.resize(1440, 1240, false)
 }
 
 fn nothing_went_wrong(stage: &mut Stage) -> Result<()> {
@@ -269,7 +305,9 @@ fn nothing_went_wrong(stage: &mut Stage) -> Result<()> {
             Some("Runtime.exceptionThrown" | "Log.entryAdded") => {
                 anyhow::bail!("in the console: {}", event["params"]);
             }
-            Some("Runtime.consoleAPICalled") => anyhow::bail!("in the console: {}", event["params"]),
+            Some("Runtime.consoleAPICalled") => {
+                anyhow::bail!("in the console: {}", event["params"])
+            }
             _ => {}
         }
     }

@@ -70,7 +70,7 @@ pub(super) struct Room {
 pub(super) struct History {
     points: VecDeque<Point>,
     decisions: VecDeque<(u64, Arc<DecisionView>)>,
-    last: Option<(Outcome, i32)>,
+    last: Option<Outcome>,
 }
 
 impl History {
@@ -90,17 +90,20 @@ impl History {
         }
         let spare = self.decisions.len().saturating_sub(room.decisions.max(1));
         self.decisions.drain(..spare);
-        self.last = Some((decision.outcome, decision.to));
+        self.last = Some(decision.outcome);
     }
 
-    /// A size that changed, or another kind of outcome than the pass before had. The first pass is
-    /// news only if something happened in it.
+    /// A size that changed; trouble that begins or ends; and the moment when a quiet autoscaler
+    /// wants another size but does not get it.
     fn is_news(&self, decision: &DecisionView) -> bool {
-        match self.last {
+        let trouble = |outcome| matches!(outcome, Outcome::Failed | Outcome::Paused);
+        match (self.last, decision.outcome) {
             _ if decision.rescaled => true,
-            // What follows a change is expected to be quiet.
-            Some((Outcome::Up | Outcome::Down, _)) | None => decision.outcome != Outcome::Steady,
-            Some((outcome, _)) => outcome != decision.outcome,
+            (Some(last), now) if last == now => false,
+            (Some(last), now) if trouble(last) || trouble(now) => true,
+            (None, now) => now != Outcome::Steady,
+            (Some(last), Outcome::Held | Outcome::Limited) => last == Outcome::Steady,
+            _ => false,
         }
     }
 

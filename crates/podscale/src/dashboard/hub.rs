@@ -184,12 +184,7 @@ impl Hub {
 
     /// What changed since a version, or everything where that cannot be told any more. Of the
     /// watched autoscaler's past, what came since a version of its own.
-    pub(super) fn changes(
-        &self,
-        since: u64,
-        watched: Option<&str>,
-        past_since: u64,
-    ) -> Changes {
+    pub(super) fn changes(&self, since: u64, watched: Option<&str>, past_since: u64) -> Changes {
         let state = self.0.state.lock();
         if since < state.forgotten || since > state.version {
             drop(state);

@@ -75,7 +75,7 @@ fn told(snapshot: &Snapshot<'_>, decision: &Decision, current: i32) -> DecisionV
             telling.map(|s| explain::line(s, snapshot.autoscaler, snapshot.now)).unwrap_or_default()
         }
         (Outcome::Steady, _) if decision.found == Some(0) => "nothing to do".to_owned(),
-        (Outcome::Steady, _) => "the metrics are content with this size".to_owned(),
+        (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),
         (Outcome::Failed, None) => lines.last().cloned().unwrap_or_default(),
     };
     DecisionView { time: snapshot.now, from, to, rescaled, outcome, reason, lines }

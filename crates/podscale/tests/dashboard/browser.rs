@@ -160,7 +160,8 @@ impl Browser {
     }
 
     pub fn resize(&mut self, width: u32, height: u32, mobile: bool) -> Result<()> {
-        let params = json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": mobile});
+        let params =
+            json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": mobile});
         self.call("Emulation.setDeviceMetricsOverride", params)?;
         Ok(())
     }
@@ -182,7 +183,8 @@ impl Browser {
             _ => bail!("unknown key {key}"),
         };
         for kind in ["rawKeyDown", "keyUp"] {
-            let params = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+            let params =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
             self.call("Input.dispatchKeyEvent", params)?;
         }
         Ok(())
@@ -195,9 +197,7 @@ impl Browser {
              const b = e.getBoundingClientRect(); \
              return [b.left + b.width / 2, b.top + b.height / 2]; }})()"
         ))?;
-        let at = |kind: &str| {
-            json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1})
-        };
+        let at = |kind: &str| json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
         let mut moved = at("mouseMoved");
         moved["button"] = json!("none");
         self.call("Input.dispatchMouseEvent", moved)?;
@@ -211,7 +211,9 @@ impl Browser {
     /// A picture of what is seen, base64.
     pub fn picture(&mut self) -> Result<String> {
         // Two frames, so that everything asked for has been drawn.
-        self.eval("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")?;
+        self.eval(
+            "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))",
+        )?;
         let shot = self.call("Page.captureScreenshot", json!({"format": "png"}))?;
         shot["data"].as_str().map(str::to_owned).context("no picture")
     }

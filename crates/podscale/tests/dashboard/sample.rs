@@ -55,27 +55,38 @@ pub struct World {
 impl World {
     pub fn new(hub: Hub, began: Time) -> World {
         let mut workloads = vec![
-            workload("shop/checkout", (2, 14), &[Gauge::Cpu(60)], |t| {
+            workload("shop/checkout", (2, 14, 5), &[Gauge::Cpu(60)], |t| {
                 260.0 + 170.0 * (t / 26.0 * TAU).sin() + bump(t, 27.0, 2.4, 560.0)
             }),
-            workload("shop/search", (3, 20), &[Gauge::Cpu(70), Gauge::PerPod("requests_per_second", 40, 0.42)], |t| {
-                520.0 + 310.0 * (t / 31.0 * TAU).sin() + 24.0 * (t * 2.1).sin()
-            }),
-            workload("media/thumbnails", (0, 24), &[Gauge::Queue("queue_length", 30)], |t| {
+            workload(
+                "shop/search",
+                (3, 20, 8),
+                &[Gauge::Cpu(70), Gauge::PerPod("requests_per_second", 40, 0.42)],
+                |t| 520.0 + 310.0 * (t / 31.0 * TAU).sin() + 24.0 * (t * 2.1).sin(),
+            ),
+            workload("media/thumbnails", (0, 24, 1), &[Gauge::Queue("queue_length", 30)], |t| {
                 bump(t, 9.0, 3.0, 420.0) + bump(t, 31.0, 3.2, 610.0)
             }),
-            workload("shop/catalog-cache", (2, 10), &[Gauge::Memory(256 << 20)], |t| {
+            workload("shop/catalog-cache", (2, 10, 3), &[Gauge::Memory(256 << 20)], |t| {
                 (700.0 + 330.0 * (t / 38.0 * TAU).sin()) * f64::from(1 << 20)
             }),
-            workload("data/ingest", (2, 8), &[Gauge::Cpu(50), Gauge::Broken("lag", 1000)], |t| {
-                130.0 + 12.0 * (t / 5.0 * TAU).sin()
+            workload(
+                "data/ingest",
+                (2, 8, 3),
+                &[Gauge::Cpu(50), Gauge::Broken("lag", 1000)],
+                |t| 130.0 + 12.0 * (t / 5.0 * TAU).sin(),
+            ),
+            workload("web/landing", (3, 6, 3), &[Gauge::Cpu(65)], |t| {
+                190.0 + 8.0 * (t * 1.7).sin()
             }),
-            workload("web/landing", (3, 6), &[Gauge::Cpu(65)], |t| 190.0 + 8.0 * (t * 1.7).sin()),
         ];
         let pace = |pods, seconds, window| ScalingRules {
             stabilization_window: Some(Span::seconds(window)),
             select: PolicySelect::Max,
-            policies: vec![Policy { amount: PolicyAmount::Pods(pods), period: Span::seconds(seconds) }],
+            policies: vec![Policy {
+                amount: PolicyAmount::Pods(pods),
+                period: Span::seconds(seconds),
+            }],
             tolerance: None,
         };
         workloads[1].autoscaler.behavior =
@@ -142,7 +153,8 @@ impl Workload {
 
 impl Gauge {
     fn metric(self) -> Metric {
-        let series = |name: &str| Series { name: name.into(), selector: None, selector_error: None };
+        let series =
+            |name: &str| Series { name: name.into(), selector: None, selector_error: None };
         let average = |amount| Targets {
             kind: TargetKind::AverageValue,
             average_value: Some(Milli(amount * 1000)),
@@ -188,12 +200,11 @@ fn bump(at: f64, middle: f64, width: f64, height: f64) -> f64 {
 
 fn workload(
     key: &str,
-    (min, max): (i32, i32),
+    (min, max, replicas): (i32, i32, i32),
     gauges: &'static [Gauge],
     load: fn(f64) -> f64,
 ) -> Workload {
     let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
-    let replicas = min.max(3);
     Workload {
         autoscaler: Autoscaler {
             namespace: namespace.into(),

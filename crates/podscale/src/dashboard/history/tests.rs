@@ -1,0 +1,104 @@
+use super::*;
+
+const ROOM: Room = Room { points: 16, decisions: 3 };
+
+fn decision(at: i64, outcome: Outcome) -> Arc<DecisionView> {
+    Arc::new(DecisionView {
+        time: Time(at * 1_000_000),
+        from: 1,
+        to: 2,
+        rescaled: matches!(outcome, Outcome::Up | Outcome::Down),
+        outcome,
+        reason: String::new(),
+        lines: Vec::new(),
+    })
+}
+
+fn point(at: i64, current: i32, metrics: usize) -> Point {
+    Point {
+        version: at as u64,
+        time: Time(at * 1_000_000),
+        current,
+        desired: current,
+        min: 1,
+        max: 9,
+        metrics: (0..metrics).map(|_| (Some(0.5), Some(1.0))).collect(),
+    }
+}
+
+fn history(outcomes: &[Outcome]) -> History {
+    let mut history = History::default();
+    for (at, outcome) in (1..).zip(outcomes) {
+        history.add(point(at, 1, 0), &decision(at, *outcome), ROOM);
+    }
+    history
+}
+
+#[test]
+fn only_news_is_kept() {
+    use Outcome::*;
+    let check = |outcomes: &[Outcome], expected: &[i64]| {
+        let kept = history(outcomes).decisions_since(0);
+        let times: Vec<i64> = kept.iter().map(|d| d.time.0 / 1_000_000).collect();
+        assert_eq!(times, expected, "{outcomes:?}");
+    };
+    check(&[Steady, Steady, Steady], &[]);
+    check(&[Steady, Held, Held, Steady], &[2]);
+    check(&[Up, Held, Down, Steady], &[1, 3]);
+    check(&[Steady, Failed, Failed, Steady], &[2, 4]);
+    check(&[Failed, Failed, Up], &[1, 3]);
+    check(&[Up, Paused, Paused], &[1, 2]);
+    check(&[Up, Up, Up, Up, Down], &[3, 4, 5]);
+}
+
+#[test]
+fn space_is_bounded_and_the_past_gets_sparser() {
+    let mut steady = History::default();
+    let mut restless = History::default();
+    for at in 1..=10_000 {
+        let told = decision(at, Outcome::Steady);
+        steady.add(point(at, i32::from(at > 5), 1), &told, ROOM);
+        restless.add(point(at, (at % 7) as i32, 1), &told, ROOM);
+        assert!(steady.points.len() <= 16 && restless.points.len() <= 16);
+    }
+    let times: Vec<u64> = steady.points.iter().map(|p| p.version).collect();
+    assert_eq!(times[..2], [1, 6], "the first point and the change of size stay");
+    assert_eq!(times[times.len() - 4..], [9997, 9998, 9999, 10_000]);
+    assert_eq!(restless.points.back().map(|p| p.version), Some(10_000));
+}
+
+#[test]
+fn less_room_is_taken_at_once() {
+    let mut history = history(&[Outcome::Up; 16]);
+    let small = Room { points: 1, decisions: 0 };
+    history.add(point(17, 3, 0), &decision(17, Outcome::Up), small);
+    assert_eq!(history.points_since(0).len(), 1);
+    assert_eq!(history.decisions_since(0).len(), 1);
+}
+
+#[test]
+fn other_metrics_do_not_continue_the_old_lines() {
+    let mut history = History::default();
+    history.add(point(1, 1, 1), &decision(1, Outcome::Steady), ROOM);
+    history.add(point(2, 1, 2), &decision(2, Outcome::Steady), ROOM);
+    let lengths: Vec<usize> = history.points.iter().map(|p| p.metrics.len()).collect();
+    assert_eq!(lengths, [0, 2]);
+}
+
+#[test]
+fn the_trend_is_spread_over_time() {
+    assert_eq!(history(&[Outcome::Steady]).trend(3), [1, 1, 1]);
+    let mut history = History::default();
+    for (at, size) in [(0, 1), (10, 1), (90, 5), (100, 7)] {
+        history.add(point(at, size, 0), &decision(at, Outcome::Steady), ROOM);
+    }
+    assert_eq!(history.trend(11), [1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 7]);
+    assert!(History::default().trend(5).is_empty());
+}
+
+#[test]
+fn a_point_is_a_short_list() {
+    let mut point = point(2, 4, 1);
+    point.metrics.push((Some(f64::NAN), None));
+    assert_eq!(serde_json::to_string(&point).unwrap(), "[2000,4,4,1,9,0.5,1.0,null,null]");
+}
