@@ -208,11 +208,7 @@ enum Part {
     Steps(Steps),
     Sine(Sine),
     Spike(Spike),
-    Trace {
-        trace: Arc<Trace>,
-        shape: TraceShape,
-        scale: f64,
-    },
+    Trace { trace: Arc<Trace>, shape: TraceShape, scale: f64 },
 }
 
 impl Shape {
@@ -241,16 +237,9 @@ fn resolve_into(
     parts: &mut Vec<Part>,
 ) -> Result<(), LoadError> {
     if parts.len() >= MAX_SHAPES || depth > MAX_DEPTH {
-        let (what, most) = if depth > MAX_DEPTH {
-            ("nested sums", MAX_DEPTH)
-        } else {
-            ("shapes", MAX_SHAPES)
-        };
-        return Err(LoadError::TooMany {
-            path: path.to_owned(),
-            what,
-            most,
-        });
+        let (what, most) =
+            if depth > MAX_DEPTH { ("nested sums", MAX_DEPTH) } else { ("shapes", MAX_SHAPES) };
+        return Err(LoadError::TooMany { path: path.to_owned(), what, most });
     }
     let check = Check { path };
     match shape {
@@ -266,12 +255,7 @@ fn resolve_into(
             check.rate("meanRps", sine.mean_rps)?;
             check.rate("amplitudeRps", sine.amplitude_rps)?;
             check.range("periodSeconds", sine.period_seconds, 0.001, MAX_SECONDS)?;
-            check.range(
-                "phaseSeconds",
-                sine.phase_seconds,
-                -MAX_SECONDS,
-                MAX_SECONDS,
-            )?;
+            check.range("phaseSeconds", sine.phase_seconds, -MAX_SECONDS, MAX_SECONDS)?;
             parts.push(Part::Sine(*sine));
         }
         Shape::Spike(spike) => {
@@ -297,19 +281,11 @@ fn resolve_into(
             let scale = match shape.peak_rps {
                 Some(peak) => {
                     check.rate("peakRps", peak)?;
-                    if trace.peak() > 0.0 {
-                        peak / trace.peak()
-                    } else {
-                        0.0
-                    }
+                    if trace.peak() > 0.0 { peak / trace.peak() } else { 0.0 }
                 }
                 None => 1.0,
             };
-            parts.push(Part::Trace {
-                trace,
-                shape: shape.clone(),
-                scale,
-            });
+            parts.push(Part::Trace { trace, shape: shape.clone(), scale });
         }
         Shape::Sum(shapes) => {
             for (index, shape) in shapes.iter().enumerate() {
@@ -324,17 +300,10 @@ fn resolve_into(
 fn check_steps(steps: &Steps, path: &str) -> Result<(), LoadError> {
     let path = format!("{path}.steps");
     if steps.steps.is_empty() {
-        return Err(LoadError::None {
-            path,
-            what: "steps",
-        });
+        return Err(LoadError::None { path, what: "steps" });
     }
     if steps.steps.len() > MAX_STEPS {
-        return Err(LoadError::TooMany {
-            path,
-            what: "steps",
-            most: MAX_STEPS,
-        });
+        return Err(LoadError::TooMany { path, what: "steps", most: MAX_STEPS });
     }
     let mut before = None;
     for (index, step) in steps.steps.iter().enumerate() {
@@ -343,10 +312,7 @@ fn check_steps(steps: &Steps, path: &str) -> Result<(), LoadError> {
         check.seconds("atSeconds", step.at_seconds)?;
         check.rate("rps", step.rps)?;
         if before.is_some_and(|before| step.at_seconds <= before) {
-            return Err(LoadError::Order {
-                path,
-                at: step.at_seconds,
-            });
+            return Err(LoadError::Order { path, at: step.at_seconds });
         }
         before = Some(step.at_seconds);
     }
@@ -373,12 +339,7 @@ impl Check<'_> {
         if value >= least && value <= most {
             return Ok(());
         }
-        Err(LoadError::Range {
-            path: format!("{}.{field}", self.path),
-            value,
-            least,
-            most,
-        })
+        Err(LoadError::Range { path: format!("{}.{field}", self.path), value, least, most })
     }
 }
 
@@ -392,9 +353,7 @@ impl Load {
     /// Always the same rate; one out of range is taken as the nearest that is in range.
     #[must_use]
     pub fn constant(rps: f64) -> Load {
-        Load {
-            parts: vec![Part::Constant(in_range(rps))],
-        }
+        Load { parts: vec![Part::Constant(in_range(rps))] }
     }
 
     /// Requests per second so long after the start: finite and never negative.
@@ -420,8 +379,7 @@ impl Part {
                     None => seconds,
                 };
                 let next = steps.steps.partition_point(|step| step.at_seconds <= at);
-                next.checked_sub(1)
-                    .map_or(0.0, |index| steps.steps[index].rps)
+                next.checked_sub(1).map_or(0.0, |index| steps.steps[index].rps)
             }
             Part::Sine(sine) => {
                 let turns = (seconds - sine.phase_seconds) / sine.period_seconds;
@@ -430,25 +388,14 @@ impl Part {
             Part::Spike(spike) => {
                 spike.base_rps + (spike.peak_rps - spike.base_rps) * spike.height(seconds)
             }
-            Part::Trace {
-                trace,
-                shape,
-                scale,
-            } => {
+            Part::Trace { trace, shape, scale } => {
                 let position = seconds * shape.compress + shape.skip_seconds;
                 let length = trace.length().0.max(1) as f64 / 1e6;
-                let position = if shape.repeat {
-                    position.rem_euclid(length)
-                } else {
-                    position
-                };
+                let position = if shape.repeat { position.rem_euclid(length) } else { position };
                 // A float too large for the span saturates.
                 let at = Span((position * 1e6) as i64);
-                let value = if shape.interpolate {
-                    trace.interpolated_at(at)
-                } else {
-                    trace.value_at(at)
-                };
+                let value =
+                    if shape.interpolate { trace.interpolated_at(at) } else { trace.value_at(at) };
                 value * scale
             }
         }
@@ -473,10 +420,6 @@ impl Spike {
             return 1.0;
         }
         since -= self.hold_seconds;
-        if since < self.fall_seconds {
-            1.0 - since / self.fall_seconds
-        } else {
-            0.0
-        }
+        if since < self.fall_seconds { 1.0 - since / self.fall_seconds } else { 0.0 }
     }
 }

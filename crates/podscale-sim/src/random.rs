@@ -5,9 +5,7 @@
 pub fn hash(bytes: &[u8], seed: u64) -> u64 {
     let start = mix(seed);
     bytes.iter().fold(start, |state, byte| {
-        (state ^ u64::from(*byte))
-            .wrapping_mul(0x0000_0100_0000_01b3)
-            .rotate_left(23)
+        (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
     })
 }
 

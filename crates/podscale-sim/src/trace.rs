@@ -76,10 +76,7 @@ impl Trace {
     /// Says in which line and column what is wrong, or that the trace is out of bounds.
     pub fn read(mut source: impl Read) -> Result<Trace, TraceError> {
         let mut start = Vec::with_capacity(GZIP_MAGIC.len());
-        source
-            .by_ref()
-            .take(GZIP_MAGIC.len() as u64)
-            .read_to_end(&mut start)?;
+        source.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut start)?;
         let whole = start.as_slice().chain(source);
         let text = if start == GZIP_MAGIC {
             bounded_text(MultiGzDecoder::new(whole))?
@@ -94,17 +91,12 @@ impl Trace {
     /// # Errors
     /// As [`Trace::read`].
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
-        let mut lines = text
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line.trim_end()));
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_end()));
         match lines.next() {
             Some((_, header)) if is_header(header) => {}
             Some((line, found)) => {
-                let problem = format!(
-                    "expected the header \"seconds,value\", found {}",
-                    shown(found)
-                );
+                let problem =
+                    format!("expected the header \"seconds,value\", found {}", shown(found));
                 return Err(TraceError::Line { line, problem });
             }
             None => return Err(TraceError::Empty),
@@ -129,11 +121,7 @@ impl Trace {
         };
         let length = Span(last.at.0.saturating_add(step));
         let peak = points.iter().map(|point| point.value).fold(0.0, f64::max);
-        Some(Trace {
-            points,
-            length,
-            peak,
-        })
+        Some(Trace { points, length, peak })
     }
 
     /// The points, in order of time; never empty.
@@ -175,9 +163,7 @@ impl Trace {
     }
 
     fn index_at(&self, at: Span) -> usize {
-        self.points
-            .partition_point(|point| point.at <= at)
-            .saturating_sub(1)
+        self.points.partition_point(|point| point.at <= at).saturating_sub(1)
     }
 }
 
@@ -189,15 +175,8 @@ fn bounded_text(source: impl Read) -> Result<String, TraceError> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
-            + 1;
-        TraceError::Line {
-            line,
-            problem: "not UTF-8 text".to_owned(),
-        }
+        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+        TraceError::Line { line, problem: "not UTF-8 text".to_owned() }
     })
 }
 
@@ -237,22 +216,13 @@ fn parse_cell(line: usize, column: usize, cell: &str, most: f64) -> Result<f64, 
 }
 
 fn cell_error(line: usize, column: usize, problem: String) -> TraceError {
-    TraceError::Cell {
-        line,
-        column,
-        name: HEADER[(column - 1).min(1)],
-        problem,
-    }
+    TraceError::Cell { line, column, name: HEADER[(column - 1).min(1)], problem }
 }
 
 fn shown(text: &str) -> String {
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(SHOWN_CHARACTERS).collect();
-    if characters.next().is_none() {
-        format!("{start:?}")
-    } else {
-        format!("{start:?}…")
-    }
+    if characters.next().is_none() { format!("{start:?}") } else { format!("{start:?}…") }
 }
 
 #[cfg(test)]
@@ -277,23 +247,11 @@ mod tests {
     #[test]
     fn values_hold_for_their_step_or_are_interpolated() {
         let trace = Trace::parse("seconds,value\n10,1\n20,3\n").unwrap();
-        for (second, held, line) in [
-            (0, 1.0, 1.0),
-            (10, 1.0, 1.0),
-            (15, 1.0, 2.0),
-            (20, 3.0, 3.0),
-            (99, 3.0, 3.0),
-        ] {
-            assert_eq!(
-                trace.value_at(Span::seconds(second)),
-                held,
-                "held at {second}"
-            );
-            assert_eq!(
-                trace.interpolated_at(Span::seconds(second)),
-                line,
-                "line at {second}"
-            );
+        for (second, held, line) in
+            [(0, 1.0, 1.0), (10, 1.0, 1.0), (15, 1.0, 2.0), (20, 3.0, 3.0), (99, 3.0, 3.0)]
+        {
+            assert_eq!(trace.value_at(Span::seconds(second)), held, "held at {second}");
+            assert_eq!(trace.interpolated_at(Span::seconds(second)), line, "line at {second}");
         }
     }
 
@@ -307,23 +265,11 @@ mod tests {
                 "line 1: expected the header \"seconds,value\", found \"time,rps\"",
             ),
             ("seconds,value\n0\n", "line 2: expected 2 columns, found 1"),
-            (
-                "seconds,value\n0,1\n1,2,3\n",
-                "line 3: expected 2 columns, found 3",
-            ),
-            (
-                "seconds,value\n0,x\n",
-                "line 2, column 2 (value): \"x\" is not a number",
-            ),
+            ("seconds,value\n0,1\n1,2,3\n", "line 3: expected 2 columns, found 3"),
+            ("seconds,value\n0,x\n", "line 2, column 2 (value): \"x\" is not a number"),
             ("seconds,value\n0,\n", "line 2, column 2 (value): empty"),
-            (
-                "seconds,value\n0,inf\n",
-                "line 2, column 2 (value): \"inf\" is not finite",
-            ),
-            (
-                "seconds,value\n0,-1\n",
-                "line 2, column 2 (value): -1 is negative",
-            ),
+            ("seconds,value\n0,inf\n", "line 2, column 2 (value): \"inf\" is not finite"),
+            ("seconds,value\n0,-1\n", "line 2, column 2 (value): -1 is negative"),
             (
                 "seconds,value\n2e9,1\n",
                 "line 2, column 1 (seconds): 2000000000 is more than 1000000000",
@@ -333,19 +279,12 @@ mod tests {
                 "line 3, column 1 (seconds): 5 is not later than the line before",
             ),
         ] {
-            assert_eq!(
-                Trace::parse(text).unwrap_err().to_string(),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(Trace::parse(text).unwrap_err().to_string(), expected, "{text:?}");
         }
         let error = Trace::read(b"seconds,value\n0,\xff\n".as_slice()).unwrap_err();
         assert_eq!(error.to_string(), "line 2: not UTF-8 text");
         let broken = Trace::read([0x1f, 0x8b, 0, 0].as_slice()).unwrap_err();
-        assert!(
-            broken.to_string().starts_with("cannot read the trace: "),
-            "{broken}"
-        );
+        assert!(broken.to_string().starts_with("cannot read the trace: "), "{broken}");
     }
 
     #[test]

@@ -109,36 +109,16 @@ impl WorkloadSpec {
         for (field, value, least, most) in [
             ("rpsPerPod", self.rps_per_pod, 0.0, 1e9),
             ("cpuMsPerRequest", self.cpu_ms_per_request, 0.0, 1e9),
-            (
-                "memoryBytesPerRequest",
-                self.memory_bytes_per_request,
-                0.0,
-                1e15,
-            ),
+            ("memoryBytesPerRequest", self.memory_bytes_per_request, 0.0, 1e15),
             ("baseCpuMillis", self.base_cpu_millis, 0.0, 1e9),
             ("baseMemoryBytes", self.base_memory_bytes, 0.0, 1e15),
-            (
-                "latencySeconds",
-                self.latency_seconds,
-                0.0,
-                MAX_LATENCY_SECONDS,
-            ),
-            (
-                "timeoutSeconds",
-                self.timeout_seconds,
-                0.0,
-                MAX_LATENCY_SECONDS,
-            ),
+            ("latencySeconds", self.latency_seconds, 0.0, MAX_LATENCY_SECONDS),
+            ("timeoutSeconds", self.timeout_seconds, 0.0, MAX_LATENCY_SECONDS),
             ("queueLimit", self.queue_limit, 0.0, 1e12),
             ("jitter", self.jitter, 0.0, 0.5),
         ] {
             if !(value >= least && value <= most) {
-                return Err(SpecError {
-                    field,
-                    value,
-                    least,
-                    most,
-                });
+                return Err(SpecError { field, value, least, most });
             }
         }
         Ok(())
@@ -231,14 +211,7 @@ impl Workload {
     pub fn new(spec: WorkloadSpec, load: Load, start: Time) -> Result<Workload, SpecError> {
         spec.check()?;
         let totals = Totals::default();
-        Ok(Workload {
-            spec,
-            load,
-            load_start: start,
-            start,
-            totals,
-            cpu_seconds: HashMap::new(),
-        })
+        Ok(Workload { spec, load, load_start: start, start, totals, cpu_seconds: HashMap::new() })
     }
 
     /// What it is made of.
@@ -284,10 +257,7 @@ impl Workload {
         let length = end.saturating_sub(at).max(0);
         let slot = SLOT.max(length / MAX_SLOTS);
         while at < end {
-            let slot_end = at
-                .saturating_sub(at.rem_euclid(slot))
-                .saturating_add(slot)
-                .min(end);
+            let slot_end = at.saturating_sub(at.rem_euclid(slot)).saturating_add(slot).min(end);
             let middle = self.start.after(Span(at.saturating_add((slot_end - at) / 2)));
             let seconds = (slot_end - at) as f64 / 1e6;
             let arrivals = self.offered_at(middle) * seconds;
@@ -300,20 +270,10 @@ impl Workload {
 
     fn report(&mut self, done: &Done, before: Totals, seconds: f64, pods: &[PodInput]) -> Usage {
         let per_second = |amount: f64| {
-            if seconds > 0.0 {
-                (amount / seconds).max(0.0)
-            } else {
-                0.0
-            }
+            if seconds > 0.0 { (amount / seconds).max(0.0) } else { 0.0 }
         };
-        let offered_now = if seconds > 0.0 {
-            done.last_offered_rps
-        } else {
-            0.0
-        };
-        let latency = self
-            .spec
-            .latency(offered_now, self.totals.waiting, done.capacity_rps);
+        let offered_now = if seconds > 0.0 { done.last_offered_rps } else { 0.0 };
+        let latency = self.spec.latency(offered_now, self.totals.waiting, done.capacity_rps);
         let mut counters = HashMap::with_capacity(pods.len());
         let mut usages = Vec::with_capacity(pods.len());
         for (pod, work) in pods.iter().zip(&done.pods) {
@@ -361,11 +321,7 @@ impl WorkloadSpec {
             Kind::Consumer => MAX_LATENCY_SECONDS,
         };
         if capacity_rps <= 0.0 {
-            return if offered_rps + waiting > 0.0 {
-                most
-            } else {
-                self.latency_seconds
-            };
+            return if offered_rps + waiting > 0.0 { most } else { self.latency_seconds };
         }
         let busy = ((offered_rps + waiting) / capacity_rps).min(MAX_BUSY);
         (self.latency_seconds / (1.0 - busy) + waiting / capacity_rps).min(most)
@@ -405,15 +361,9 @@ impl<'a> Run<'a> {
         };
         let pods: Vec<Work> = inputs
             .iter()
-            .map(|pod| Work {
-                capacity_rps: capacity(pod),
-                ..Work::default()
-            })
+            .map(|pod| Work { capacity_rps: capacity(pod), ..Work::default() })
             .collect();
-        let hashes = inputs
-            .iter()
-            .map(|pod| random::hash(pod.id.as_bytes(), spec.seed))
-            .collect();
+        let hashes = inputs.iter().map(|pod| random::hash(pod.id.as_bytes(), spec.seed)).collect();
         let capacity_rps = pods.iter().map(|pod| pod.capacity_rps).sum();
         let shares = vec![balance::Share::default(); pods.len()];
         Run {
@@ -421,11 +371,7 @@ impl<'a> Run<'a> {
             inputs,
             hashes,
             shares,
-            done: Done {
-                pods,
-                capacity_rps,
-                last_offered_rps: 0.0,
-            },
+            done: Done { pods, capacity_rps, last_offered_rps: 0.0 },
         }
     }
 
@@ -436,11 +382,7 @@ impl<'a> Run<'a> {
             let capacity_rps = self.done.pods[index].capacity_rps;
             let stray = self.spec.stray(self.hashes[index], slot, 0);
             let weight = if capacity_rps > 0.0 { stray } else { 0.0 };
-            *share = balance::Share {
-                weight,
-                most: capacity_rps * seconds,
-                given: 0.0,
-            };
+            *share = balance::Share { weight, most: capacity_rps * seconds, given: 0.0 };
         }
         let served = balance::spread(available, &mut self.shares);
         for (index, share) in self.shares.iter().enumerate() {

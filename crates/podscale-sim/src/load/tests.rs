@@ -8,9 +8,7 @@ fn load(json: &str) -> Load {
 
 fn trace(name: &str) -> Result<Arc<Trace>, String> {
     match name {
-        "small" => Ok(Arc::new(
-            Trace::parse("seconds,value\n0,1\n10,4\n20,2\n").unwrap(),
-        )),
+        "small" => Ok(Arc::new(Trace::parse("seconds,value\n0,1\n10,4\n20,2\n").unwrap())),
         "zero" => Ok(Arc::new(Trace::parse("seconds,value\n0,0\n").unwrap())),
         _ => Err("no such file".to_owned()),
     }
@@ -34,14 +32,7 @@ fn shapes_over_time() {
         ),
         (
             r#"{"spike":{"baseRps":10,"peakRps":110,"atSeconds":10,"riseSeconds":10,"holdSeconds":5,"fallSeconds":20}}"#,
-            &[
-                (0.0, 10.0),
-                (15.0, 60.0),
-                (20.0, 110.0),
-                (24.0, 110.0),
-                (35.0, 60.0),
-                (45.0, 10.0),
-            ],
+            &[(0.0, 10.0), (15.0, 60.0), (20.0, 110.0), (24.0, 110.0), (35.0, 60.0), (45.0, 10.0)],
         ),
         (
             r#"{"spike":{"peakRps":8,"holdSeconds":1,"everySeconds":10}}"#,
@@ -56,20 +47,14 @@ fn shapes_over_time() {
             &[(0.0, 2.5), (5.0, 4.0), (100.0, 2.0)],
         ),
         (r#"{"trace":{"file":"zero","peakRps":40}}"#, &[(0.0, 0.0)]),
-        (
-            r#"{"sum":[{"constant":{"rps":1}},{"sum":[{"constant":{"rps":2}}]}]}"#,
-            &[(0.0, 3.0)],
-        ),
+        (r#"{"sum":[{"constant":{"rps":1}},{"sum":[{"constant":{"rps":2}}]}]}"#, &[(0.0, 3.0)]),
         (r#"{"sum":[]}"#, &[(0.0, 0.0)]),
     ];
     for (json, points) in cases {
         let load = load(json);
         for (seconds, expected) in *points {
             let rate = load.rate(Span((seconds * 1e6) as i64));
-            assert!(
-                (rate - expected).abs() < 1e-6,
-                "{json} at {seconds}: {rate}"
-            );
+            assert!((rate - expected).abs() < 1e-6, "{json} at {seconds}: {rate}");
         }
     }
 }
@@ -77,10 +62,7 @@ fn shapes_over_time() {
 #[test]
 fn mistakes_are_named() {
     for (json, expected) in [
-        (
-            r#"{"constant":{"rps":-1}}"#,
-            "load.rps: -1 is not between 0 and 1000000000000",
-        ),
+        (r#"{"constant":{"rps":-1}}"#, "load.rps: -1 is not between 0 and 1000000000000"),
         (r#"{"steps":{"steps":[]}}"#, "load.steps: no steps"),
         (
             r#"{"steps":{"steps":[{"atSeconds":5,"rps":1},{"atSeconds":5,"rps":1}]}}"#,
@@ -90,40 +72,20 @@ fn mistakes_are_named() {
             r#"{"sum":[{"constant":{"rps":1}},{"sine":{"meanRps":1,"amplitudeRps":1,"periodSeconds":0}}]}"#,
             "load.sum[1].periodSeconds: 0 is not between 0.001 and 1000000000",
         ),
-        (
-            r#"{"trace":{"file":"nowhere"}}"#,
-            "load: trace \"nowhere\": no such file",
-        ),
+        (r#"{"trace":{"file":"nowhere"}}"#, "load: trace \"nowhere\": no such file"),
     ] {
         let shape: Shape = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            shape.resolve(trace).unwrap_err().to_string(),
-            expected,
-            "{json}"
-        );
+        assert_eq!(shape.resolve(trace).unwrap_err().to_string(), expected, "{json}");
     }
-    for json in [
-        r#"{"constant":{"rps":1,"rsp":2}}"#,
-        r#"{"constnat":{"rps":1}}"#,
-        r#"{"sine":{}}"#,
-    ] {
+    for json in [r#"{"constant":{"rps":1,"rsp":2}}"#, r#"{"constnat":{"rps":1}}"#, r#"{"sine":{}}"#]
+    {
         assert!(serde_json::from_str::<Shape>(json).is_err(), "{json}");
     }
-    let deep = (0..20).fold(Shape::Constant(Constant { rps: 1.0 }), |inner, _| {
-        Shape::Sum(vec![inner])
-    });
-    assert!(matches!(
-        deep.resolve(trace),
-        Err(LoadError::TooMany {
-            what: "nested sums",
-            ..
-        })
-    ));
+    let deep =
+        (0..20).fold(Shape::Constant(Constant { rps: 1.0 }), |inner, _| Shape::Sum(vec![inner]));
+    assert!(matches!(deep.resolve(trace), Err(LoadError::TooMany { what: "nested sums", .. })));
     let wide = Shape::Sum(vec![Shape::Constant(Constant { rps: 1.0 }); MAX_SHAPES + 1]);
-    assert!(matches!(
-        wide.resolve(trace),
-        Err(LoadError::TooMany { what: "shapes", .. })
-    ));
+    assert!(matches!(wide.resolve(trace), Err(LoadError::TooMany { what: "shapes", .. })));
 }
 
 proptest! {

@@ -15,15 +15,10 @@ pub struct Share {
 /// Returns how much was given in all.
 pub fn spread(amount: f64, shares: &mut [Share]) -> f64 {
     // Those that fill up first (least room per weight) go first, so that one pass is enough.
-    let mut order: Vec<usize> = (0..shares.len())
-        .filter(|i| shares[*i].weight > 0.0)
-        .collect();
+    let mut order: Vec<usize> = (0..shares.len()).filter(|i| shares[*i].weight > 0.0).collect();
     let fullness = |share: &Share| share.most / share.weight;
     let first = order.first().map(|index| fullness(&shares[*index]));
-    if order
-        .iter()
-        .any(|index| Some(fullness(&shares[*index])) != first)
-    {
+    if order.iter().any(|index| Some(fullness(&shares[*index])) != first) {
         order.sort_by(|a, b| fullness(&shares[*a]).total_cmp(&fullness(&shares[*b])));
     }
     let mut weight: f64 = order.iter().map(|index| shares[*index].weight).sum();
@@ -33,11 +28,7 @@ pub fn spread(amount: f64, shares: &mut [Share]) -> f64 {
     for (position, index) in order.into_iter().enumerate() {
         let share = &mut shares[index];
         // The last one takes the rest, so that rounding loses nothing.
-        let part = if position == last {
-            left
-        } else {
-            left * (share.weight / weight).min(1.0)
-        };
+        let part = if position == last { left } else { left * (share.weight / weight).min(1.0) };
         share.given = part.min(share.most).max(0.0);
         left = (left - share.given).max(0.0);
         weight -= share.weight;
@@ -51,14 +42,8 @@ mod tests {
     use super::*;
 
     fn check(amount: f64, shares: &[(f64, f64)], expected: &[f64]) {
-        let mut shares: Vec<Share> = shares
-            .iter()
-            .map(|&(weight, most)| Share {
-                weight,
-                most,
-                given: 0.0,
-            })
-            .collect();
+        let mut shares: Vec<Share> =
+            shares.iter().map(|&(weight, most)| Share { weight, most, given: 0.0 }).collect();
         let given = spread(amount, &mut shares);
         let parts: Vec<f64> = shares.iter().map(|share| share.given).collect();
         assert_eq!(parts, expected, "{amount} over {shares:?}");
@@ -67,17 +52,9 @@ mod tests {
 
     #[test]
     fn work_is_spread_by_weight_and_overflow_moves_on() {
-        check(
-            9.0,
-            &[(1.0, 10.0), (1.0, 10.0), (1.0, 10.0)],
-            &[3.0, 3.0, 3.0],
-        );
+        check(9.0, &[(1.0, 10.0), (1.0, 10.0), (1.0, 10.0)], &[3.0, 3.0, 3.0]);
         check(9.0, &[(1.0, 10.0), (2.0, 10.0)], &[3.0, 6.0]);
-        check(
-            9.0,
-            &[(1.0, 1.0), (1.0, 10.0), (1.0, 2.0)],
-            &[1.0, 6.0, 2.0],
-        );
+        check(9.0, &[(1.0, 1.0), (1.0, 10.0), (1.0, 2.0)], &[1.0, 6.0, 2.0]);
         check(99.0, &[(1.0, 1.0), (1.0, 2.0)], &[1.0, 2.0]);
         check(9.0, &[(0.0, 5.0), (1.0, 5.0)], &[0.0, 5.0]);
         check(9.0, &[], &[]);

@@ -16,12 +16,7 @@ fn service() -> WorkloadSpec {
 }
 
 fn pod(id: &str, ready: bool, cpu_limit_millis: Option<f64>) -> PodInput {
-    PodInput {
-        id: id.into(),
-        ready,
-        cpu_limit_millis,
-        memory_limit_bytes: None,
-    }
+    PodInput { id: id.into(), ready, cpu_limit_millis, memory_limit_bytes: None }
 }
 
 fn after(seconds: i64) -> Time {
@@ -31,35 +26,16 @@ fn after(seconds: i64) -> Time {
 #[test]
 fn a_service_within_capacity_shares_the_load() {
     let mut workload = Workload::new(service(), Load::constant(60.0), START).unwrap();
-    let pods = [
-        pod("a", true, None),
-        pod("b", true, None),
-        pod("c", false, None),
-    ];
+    let pods = [pod("a", true, None), pod("b", true, None), pod("c", false, None)];
     let usage = workload.advance(START, after(10), &pods);
     let rates: Vec<f64> = usage.pods.iter().map(|pod| pod.rps.round()).collect();
     assert_eq!(rates, [30.0, 30.0, 0.0]);
-    let cpu: Vec<f64> = usage
-        .pods
-        .iter()
-        .map(|pod| pod.cpu_millis.round())
-        .collect();
-    assert_eq!(
-        cpu,
-        [160.0, 160.0, 10.0],
-        "5 ms × 30 + 10, and the base of the unready one"
-    );
+    let cpu: Vec<f64> = usage.pods.iter().map(|pod| pod.cpu_millis.round()).collect();
+    assert_eq!(cpu, [160.0, 160.0, 10.0], "5 ms × 30 + 10, and the base of the unready one");
     assert!((usage.pods[0].cpu_seconds_total - 1.6).abs() < 1e-9);
-    assert!(
-        (usage.pods[0].memory_bytes - 1030.0).abs() < 1e-9,
-        "3 requests in flight"
-    );
+    assert!((usage.pods[0].memory_bytes - 1030.0).abs() < 1e-9, "3 requests in flight");
     assert_eq!((usage.queue, usage.dropped_rps), (0.0, 0.0));
-    assert!(
-        (usage.latency_seconds - 0.1 / 0.7).abs() < 1e-9,
-        "{}",
-        usage.latency_seconds
-    );
+    assert!((usage.latency_seconds - 0.1 / 0.7).abs() < 1e-9, "{}", usage.latency_seconds);
 }
 
 #[test]
@@ -69,10 +45,7 @@ fn the_cpu_limit_caps_capacity_and_requests_give_up() {
     let usage = workload.advance(START, after(10), &pods);
     assert!((usage.pods[0].cpu_millis - 260.0).abs() < 1e-6);
     assert!((usage.served_rps - 50.0).abs() < 1e-6, "(260 − 10) / 5");
-    assert!(
-        (usage.queue - 100.0).abs() < 1e-6,
-        "what 2 s of capacity can take"
-    );
+    assert!((usage.queue - 100.0).abs() < 1e-6, "what 2 s of capacity can take");
     assert!((usage.dropped_rps - 40.0).abs() < 1e-6);
     assert_eq!(usage.latency_seconds, 2.0, "the timeout");
 }
@@ -81,44 +54,22 @@ fn the_cpu_limit_caps_capacity_and_requests_give_up() {
 fn a_queue_builds_and_drains() {
     let mut spec = service();
     spec.timeout_seconds = 100.0;
-    let steps = vec![
-        Step {
-            at_seconds: 0.0,
-            rps: 150.0,
-        },
-        Step {
-            at_seconds: 10.0,
-            rps: 50.0,
-        },
-    ];
-    let shape = Shape::Steps(Steps {
-        steps,
-        repeat_seconds: None,
-    });
+    let steps = vec![Step { at_seconds: 0.0, rps: 150.0 }, Step { at_seconds: 10.0, rps: 50.0 }];
+    let shape = Shape::Steps(Steps { steps, repeat_seconds: None });
     let load = shape.resolve(|_| Err("no traces")).unwrap();
     let mut workload = Workload::new(spec, load, START).unwrap();
     let pods = [pod("a", true, None)];
     let queues: Vec<f64> = (0..25)
-        .map(|second| {
-            workload
-                .advance(after(second), after(second + 1), &pods)
-                .queue
-        })
+        .map(|second| workload.advance(after(second), after(second + 1), &pods).queue)
         .collect();
-    assert_eq!(
-        (queues[0], queues[9], queues[14], queues[19]),
-        (50.0, 500.0, 250.0, 0.0)
-    );
+    assert_eq!((queues[0], queues[9], queues[14], queues[19]), (50.0, 500.0, 250.0, 0.0));
 }
 
 #[test]
 fn a_service_without_ready_pods_refuses_and_a_consumer_keeps() {
     let mut service = Workload::new(service(), Load::constant(10.0), START).unwrap();
     let usage = service.advance(START, after(10), &[pod("a", false, None)]);
-    assert_eq!(
-        (usage.queue, usage.dropped_rps, usage.latency_seconds),
-        (0.0, 10.0, 2.0)
-    );
+    assert_eq!((usage.queue, usage.dropped_rps, usage.latency_seconds), (0.0, 10.0, 2.0));
 
     let consumer =
         spec(r#"{"kind":"consumer","rpsPerPod":20,"cpuMsPerRequest":1,"queueLimit":150}"#);
@@ -149,17 +100,9 @@ fn how_time_is_cut_hardly_matters() {
         last = often.advance(at, next, &pods);
         at = next;
     }
-    assert!(
-        (whole.queue - last.queue).abs() < 1.0,
-        "{} {}",
-        whole.queue,
-        last.queue
-    );
+    assert!((whole.queue - last.queue).abs() < 1.0, "{} {}", whole.queue, last.queue);
     for (one, other) in whole.pods.iter().zip(&last.pods) {
-        assert!(
-            (one.cpu_seconds_total - other.cpu_seconds_total).abs() < 0.2,
-            "{one:?} {other:?}"
-        );
+        assert!((one.cpu_seconds_total - other.cpu_seconds_total).abs() < 0.2, "{one:?} {other:?}");
     }
 }
 
@@ -168,10 +111,7 @@ fn counters_begin_anew_with_a_new_container_and_time_never_runs_back() {
     let mut workload = Workload::new(service(), Load::constant(10.0), START).unwrap();
     let first = workload.advance(START, after(10), &[pod("a", true, None)]);
     let still = workload.advance(after(10), after(5), &[pod("a", true, None)]);
-    assert_eq!(
-        first.pods[0].cpu_seconds_total,
-        still.pods[0].cpu_seconds_total
-    );
+    assert_eq!(first.pods[0].cpu_seconds_total, still.pods[0].cpu_seconds_total);
     assert_eq!(still.pods[0].cpu_millis, 0.0);
     let restarted = workload.advance(after(10), after(11), &[pod("a/1", true, None)]);
     assert!(restarted.pods[0].cpu_seconds_total < first.pods[0].cpu_seconds_total);
@@ -184,10 +124,7 @@ fn numbers_out_of_range_are_named() {
             r#"{"rpsPerPod":-1,"cpuMsPerRequest":1}"#,
             "rpsPerPod: -1 is not between 0 and 1000000000",
         ),
-        (
-            r#"{"rpsPerPod":1,"cpuMsPerRequest":1,"jitter":2}"#,
-            "jitter: 2 is not between 0 and 0.5",
-        ),
+        (r#"{"rpsPerPod":1,"cpuMsPerRequest":1,"jitter":2}"#, "jitter: 2 is not between 0 and 0.5"),
     ] {
         let error = Workload::new(spec(change), Load::none(), START).unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -222,34 +159,21 @@ fn ticks() -> impl Strategy<Value = Vec<Tick>> {
 }
 
 fn specs() -> impl Strategy<Value = WorkloadSpec> {
-    (
-        any::<bool>(),
-        0.0..500.0,
-        0.0..50.0,
-        0.0..100.0,
-        0.0..0.5,
-        0.0..20.0,
-        any::<u64>(),
+    (any::<bool>(), 0.0..500.0, 0.0..50.0, 0.0..100.0, 0.0..0.5, 0.0..20.0, any::<u64>()).prop_map(
+        |(consumer, rps, cpu, base, jitter, timeout, seed)| WorkloadSpec {
+            kind: if consumer { Kind::Consumer } else { Kind::Service },
+            rps_per_pod: rps,
+            cpu_ms_per_request: cpu,
+            memory_bytes_per_request: 1000.0,
+            base_cpu_millis: base,
+            base_memory_bytes: 5000.0,
+            latency_seconds: 0.1,
+            timeout_seconds: timeout,
+            queue_limit: 20_000.0,
+            jitter,
+            seed,
+        },
     )
-        .prop_map(
-            |(consumer, rps, cpu, base, jitter, timeout, seed)| WorkloadSpec {
-                kind: if consumer {
-                    Kind::Consumer
-                } else {
-                    Kind::Service
-                },
-                rps_per_pod: rps,
-                cpu_ms_per_request: cpu,
-                memory_bytes_per_request: 1000.0,
-                base_cpu_millis: base,
-                base_memory_bytes: 5000.0,
-                latency_seconds: 0.1,
-                timeout_seconds: timeout,
-                queue_limit: 20_000.0,
-                jitter,
-                seed,
-            },
-        )
 }
 
 proptest! {

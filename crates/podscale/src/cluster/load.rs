@@ -193,9 +193,7 @@ impl LoadModel {
                 clock,
             }),
         };
-        workloads
-            .iter()
-            .try_for_each(|workload| model.add(workload))?;
+        workloads.iter().try_for_each(|workload| model.add(workload))?;
         model.step();
         Ok(model)
     }
@@ -248,10 +246,7 @@ impl LoadModel {
             Wish::Enqueue(amount) => model::Change::Enqueue(amount),
             Wish::Configured => model::Change::Configured,
         };
-        self.shared
-            .model
-            .lock()
-            .change(namespace, name, change, now)
+        self.shared.model.lock().change(namespace, name, change, now)
     }
 
     fn resolve(&self, shape: &Shape, namespace: &str, name: &str) -> Result<Load, WorkloadError> {

@@ -56,10 +56,7 @@ impl Metrics {
             directory: Arc::clone(&directory),
         };
         tasks.spawn(scraper.run());
-        Metrics {
-            source: resource::Source { store, directory },
-            _tasks: tasks,
-        }
+        Metrics { source: resource::Source { store, directory }, _tasks: tasks }
     }
 
     /// What was scraped.

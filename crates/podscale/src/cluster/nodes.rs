@@ -56,11 +56,7 @@ pub struct NodeSize {
 
 impl Default for NodeSize {
     fn default() -> NodeSize {
-        NodeSize {
-            cpu_millis: 8000,
-            memory_bytes: 32 << 30,
-            pods: 110,
-        }
+        NodeSize { cpu_millis: 8000, memory_bytes: 32 << 30, pods: 110 }
     }
 }
 
@@ -170,12 +166,7 @@ impl NodeInfo {
 /// What the nodes' task can be told.
 enum Command {
     /// Make a pod misbehave, or stop doing so.
-    Fault {
-        namespace: String,
-        name: String,
-        fault: Option<Fault>,
-        done: oneshot::Sender<bool>,
-    },
+    Fault { namespace: String, name: String, fault: Option<Fault>, done: oneshot::Sender<bool> },
     /// Look after the pods of a node again.
     Look { node: Arc<str> },
 }
@@ -209,9 +200,8 @@ impl Nodes {
         if config.count > address::MAX_NODES {
             return Err(NodesError::TooMany(config.count));
         }
-        let nodes: Vec<Arc<NodeInfo>> = (0..config.count)
-            .map(|index| Arc::new(NodeInfo::new(config, index)))
-            .collect();
+        let nodes: Vec<Arc<NodeInfo>> =
+            (0..config.count).map(|index| Arc::new(NodeInfo::new(config, index))).collect();
         let (table, usage) = (Arc::new(Table::default()), Arc::new(Usage::default()));
         let mut tasks = JoinSet::new();
         for info in &nodes {
@@ -238,17 +228,8 @@ impl Nodes {
         let delays = config.delays;
         let driver = driver::Driver::new(client, clock, delays, Arc::clone(&table), events, &nodes);
         tasks.spawn(driver.run(received));
-        let control = NodesControl {
-            nodes: nodes.into(),
-            commands,
-            hurry,
-        };
-        Ok(Nodes {
-            control,
-            usage,
-            table,
-            tasks,
-        })
+        let control = NodesControl { nodes: nodes.into(), commands, hurry };
+        Ok(Nodes { control, usage, table, tasks })
     }
 
     /// The pods of all nodes.
@@ -277,11 +258,7 @@ impl Nodes {
 
 async fn listen(info: &NodeInfo) -> Result<TcpListener, NodesError> {
     let address = SocketAddr::new(info.address, info.port());
-    let fail = |source| NodesError::Listen {
-        node: Arc::clone(&info.name),
-        address,
-        source,
-    };
+    let fail = |source| NodesError::Listen { node: Arc::clone(&info.name), address, source };
     let listener = TcpListener::bind(address).await.map_err(fail)?;
     let port = listener.local_addr().map_err(fail)?.port();
     info.port.store(port, Ordering::Release);
@@ -307,16 +284,9 @@ impl NodesControl {
     ) -> Result<(), NodesError> {
         let (done, found) = oneshot::channel();
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        let command = Command::Fault {
-            namespace: namespace.clone(),
-            name: name.clone(),
-            fault,
-            done,
-        };
-        self.commands
-            .send(command)
-            .await
-            .map_err(|_| NodesError::ShutDown)?;
+        let command =
+            Command::Fault { namespace: namespace.clone(), name: name.clone(), fault, done };
+        self.commands.send(command).await.map_err(|_| NodesError::ShutDown)?;
         match found.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(NodesError::NoPod(namespace, name)),
@@ -334,12 +304,7 @@ impl NodesControl {
         let info = info.ok_or_else(|| NodesError::NoNode(node.to_owned()))?;
         info.running.store(running, Ordering::Release);
         self.hurry.notify_one();
-        let command = Command::Look {
-            node: Arc::clone(&info.name),
-        };
-        self.commands
-            .send(command)
-            .await
-            .map_err(|_| NodesError::ShutDown)
+        let command = Command::Look { node: Arc::clone(&info.name) };
+        self.commands.send(command).await.map_err(|_| NodesError::ShutDown)
     }
 }

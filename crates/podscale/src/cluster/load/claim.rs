@@ -15,14 +15,8 @@ pub struct Claim {
 impl Claim {
     /// Claims pods by labels or, without any, by owner.
     pub fn new(namespace: &str, name: &str, selector: &BTreeMap<String, String>) -> Claim {
-        let selector = selector
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()));
-        Claim {
-            namespace: namespace.into(),
-            name: name.into(),
-            selector: selector.collect(),
-        }
+        let selector = selector.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        Claim { namespace: namespace.into(), name: name.into(), selector: selector.collect() }
     }
 
     /// Whether the pod is the workload's.
@@ -31,10 +25,7 @@ impl Claim {
             return false;
         }
         if !self.selector.is_empty() {
-            return self
-                .selector
-                .iter()
-                .all(|(key, value)| pod.labels.get(key) == Some(value));
+            return self.selector.iter().all(|(key, value)| pod.labels.get(key) == Some(value));
         }
         let Some((kind, owner)) = &pod.owner else {
             return false;
@@ -45,9 +36,7 @@ impl Claim {
 
 /// The name of the Deployment whose ReplicaSet owns a pod: the ReplicaSet's without the hash.
 fn deployment<'a>(kind: &str, owner: &'a str, labels: &Labels) -> Option<&'a str> {
-    let hash = labels
-        .get("pod-template-hash")
-        .filter(|_| kind == "ReplicaSet")?;
+    let hash = labels.get("pod-template-hash").filter(|_| kind == "ReplicaSet")?;
     owner.strip_suffix(hash)?.strip_suffix('-')
 }
 
@@ -65,28 +54,17 @@ mod tests {
             "spec": {"nodeName": "n"},
         }))
         .unwrap();
-        let selector = selector
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect();
+        let selector = selector.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let claim = Claim::new("shop", "web", &selector);
         let facts = Facts::read(&wire).unwrap();
         assert_eq!(claim.takes(&facts), expected, "{selector:?} {kind}/{owner}");
-        assert!(
-            !Claim::new("other", "web", &selector).takes(&facts),
-            "another namespace"
-        );
+        assert!(!Claim::new("other", "web", &selector).takes(&facts), "another namespace");
     }
 
     #[test]
     fn pods_are_claimed_by_labels_or_by_owner() {
         check(&[("app", "web")], "ReplicaSet", "x", true);
-        check(
-            &[("app", "web"), ("tier", "1")],
-            "ReplicaSet",
-            "web-5d9f",
-            false,
-        );
+        check(&[("app", "web"), ("tier", "1")], "ReplicaSet", "web-5d9f", false);
         check(&[], "ReplicaSet", "web-5d9f", true);
         check(&[], "ReplicaSet", "web", true);
         check(&[], "ReplicaSet", "web-two-5d9f", false);

@@ -118,11 +118,7 @@ async fn reset(
 }
 
 async fn metrics(State(model): State<LoadModel>) -> Response {
-    (
-        [(header::CONTENT_TYPE, CONTENT_TYPE)],
-        exposition(&model.state()),
-    )
-        .into_response()
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], exposition(&model.state())).into_response()
 }
 
 fn fail(error: &WorkloadError) -> Response {

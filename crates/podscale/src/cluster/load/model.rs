@@ -77,13 +77,8 @@ impl Model {
             return Err(WorkloadError::TooMany);
         }
         let start = core_time(now);
-        let workload =
-            Workload::new(config.model.clone(), load.clone(), start).map_err(|source| {
-                WorkloadError::Model {
-                    name: full_name(),
-                    source,
-                }
-            })?;
+        let workload = Workload::new(config.model.clone(), load.clone(), start)
+            .map_err(|source| WorkloadError::Model { name: full_name(), source })?;
         let driven = Driven {
             namespace: config.namespace.as_str().into(),
             name: config.name.as_str().into(),
@@ -138,17 +133,11 @@ impl Model {
         }
         let now = now.max(self.at);
         let window: Duration = now.duration_since(self.at).try_into().unwrap_or_default();
-        let mut used = Tally {
-            now,
-            seconds: window.as_secs_f64(),
-            ..Tally::default()
-        };
+        let mut used = Tally { now, seconds: window.as_secs_f64(), ..Tally::default() };
         let mut workloads = Vec::with_capacity(self.workloads.len());
         for driven in &mut self.workloads {
             let inputs: Vec<PodInput> = driven.pods.iter().map(|pod| driven.input(pod)).collect();
-            let usage = driven
-                .workload
-                .advance(core_time(self.at), core_time(now), &inputs);
+            let usage = driven.workload.advance(core_time(self.at), core_time(now), &inputs);
             for (pod, usage) in driven.pods.iter().zip(&usage.pods) {
                 used.add(pod, Some((driven.busy(pod), *usage)));
             }
@@ -159,14 +148,7 @@ impl Model {
         }
         self.at = now;
         let samples = used.samples(&mut self.node_cpu_seconds);
-        (
-            samples,
-            LoadState {
-                time: now,
-                window,
-                workloads,
-            },
-        )
+        (samples, LoadState { time: now, window, workloads })
     }
 
     /// Finds each running pod's workload.
@@ -175,19 +157,16 @@ impl Model {
             self.node_cpu_seconds.entry(node).or_default();
         }
         self.idle.clear();
-        self.workloads
-            .iter_mut()
-            .for_each(|driven| driven.pods.clear());
+        self.workloads.iter_mut().for_each(|driven| driven.pods.clear());
         let runs = |pod: &PodView| pod.life.running() && !pod.stopped;
         for pod in table.all().into_iter().filter(runs) {
-            match self
-                .workloads
-                .iter_mut()
-                .find(|driven| driven.claim.takes(&pod.facts))
-            {
+            match self.workloads.iter_mut().find(|driven| driven.claim.takes(&pod.facts)) {
                 Some(driven) => driven.pods.push(pod),
                 None => self.idle.push(pod),
             }
+        }
+        for driven in &mut self.workloads {
+            driven.pods.sort_by(|a, b| a.facts.name.cmp(&b.facts.name));
         }
     }
 }
@@ -196,11 +175,7 @@ impl Driven {
     /// Which container of a pod does the work.
     fn busy(&self, pod: &PodView) -> usize {
         let wanted = self.container.as_deref();
-        let position = pod
-            .facts
-            .containers
-            .iter()
-            .position(|c| Some(&*c.name) == wanted);
+        let position = pod.facts.containers.iter().position(|c| Some(&*c.name) == wanted);
         position.unwrap_or(0)
     }
 
@@ -215,16 +190,12 @@ impl Driven {
     }
 
     fn state(&self, usage: Usage) -> WorkloadState {
-        let pods = self
-            .pods
-            .iter()
-            .zip(&usage.pods)
-            .map(|(pod, usage)| PodRate {
-                name: Arc::clone(&pod.facts.name),
-                labels: pod.facts.labels.clone(),
-                ready: pod.life.ready(),
-                rps: usage.rps,
-            });
+        let pods = self.pods.iter().zip(&usage.pods).map(|(pod, usage)| PodRate {
+            name: Arc::clone(&pod.facts.name),
+            labels: pod.facts.labels.clone(),
+            ready: pod.life.ready(),
+            rps: usage.rps,
+        });
         WorkloadState {
             namespace: Arc::clone(&self.namespace),
             name: Arc::clone(&self.name),
@@ -256,46 +227,26 @@ impl Tally {
         let started = pod.life.started.unwrap_or(pod.life.since);
         let age_seconds = self.now.duration_since(started).as_secs_f64().max(0.0);
         let node = self.nodes.entry(Arc::clone(&pod.facts.node)).or_default();
-        let containers = pod
-            .facts
-            .containers
-            .iter()
-            .enumerate()
-            .map(|(index, container)| {
-                let (used, cores) = match busy {
-                    Some((at, usage)) if at == index => {
-                        let (cpu_seconds_total, memory_bytes) =
-                            (usage.cpu_seconds_total, usage.memory_bytes);
-                        (
-                            Used {
-                                cpu_seconds_total,
-                                memory_bytes,
-                            },
-                            usage.cpu_millis / 1000.0,
-                        )
-                    }
-                    _ => {
-                        let limit = container.cpu_limit_millis.unwrap_or(f64::MAX) / 1000.0;
-                        let cores = IDLE_CORES.min(limit);
-                        let memory_bytes =
-                            IDLE_BYTES.min(container.memory_limit_bytes.unwrap_or(f64::MAX));
-                        (
-                            Used {
-                                cpu_seconds_total: cores * age_seconds,
-                                memory_bytes,
-                            },
-                            cores,
-                        )
-                    }
-                };
-                node.cpu_seconds_total += cores * self.seconds;
-                node.memory_bytes += used.memory_bytes;
-                used
-            });
-        let sample = PodSample {
-            restarts: pod.life.restarts,
-            containers: containers.collect(),
-        };
+        let containers = pod.facts.containers.iter().enumerate().map(|(index, container)| {
+            let (used, cores) = match busy {
+                Some((at, usage)) if at == index => {
+                    let (cpu_seconds_total, memory_bytes) =
+                        (usage.cpu_seconds_total, usage.memory_bytes);
+                    (Used { cpu_seconds_total, memory_bytes }, usage.cpu_millis / 1000.0)
+                }
+                _ => {
+                    let limit = container.cpu_limit_millis.unwrap_or(f64::MAX) / 1000.0;
+                    let cores = IDLE_CORES.min(limit);
+                    let memory_bytes =
+                        IDLE_BYTES.min(container.memory_limit_bytes.unwrap_or(f64::MAX));
+                    (Used { cpu_seconds_total: cores * age_seconds, memory_bytes }, cores)
+                }
+            };
+            node.cpu_seconds_total += cores * self.seconds;
+            node.memory_bytes += used.memory_bytes;
+            used
+        });
+        let sample = PodSample { restarts: pod.life.restarts, containers: containers.collect() };
         self.pods.insert(Arc::clone(&pod.facts.uid), sample);
     }
 
@@ -306,19 +257,9 @@ impl Tally {
             let used = self.nodes.remove(node).unwrap_or_default();
             *counter += used.cpu_seconds_total + NODE_CORES * self.seconds;
             let memory_bytes = used.memory_bytes + NODE_BYTES;
-            nodes.insert(
-                Arc::clone(node),
-                Used {
-                    cpu_seconds_total: *counter,
-                    memory_bytes,
-                },
-            );
+            nodes.insert(Arc::clone(node), Used { cpu_seconds_total: *counter, memory_bytes });
         }
-        Samples {
-            time: self.now,
-            pods: self.pods,
-            nodes,
-        }
+        Samples { time: self.now, pods: self.pods, nodes }
     }
 }
 

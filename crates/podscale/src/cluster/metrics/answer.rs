@@ -31,12 +31,7 @@ impl Refusal {
     #[must_use]
     pub fn no_metric(message: String) -> Refusal {
         let details = Value::Null;
-        Refusal {
-            code: StatusCode::NOT_FOUND,
-            reason: "NotFound",
-            message,
-            details,
-        }
+        Refusal { code: StatusCode::NOT_FOUND, reason: "NotFound", message, details }
     }
 
     /// The path leads nowhere.
@@ -49,12 +44,7 @@ impl Refusal {
     #[must_use]
     pub fn bad_request(message: String) -> Refusal {
         let details = Value::Null;
-        Refusal {
-            code: StatusCode::BAD_REQUEST,
-            reason: "BadRequest",
-            message,
-            details,
-        }
+        Refusal { code: StatusCode::BAD_REQUEST, reason: "BadRequest", message, details }
     }
 
     /// The path can only be read.
@@ -91,20 +81,14 @@ impl Query {
     #[must_use]
     pub fn read(text: Option<&str>) -> Query {
         let pairs = form_urlencoded::parse(text.unwrap_or_default().as_bytes());
-        Query(
-            pairs
-                .map(|(key, value)| (key.into_owned(), value.into_owned()))
-                .collect(),
-        )
+        Query(pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
     /// The first value of a key, if it is not empty.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == key);
-        found
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
     /// A label selector; everything if there is none.
@@ -132,13 +116,8 @@ impl Query {
             if term.is_empty() {
                 continue;
             }
-            let unequal = term
-                .split_once("!=")
-                .map(|(field, value)| (field, value, false));
-            let equal = || {
-                term.split_once('=')
-                    .map(|(f, v)| (f, v.trim_start_matches('='), true))
-            };
+            let unequal = term.split_once("!=").map(|(field, value)| (field, value, false));
+            let equal = || term.split_once('=').map(|(f, v)| (f, v.trim_start_matches('='), true));
             let Some((field, value, wanted)) = unequal.or_else(equal) else {
                 let message = format!("invalid selector: '{term}'; can't understand '{term}'");
                 return Err(Refusal::bad_request(message));
@@ -169,9 +148,7 @@ impl Fields {
     #[must_use]
     pub fn match_object(&self, namespace: &str, name: &str) -> bool {
         let fits = |required: &[(String, bool)], found: &str| {
-            required
-                .iter()
-                .all(|(value, wanted)| (value == found) == *wanted)
+            required.iter().all(|(value, wanted)| (value == found) == *wanted)
         };
         fits(&self.names, name) && fits(&self.namespaces, namespace)
     }
@@ -186,14 +163,8 @@ pub fn selects(selector: &Selector, labels: &Labels) -> bool {
 /// Whether a table is wanted rather than objects: what stands first counts.
 #[must_use]
 pub fn wants_table(headers: &HeaderMap) -> bool {
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok());
-    let first = accept
-        .unwrap_or_default()
-        .split(',')
-        .next()
-        .unwrap_or_default();
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let first = accept.unwrap_or_default().split(',').next().unwrap_or_default();
     let has = |wanted: &str| first.split(';').any(|part| part.trim() == wanted);
     has("as=Table") && has("g=meta.k8s.io") && has("v=v1")
 }
@@ -280,31 +251,19 @@ mod tests {
 
     #[test]
     fn quantities_are_canonical() {
-        for (nanos, text) in [
-            (0, "0"),
-            (2_000_000_000, "2"),
-            (250_000_000, "250m"),
-            (1_500, "1500n"),
-            (7_000, "7u"),
-        ] {
+        for (nanos, text) in
+            [(0, "0"), (2_000_000_000, "2"), (250_000_000, "250m"), (1_500, "1500n"), (7_000, "7u")]
+        {
             assert_eq!(cores(nanos), text);
         }
-        for (count, text) in [
-            (0, "0"),
-            (1000, "1000"),
-            (2048, "2Ki"),
-            (64 << 20, "64Mi"),
-            (65 << 10, "65Ki"),
-        ] {
+        for (count, text) in
+            [(0, "0"), (1000, "1000"), (2048, "2Ki"), (64 << 20, "64Mi"), (65 << 10, "65Ki")]
+        {
             assert_eq!(bytes(count), text);
         }
-        for (value, text) in [
-            (0.0, "0"),
-            (1.5, "1500m"),
-            (12.0, "12"),
-            (f64::NAN, "0"),
-            (0.0004, "0"),
-        ] {
+        for (value, text) in
+            [(0.0, "0"), (1.5, "1500m"), (12.0, "12"), (f64::NAN, "0"), (0.0004, "0")]
+        {
             assert_eq!(decimal(value), text);
         }
     }
@@ -315,11 +274,7 @@ mod tests {
         let web = fields("metadata.name%3Dweb,metadata.namespace!%3Dtest").unwrap();
         assert!(web.match_object("shop", "web"));
         assert!(!web.match_object("test", "web") && !web.match_object("shop", "api"));
-        assert!(
-            fields("metadata.name%3D%3Dweb")
-                .unwrap()
-                .match_object("any", "web")
-        );
+        assert!(fields("metadata.name%3D%3Dweb").unwrap().match_object("any", "web"));
         assert!(fields("").unwrap().match_object("any", "any"));
         assert!(fields("spec.nodeName%3Dn").is_err() && fields("web").is_err());
     }
@@ -331,9 +286,7 @@ mod tests {
             headers.insert(header::ACCEPT, accept.parse().unwrap());
             wants_table(&headers)
         };
-        assert!(wants(
-            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-        ));
+        assert!(wants("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"));
         assert!(!wants("application/json"));
         assert!(!wants("application/json;as=Table;v=v1beta9;g=meta.k8s.io"));
         assert!(!wants_table(&HeaderMap::new()));

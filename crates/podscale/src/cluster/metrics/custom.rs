@@ -25,38 +25,15 @@ struct Described {
     api_version: &'static str,
 }
 
-const PODS: Described = Described {
-    resource: "pods",
-    kind: "Pod",
-    api_version: "/v1",
-};
-const NAMESPACES: Described = Described {
-    resource: "namespaces",
-    kind: "Namespace",
-    api_version: "/v1",
-};
+const PODS: Described = Described { resource: "pods", kind: "Pod", api_version: "/v1" };
+const NAMESPACES: Described =
+    Described { resource: "namespaces", kind: "Namespace", api_version: "/v1" };
 /// Objects that stand for the workload of the same name.
 const OBJECTS: [Described; 5] = [
-    Described {
-        resource: "services",
-        kind: "Service",
-        api_version: "/v1",
-    },
-    Described {
-        resource: "deployments.apps",
-        kind: "Deployment",
-        api_version: "apps/v1",
-    },
-    Described {
-        resource: "replicasets.apps",
-        kind: "ReplicaSet",
-        api_version: "apps/v1",
-    },
-    Described {
-        resource: "statefulsets.apps",
-        kind: "StatefulSet",
-        api_version: "apps/v1",
-    },
+    Described { resource: "services", kind: "Service", api_version: "/v1" },
+    Described { resource: "deployments.apps", kind: "Deployment", api_version: "apps/v1" },
+    Described { resource: "replicasets.apps", kind: "ReplicaSet", api_version: "apps/v1" },
+    Described { resource: "statefulsets.apps", kind: "StatefulSet", api_version: "apps/v1" },
     Described {
         resource: "ingresses.networking.k8s.io",
         kind: "Ingress",
@@ -137,15 +114,8 @@ async fn of_objects(
     let Some(version) = Version::named(&version) else {
         return Refusal::no_path().into_response();
     };
-    let question = Question {
-        version,
-        namespace: &namespace,
-        name: &name,
-        metric: &metric,
-    };
-    question
-        .answer(&model.state(), &resource, &Query::read(query.as_deref()))
-        .into_response()
+    let question = Question { version, namespace: &namespace, name: &name, metric: &metric };
+    question.answer(&model.state(), &resource, &Query::read(query.as_deref())).into_response()
 }
 
 async fn of_namespace(
@@ -156,15 +126,8 @@ async fn of_namespace(
     let Some(version) = Version::named(&version) else {
         return Refusal::no_path().into_response();
     };
-    let question = Question {
-        version,
-        namespace: &namespace,
-        name: &namespace,
-        metric: &metric,
-    };
-    question
-        .of_namespace(&model.state(), &Query::read(query.as_deref()))
-        .into_response()
+    let question = Question { version, namespace: &namespace, name: &namespace, metric: &metric };
+    question.of_namespace(&model.state(), &Query::read(query.as_deref())).into_response()
 }
 
 struct Question<'a> {
@@ -195,15 +158,10 @@ impl Question<'_> {
         let workloads = self.workloads(state, &series);
         let found: Vec<(&str, f64)> = if described.resource == PODS.resource {
             let of = |workload| pods_of(workload, metric, &selector);
-            workloads
-                .flat_map(of)
-                .filter(|(name, _)| self.wants(name))
-                .collect()
+            workloads.flat_map(of).filter(|(name, _)| self.wants(name)).collect()
         } else {
             let named = workloads.filter(|workload| self.wants(&workload.name));
-            named
-                .map(|workload| (&*workload.name, metric.of_workload(workload)))
-                .collect()
+            named.map(|workload| (&*workload.name, metric.of_workload(workload))).collect()
         };
         if found.is_empty() && self.name != ALL {
             return Err(self.missing(resource));
@@ -215,10 +173,8 @@ impl Question<'_> {
     fn of_namespace(&self, state: &LoadState, query: &Query) -> Result<Json<Value>, Refusal> {
         let series = query.selector("metricLabelSelector")?;
         let metric = Metric::named(self.metric).ok_or_else(|| self.missing("namespaces"))?;
-        let values: Vec<f64> = self
-            .workloads(state, &series)
-            .map(|workload| metric.of_workload(workload))
-            .collect();
+        let values: Vec<f64> =
+            self.workloads(state, &series).map(|workload| metric.of_workload(workload)).collect();
         let value = match metric {
             _ if values.is_empty() => return Err(self.missing("namespaces")),
             Metric::RequestsPerSecond | Metric::QueueLength => values.iter().sum(),
@@ -243,11 +199,7 @@ impl Question<'_> {
     }
 
     fn missing(&self, resource: &str) -> Refusal {
-        let of = if self.name == ALL {
-            String::new()
-        } else {
-            format!(" {}", self.name)
-        };
+        let of = if self.name == ALL { String::new() } else { format!(" {}", self.name) };
         let metric = self.metric;
         Refusal::no_metric(format!(
             "the server could not find the metric {metric} for {resource}{of}"
@@ -287,9 +239,6 @@ fn pods_of<'s>(
     metric: Metric,
     selector: &Selector,
 ) -> impl Iterator<Item = (&'s str, f64)> {
-    let pods = workload
-        .pods
-        .iter()
-        .filter(move |pod| selects(selector, &pod.labels));
+    let pods = workload.pods.iter().filter(move |pod| selects(selector, &pod.labels));
     pods.map(move |pod| (&*pod.name, metric.of_pod(workload, pod)))
 }

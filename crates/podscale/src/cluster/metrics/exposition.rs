@@ -48,9 +48,7 @@ impl<'a> Labels<'a> {
     /// The value of one label.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
-        self.iter()
-            .find(|(found, _)| *found == name)
-            .map(|(_, value)| value)
+        self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 }
 
@@ -86,31 +84,19 @@ fn sample(line: &str) -> Result<Sample<'_>, &'static str> {
     let value = words.next().ok_or("no value")?;
     let value = value.parse().map_err(|_| "the value is not a number")?;
     let time_ms = match words.next() {
-        Some(time) => Some(
-            time.parse()
-                .map_err(|_| "the timestamp is not a whole number")?,
-        ),
+        Some(time) => Some(time.parse().map_err(|_| "the timestamp is not a whole number")?),
         None => None,
     };
     match words.next() {
         Some(_) => Err("something follows the timestamp"),
-        None => Ok(Sample {
-            name,
-            labels,
-            value,
-            time_ms,
-        }),
+        None => Ok(Sample { name, labels, value, time_ms }),
     }
 }
 
 /// Whether it can be the name of a metric or label.
 fn is_name(name: &str) -> bool {
     let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':';
-    name.bytes().all(of_a_name)
-        && name
-            .bytes()
-            .next()
-            .is_some_and(|byte| !byte.is_ascii_digit())
+    name.bytes().all(of_a_name) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 /// The labels after an opening brace, and what follows the closing one.
@@ -138,9 +124,7 @@ fn next_label(text: &str) -> Option<(&str, &str, &str)> {
     let text = text.trim_start_matches([' ', '\t', ',']);
     let equals = memchr(b'=', text.as_bytes())?;
     let name = text[..equals].trim_end_matches([' ', '\t']);
-    let value = text[equals + 1..]
-        .trim_start_matches([' ', '\t'])
-        .strip_prefix('"')?;
+    let value = text[equals + 1..].trim_start_matches([' ', '\t']).strip_prefix('"')?;
     let mut from = 0;
     loop {
         let at = from + memchr2(b'"', b'\\', value.as_bytes().get(from..)?)?;

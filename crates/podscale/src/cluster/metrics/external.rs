@@ -20,10 +20,7 @@ pub fn router(model: LoadModel) -> Router {
     Router::new()
         .route("/apis/external.metrics.k8s.io", get(group))
         .route("/apis/external.metrics.k8s.io/v1beta1", get(resources))
-        .route(
-            "/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{metric}",
-            get(values),
-        )
+        .route("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{metric}", get(values))
         .with_state(model)
 }
 
@@ -48,13 +45,7 @@ async fn values(
     Path((namespace, metric)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    answer(
-        &model.state(),
-        &namespace,
-        &metric,
-        &Query::read(query.as_deref()),
-    )
-    .into_response()
+    answer(&model.state(), &namespace, &metric, &Query::read(query.as_deref())).into_response()
 }
 
 fn answer(
@@ -66,10 +57,7 @@ fn answer(
     let selector = query.selector("labelSelector")?;
     let missing = || format!("the server could not find the metric {name} for external metrics");
     let metric = Metric::named(name).ok_or_else(|| Refusal::no_metric(missing()))?;
-    let workloads = state
-        .workloads
-        .iter()
-        .filter(|workload| *workload.namespace == *namespace);
+    let workloads = state.workloads.iter().filter(|workload| *workload.namespace == *namespace);
     let items: Vec<Value> = workloads
         .map(|workload| (workload, series_labels(workload)))
         .filter(|(_, labels)| selects(&selector, labels))

@@ -90,14 +90,10 @@ fn node_metrics(node: FoundNode) -> NodeMetrics {
 }
 
 fn pod_metrics(pod: FoundPod) -> PodMetrics {
-    let containers = pod
-        .used
-        .containers
-        .into_iter()
-        .map(|(name, used)| ContainerMetrics {
-            name: name.into(),
-            resources: Resources::rounded(used.cpu_nanos as f64 / 1e6, used.memory_bytes as f64),
-        });
+    let containers = pod.used.containers.into_iter().map(|(name, used)| ContainerMetrics {
+        name: name.into(),
+        resources: Resources::rounded(used.cpu_nanos as f64 / 1e6, used.memory_bytes as f64),
+    });
     PodMetrics {
         metadata: Metadata {
             name: pod.key.1.to_string(),

@@ -93,14 +93,8 @@ pub fn router(source: Source) -> Router {
         .route("/apis/metrics.k8s.io/v1beta1/nodes", get(list_nodes))
         .route("/apis/metrics.k8s.io/v1beta1/nodes/{name}", get(get_node))
         .route("/apis/metrics.k8s.io/v1beta1/pods", get(list_all_pods))
-        .route(
-            "/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods",
-            get(list_pods),
-        )
-        .route(
-            "/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}",
-            get(get_pod),
-        )
+        .route("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods", get(list_pods))
+        .route("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}", get(get_pod))
         .with_state(source)
 }
 
@@ -130,12 +124,7 @@ async fn list_pods(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    answer_pods(
-        &source,
-        Some(&namespace),
-        &Query::read(query.as_deref()),
-        &headers,
-    )
+    answer_pods(&source, Some(&namespace), &Query::read(query.as_deref()), &headers)
 }
 
 fn answer_pods(
@@ -149,11 +138,9 @@ fn answer_pods(
     }
     match source.pods(namespace, query) {
         Err(refusal) => refusal.into_response(),
-        Ok(pods) if wants_table(headers) => table(
-            &COLUMNS,
-            pods.iter().map(pod_row).collect(),
-            query.get("includeObject"),
-        ),
+        Ok(pods) if wants_table(headers) => {
+            table(&COLUMNS, pods.iter().map(pod_row).collect(), query.get("includeObject"))
+        }
         Ok(pods) => list("PodMetricsList", pods.iter().map(pod_object).collect()),
     }
 }
@@ -186,11 +173,9 @@ async fn list_nodes(
     }
     match source.nodes(&query) {
         Err(refusal) => refusal.into_response(),
-        Ok(nodes) if wants_table(&headers) => table(
-            &COLUMNS,
-            nodes.iter().map(node_row).collect(),
-            query.get("includeObject"),
-        ),
+        Ok(nodes) if wants_table(&headers) => {
+            table(&COLUMNS, nodes.iter().map(node_row).collect(), query.get("includeObject"))
+        }
         Ok(nodes) => list("NodeMetricsList", nodes.iter().map(node_object).collect()),
     }
 }
@@ -258,31 +243,18 @@ fn node_object(node: &FoundNode) -> Value {
 
 fn pod_row(pod: &FoundPod) -> Row {
     let sum = |of: fn(&Used) -> u64| {
-        pod.used
-            .containers
-            .iter()
-            .fold(0u64, |sum, (_, used)| sum.saturating_add(of(used)))
+        pod.used.containers.iter().fold(0u64, |sum, (_, used)| sum.saturating_add(of(used)))
     };
     let (cpu, memory) = (sum(|used| used.cpu_nanos), sum(|used| used.memory_bytes));
     let window = duration::print_millis(pod.used.window);
     let cells = vec![pod.key.1.to_string(), cores(cpu), bytes(memory), window];
-    Row {
-        cells,
-        object: pod_object(pod),
-    }
+    Row { cells, object: pod_object(pod) }
 }
 
 fn node_row(node: &FoundNode) -> Row {
     let window = duration::print_millis(node.used.window);
     let used = &node.used;
-    let cells = vec![
-        node.name.to_string(),
-        cores(used.cpu_nanos),
-        bytes(used.memory_bytes),
-        window,
-    ];
-    Row {
-        cells,
-        object: node_object(node),
-    }
+    let cells =
+        vec![node.name.to_string(), cores(used.cpu_nanos), bytes(used.memory_bytes), window];
+    Row { cells, object: node_object(node) }
 }

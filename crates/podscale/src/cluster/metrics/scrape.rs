@@ -87,25 +87,17 @@ impl Directory {
     #[must_use]
     pub fn nodes(&self) -> Vec<(Arc<str>, Labels)> {
         let nodes = self.nodes.read();
-        nodes
-            .iter()
-            .map(|(name, labels)| (Arc::clone(name), labels.clone()))
-            .collect()
+        nodes.iter().map(|(name, labels)| (Arc::clone(name), labels.clone())).collect()
     }
 
     #[cfg(test)]
     pub(super) fn set(&self, pods: &[(&str, &str, &str)], nodes: &[&str]) {
         let pod = |&(namespace, name, app): &(&str, &str, &str)| {
-            (
-                (namespace.into(), name.into()),
-                [("app", app)].into_iter().collect(),
-            )
+            ((namespace.into(), name.into()), [("app", app)].into_iter().collect())
         };
         *self.pods.write() = pods.iter().map(pod).collect();
-        *self.nodes.write() = nodes
-            .iter()
-            .map(|name| ((*name).into(), Labels::default()))
-            .collect();
+        *self.nodes.write() =
+            nodes.iter().map(|name| ((*name).into(), Labels::default())).collect();
     }
 
     /// Keeps up with the pods of the cluster.
@@ -132,18 +124,12 @@ impl Directory {
 
 fn entry(pod: &WirePod) -> Option<(PodKey, Labels)> {
     let meta = &pod.metadata;
-    let key = (
-        meta.namespace.as_deref()?.into(),
-        meta.name.as_deref()?.into(),
-    );
+    let key = (meta.namespace.as_deref()?.into(), meta.name.as_deref()?.into());
     Some((key, labels(meta.labels.as_ref())))
 }
 
 fn labels(map: Option<&BTreeMap<String, String>>) -> Labels {
-    map.into_iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect()
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
 /// Scrapes all kubelets into a store, again and again.
@@ -165,23 +151,14 @@ impl Scraper {
                 Ok(nodes) => self.round(&http, nodes).await,
                 Err(error) => warn!(%error, "the nodes to scrape are unknown"),
             }
-            let taken = self
-                .clock
-                .now()
-                .duration_since(begun)
-                .try_into()
-                .unwrap_or(Duration::ZERO);
-            self.clock
-                .sleep(self.resolution.saturating_sub(taken))
-                .await;
+            let taken = self.clock.now().duration_since(begun).try_into().unwrap_or(Duration::ZERO);
+            self.clock.sleep(self.resolution.saturating_sub(taken)).await;
         }
     }
 
     async fn round(&self, http: &HttpClient<HttpConnector, Empty<Bytes>>, nodes: Vec<Target>) {
-        *self.directory.nodes.write() = nodes
-            .iter()
-            .map(|node| (Arc::clone(&node.name), node.labels.clone()))
-            .collect();
+        *self.directory.nodes.write() =
+            nodes.iter().map(|node| (Arc::clone(&node.name), node.labels.clone())).collect();
         let mut requests = Vec::with_capacity(nodes.len());
         for node in nodes {
             requests.push(scrape(http.clone(), node));
@@ -213,20 +190,12 @@ async fn list_nodes(api: &Api<Node>) -> Result<Vec<Target>, CallError> {
         let name = node.metadata.name.as_deref()?.into();
         let status = node.status.unwrap_or_default();
         let addresses = status.addresses.unwrap_or_default();
-        let internal = addresses
-            .iter()
-            .find(|address| address.type_ == "InternalIP");
+        let internal = addresses.iter().find(|address| address.type_ == "InternalIP");
         let ip = internal.and_then(|address| address.address.parse::<IpAddr>().ok());
-        let endpoint = status
-            .daemon_endpoints
-            .and_then(|daemons| daemons.kubelet_endpoint);
+        let endpoint = status.daemon_endpoints.and_then(|daemons| daemons.kubelet_endpoint);
         let port = endpoint.and_then(|endpoint| u16::try_from(endpoint.port).ok());
         let address = ip.map(|ip| SocketAddr::new(ip, port.unwrap_or(KUBELET_PORT)));
-        Some(Target {
-            name,
-            labels: labels(node.metadata.labels.as_ref()),
-            address,
-        })
+        Some(Target { name, labels: labels(node.metadata.labels.as_ref()), address })
     });
     Ok(targets.collect())
 }
@@ -254,9 +223,7 @@ async fn fetch(
     if !response.status().is_success() {
         return Err(ScrapeError::Refused(response.status()));
     }
-    let body = Limited::new(response.into_body(), MAX_BYTES)
-        .collect()
-        .await;
+    let body = Limited::new(response.into_body(), MAX_BYTES).collect().await;
     let body = body.map_err(ScrapeError::Body)?.to_bytes();
     Ok(Scrape::read(std::str::from_utf8(&body)?)?)
 }

@@ -16,11 +16,8 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 3] = [
-        Metric::RequestsPerSecond,
-        Metric::QueueLength,
-        Metric::LatencySeconds,
-    ];
+    pub const ALL: [Metric; 3] =
+        [Metric::RequestsPerSecond, Metric::QueueLength, Metric::LatencySeconds];
 
     /// Its name in the APIs.
     #[must_use]

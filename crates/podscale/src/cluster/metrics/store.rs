@@ -81,13 +81,7 @@ impl Scrape {
             }
         }
         let key = (namespace?.as_ref().into(), pod?.as_ref().into());
-        Some(
-            self.pods
-                .entry(key)
-                .or_default()
-                .entry(container?.as_ref().into())
-                .or_default(),
-        )
+        Some(self.pods.entry(key).or_default().entry(container?.as_ref().into()).or_default())
     }
 }
 
@@ -108,12 +102,7 @@ impl Point {
         };
         let memory_bytes = reading.memory_bytes?;
         let start_seconds = reading.start_seconds;
-        Some(Point {
-            time,
-            start_seconds,
-            cpu_seconds: reading.cpu_seconds?,
-            memory_bytes,
-        })
+        Some(Point { time, start_seconds, cpu_seconds: reading.cpu_seconds?, memory_bytes })
     }
 }
 
@@ -130,19 +119,13 @@ impl Pair {
         match old {
             Some(old) if old.last.start_seconds == new.start_seconds => {
                 if new.time > old.last.time {
-                    Pair {
-                        last: new,
-                        before: Some(old.last),
-                    }
+                    Pair { last: new, before: Some(old.last) }
                 } else {
                     // The kubelet has nothing newer yet.
                     *old
                 }
             }
-            Some(_) | None => Pair {
-                last: new,
-                before: new.at_start(resolution),
-            },
+            Some(_) | None => Pair { last: new, before: new.at_start(resolution) },
         }
     }
 
@@ -171,11 +154,7 @@ impl Point {
         let start = Timestamp::from_microsecond((self.start_seconds * 1e6) as i64).ok()?;
         let age = self.time.duration_since(start);
         let fits = age >= YOUNGEST && age < resolution;
-        fits.then_some(Point {
-            time: start,
-            cpu_seconds: 0.0,
-            ..*self
-        })
+        fits.then_some(Point { time: start, cpu_seconds: 0.0, ..*self })
     }
 }
 
@@ -228,10 +207,7 @@ impl Store {
     #[must_use]
     pub fn new(resolution: Duration) -> Store {
         let resolution = SignedDuration::try_from(resolution).unwrap_or(SignedDuration::MAX);
-        Store {
-            kept: RwLock::default(),
-            resolution,
-        }
+        Store { kept: RwLock::default(), resolution }
     }
 
     /// Takes the results of one round of scrapes: nodes that failed or were not tried are forgotten
@@ -245,10 +221,8 @@ impl Store {
                 let point = Point::of(reading, scraped)?;
                 Some(Pair::next(old, point, self.resolution))
             };
-            let mut of_node = OfNode {
-                node: next(before.node.as_ref(), &scrape.node),
-                pods: BTreeMap::new(),
-            };
+            let mut of_node =
+                OfNode { node: next(before.node.as_ref(), &scrape.node), pods: BTreeMap::new() };
             for (key, containers) in scrape.pods {
                 let known = before.pods.get(&key);
                 let mut pairs = BTreeMap::new();
@@ -283,15 +257,8 @@ impl Store {
         for (name, pair) in pairs {
             containers.push((name.clone(), pair.used()?));
         }
-        let oldest = containers
-            .iter()
-            .map(|(_, used)| used)
-            .min_by_key(|used| used.time)?;
+        let oldest = containers.iter().map(|(_, used)| used).min_by_key(|used| used.time)?;
         let (time, window) = (oldest.time, oldest.window);
-        Some(PodUsed {
-            time,
-            window,
-            containers,
-        })
+        Some(PodUsed { time, window, containers })
     }
 }

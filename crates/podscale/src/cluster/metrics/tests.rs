@@ -36,10 +36,7 @@ fn source() -> resource::Source {
         ],
         &["node-1", "node-2"],
     );
-    resource::Source {
-        store: Arc::new(store),
-        directory: Arc::new(directory),
-    }
+    resource::Source { store: Arc::new(store), directory: Arc::new(directory) }
 }
 
 fn load() -> LoadModel {
@@ -53,13 +50,7 @@ fn load() -> LoadModel {
         let mut life = Life::begin(&wire, Timestamp::now());
         life.stage = Stage::Running { ready };
         let facts = Arc::new(Facts::read(&wire).unwrap());
-        table.put(PodView {
-            facts,
-            life,
-            ip: [10, 0, 0, 1].into(),
-            fault: None,
-            stopped: false,
-        });
+        table.put(PodView { facts, life, ip: [10, 0, 0, 1].into(), fault: None, stopped: false });
     }
     let workload = |name: &str, kind: &str, rps: u32| -> WorkloadConfig {
         serde_json::from_value(json!({
@@ -69,30 +60,18 @@ fn load() -> LoadModel {
         }))
         .unwrap()
     };
-    let workloads = [
-        workload("web", "service", 40),
-        workload("jobs", "consumer", 0),
-    ];
+    let workloads = [workload("web", "service", 40), workload("jobs", "consumer", 0)];
     let usage = Arc::new(Usage::default());
     let model = LoadModel::new(&workloads, HashMap::new(), table, usage, Clock::wall()).unwrap();
-    model
-        .wish("shop", "jobs", crate::cluster::load::Wish::Enqueue(42.0))
-        .unwrap();
+    model.wish("shop", "jobs", crate::cluster::load::Wish::Enqueue(42.0)).unwrap();
     std::thread::sleep(Duration::from_millis(2));
     model.step();
     model
 }
 
 async fn ask(router: &Router, method: &str, path: &str, accept: &str) -> (u16, Value) {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("accept", accept);
-    let response = router
-        .clone()
-        .oneshot(request.body(Body::empty()).unwrap())
-        .await
-        .unwrap();
+    let request = Request::builder().method(method).uri(path).header("accept", accept);
+    let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     let code = response.status().as_u16();
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
@@ -106,15 +85,9 @@ async fn get(router: &Router, path: &str) -> Value {
 
 fn names(list: &Value) -> Vec<String> {
     let name = |item: &Value| {
-        let object = if item["metadata"].is_null() {
-            &item["describedObject"]
-        } else {
-            &item["metadata"]
-        };
-        let namespace = object["namespace"]
-            .as_str()
-            .map(|ns| format!("{ns}/"))
-            .unwrap_or_default();
+        let object =
+            if item["metadata"].is_null() { &item["describedObject"] } else { &item["metadata"] };
+        let namespace = object["namespace"].as_str().map(|ns| format!("{ns}/")).unwrap_or_default();
         format!("{namespace}{}", object["name"].as_str().unwrap())
     };
     list["items"].as_array().unwrap().iter().map(name).collect()
@@ -131,19 +104,12 @@ async fn resource_metrics_are_listed_and_selected() {
         ("/namespaces/test/pods", vec![]),
         ("/pods?labelSelector=app%3Dweb", vec!["shop/web-1"]),
         ("/pods?labelSelector=app+in+(api,none)", vec!["shop/api-1"]),
-        (
-            "/pods?fieldSelector=metadata.name%3Dapi-1",
-            vec!["shop/api-1"],
-        ),
+        ("/pods?fieldSelector=metadata.name%3Dapi-1", vec!["shop/api-1"]),
         ("/nodes", vec!["node-1"]),
         ("/nodes?labelSelector=app", vec![]),
     ];
     for (path, expected) in cases {
-        assert_eq!(
-            names(&get(&router, &format!("{METRICS}{path}")).await),
-            expected,
-            "{path}"
-        );
+        assert_eq!(names(&get(&router, &format!("{METRICS}{path}")).await), expected, "{path}");
     }
 }
 
@@ -164,13 +130,7 @@ async fn resource_metrics_have_kubernetes_form() {
     let node = get(&router, &format!("{METRICS}/nodes/node-1")).await;
     assert_eq!(node["usage"], json!({"cpu": "1", "memory": "1Mi"}));
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-    let (_, table) = ask(
-        &router,
-        "GET",
-        &format!("{METRICS}/namespaces/shop/pods"),
-        accept,
-    )
-    .await;
+    let (_, table) = ask(&router, "GET", &format!("{METRICS}/namespaces/shop/pods"), accept).await;
     let columns: Vec<&str> = table["columnDefinitions"]
         .as_array()
         .unwrap()
@@ -181,10 +141,7 @@ async fn resource_metrics_have_kubernetes_form() {
         (table["kind"].as_str(), columns),
         (Some("Table"), vec!["Name", "cpu", "memory", "Window"])
     );
-    assert_eq!(
-        table["rows"][1]["cells"],
-        json!(["web-1", "500m", "4Mi", "15s"])
-    );
+    assert_eq!(table["rows"][1]["cells"], json!(["web-1", "500m", "4Mi", "15s"]));
     assert_eq!(table["rows"][1]["object"]["metadata"]["namespace"], "shop");
 }
 
@@ -216,30 +173,15 @@ async fn what_cannot_be_is_refused_as_kubernetes_does() {
             400,
             "field label not supported: spec.nodeName",
         ),
-        (
-            "GET",
-            format!("{METRICS}/pods?watch=true"),
-            405,
-            "does not allow this method",
-        ),
-        (
-            "DELETE",
-            format!("{METRICS}/pods"),
-            405,
-            "does not allow this method",
-        ),
+        ("GET", format!("{METRICS}/pods?watch=true"), 405, "does not allow this method"),
+        ("DELETE", format!("{METRICS}/pods"), 405, "does not allow this method"),
         (
             "GET",
             "/apis/custom.metrics.k8s.io/v9".to_owned(),
             404,
             "could not find the requested resource",
         ),
-        (
-            "GET",
-            "/nowhere".to_owned(),
-            404,
-            "could not find the requested resource",
-        ),
+        ("GET", "/nowhere".to_owned(), 404, "could not find the requested resource"),
         (
             "GET",
             "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/speed".to_owned(),
@@ -263,10 +205,7 @@ async fn what_cannot_be_is_refused_as_kubernetes_does() {
         let (found, body) = ask(&router, method, &path, "application/json").await;
         assert_eq!(found, code, "{path}: {body}");
         assert_eq!(body["kind"], "Status", "{path}");
-        assert!(
-            body["message"].as_str().unwrap().contains(message),
-            "{path}: {body}"
-        );
+        assert!(body["message"].as_str().unwrap().contains(message), "{path}: {body}");
     }
 }
 
@@ -284,37 +223,21 @@ async fn custom_metrics_come_from_the_load_model() {
         .collect();
     assert_eq!(values, ["20", "20", "0"]);
     let cases = [
-        (
-            "pods/*/requests_per_second?labelSelector=pod%3Dweb-2",
-            vec!["shop/web-2"],
-        ),
+        ("pods/*/requests_per_second?labelSelector=pod%3Dweb-2", vec!["shop/web-2"]),
         ("pods/web-3/requests_per_second", vec!["shop/web-3"]),
-        (
-            "pods/*/requests_per_second?metricLabelSelector=workload%3Djobs",
-            vec![],
-        ),
+        ("pods/*/requests_per_second?metricLabelSelector=workload%3Djobs", vec![]),
         ("services/web/latency_seconds", vec!["shop/web"]),
         ("deployments.apps/jobs/queue_length", vec!["shop/jobs"]),
         ("deployments/*/queue_length", vec!["shop/jobs", "shop/web"]),
         ("metrics/queue_length", vec!["shop"]),
     ];
     for (path, expected) in cases {
-        assert_eq!(
-            names(&get(&router, &format!("{base}/{path}")).await),
-            expected,
-            "{path}"
-        );
+        assert_eq!(names(&get(&router, &format!("{base}/{path}")).await), expected, "{path}");
     }
-    let item = &get(
-        &router,
-        &format!("{base}/deployments.apps/jobs/queue_length"),
-    )
-    .await["items"][0];
+    let item =
+        &get(&router, &format!("{base}/deployments.apps/jobs/queue_length")).await["items"][0];
     assert_eq!(item["value"], "42");
-    assert_eq!(
-        item["metric"],
-        json!({"name": "queue_length", "selector": null})
-    );
+    assert_eq!(item["metric"], json!({"name": "queue_length", "selector": null}));
     assert_eq!(item["describedObject"]["kind"], "Deployment");
     let old = get(
         &router,
@@ -329,21 +252,15 @@ async fn custom_metrics_come_from_the_load_model() {
 async fn external_metrics_are_selected_by_label() {
     let router = router(source(), load());
     let base = "/apis/external.metrics.k8s.io/v1beta1/namespaces";
-    let list = get(
-        &router,
-        &format!("{base}/shop/queue_length?labelSelector=workload%3Djobs"),
-    )
-    .await;
+    let list =
+        get(&router, &format!("{base}/shop/queue_length?labelSelector=workload%3Djobs")).await;
     let item = &list["items"][0];
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     assert_eq!(
         (&item["value"], &item["metricLabels"]),
         (&json!("42"), &json!({"workload": "jobs"}))
     );
-    assert_eq!(
-        get(&router, &format!("{base}/test/queue_length")).await["items"],
-        json!([])
-    );
+    assert_eq!(get(&router, &format!("{base}/test/queue_length")).await["items"], json!([]));
 }
 
 #[tokio::test]
@@ -351,11 +268,7 @@ async fn each_group_describes_itself() {
     let router = router(source(), load());
     for (group, versions, resource) in [
         ("metrics.k8s.io", vec!["v1beta1"], "pods"),
-        (
-            "custom.metrics.k8s.io",
-            vec!["v1beta2", "v1beta1"],
-            "pods/requests_per_second",
-        ),
+        ("custom.metrics.k8s.io", vec!["v1beta2", "v1beta1"], "pods/requests_per_second"),
         ("external.metrics.k8s.io", vec!["v1beta1"], "queue_length"),
     ] {
         let document = get(&router, &format!("/apis/{group}")).await;
@@ -364,10 +277,7 @@ async fn each_group_describes_itself() {
             let list = get(&router, &format!("/apis/{group}/{version}")).await;
             assert_eq!(list["groupVersion"], format!("{group}/{version}"));
             let resources = list["resources"].as_array().unwrap();
-            assert!(
-                resources.iter().any(|found| found["name"] == resource),
-                "{group} {resource}"
-            );
+            assert!(resources.iter().any(|found| found["name"] == resource), "{group} {resource}");
         }
     }
 }
@@ -387,10 +297,7 @@ async fn plain_forms() {
         (Some("15s"), Some("1970-01-01T00:16:55Z"))
     );
     assert_eq!(&get(&router, "/namespaces/shop/pods/web-1").await, web);
-    assert_eq!(
-        get(&router, "/nodes").await[0],
-        get(&router, "/nodes/node-1").await
-    );
+    assert_eq!(get(&router, "/nodes").await[0], get(&router, "/nodes/node-1").await);
     assert_eq!(
         get(&router, "/nodes/node-1").await["resources"],
         json!({"cpu": 1000, "memory": 1_048_576})
@@ -402,10 +309,6 @@ async fn plain_forms() {
         ("POST", "/nodes", 405),
         ("DELETE", "/namespaces/shop/pods/web-1", 405),
     ] {
-        assert_eq!(
-            ask(&router, method, path, "*/*").await.0,
-            code,
-            "{method} {path}"
-        );
+        assert_eq!(ask(&router, method, path, "*/*").await.0, code, "{method} {path}");
     }
 }

@@ -34,11 +34,7 @@ impl Block {
         // At most 4,000 blocks of 4,096 addresses: below 2^24.
         let base =
             u32::from(Ipv4Addr::new(10, 0, 0, 0)) + ((index.min(MAX_NODES) as u32) << BLOCK_BITS);
-        Block {
-            base,
-            next: 1,
-            used: HashSet::new(),
-        }
+        Block { base, next: 1, used: HashSet::new() }
     }
 
     /// The block in the usual notation.
@@ -62,8 +58,7 @@ impl Block {
 
     /// Keeps an address that a pod has already; whether it was free.
     pub fn keep(&mut self, address: IpAddr) -> bool {
-        self.offset(address)
-            .is_some_and(|offset| self.used.insert(offset))
+        self.offset(address).is_some_and(|offset| self.used.insert(offset))
     }
 
     /// Gives an address back.
@@ -78,9 +73,7 @@ impl Block {
             return None;
         };
         let offset = u32::from(address).checked_sub(self.base)?;
-        (1..(1 << BLOCK_BITS) - 1)
-            .contains(&offset)
-            .then_some(offset)
+        (1..(1 << BLOCK_BITS) - 1).contains(&offset).then_some(offset)
     }
 }
 
@@ -90,12 +83,9 @@ mod tests {
 
     #[test]
     fn nodes_have_loopback_addresses_of_their_own() {
-        for (index, expected) in [
-            (0, "127.0.1.1"),
-            (1, "127.0.1.2"),
-            (253, "127.0.1.254"),
-            (254, "127.0.2.1"),
-        ] {
+        for (index, expected) in
+            [(0, "127.0.1.1"), (1, "127.0.1.2"), (253, "127.0.1.254"), (254, "127.0.2.1")]
+        {
             assert_eq!(node(index).to_string(), expected);
         }
         let all: HashSet<IpAddr> = (0..MAX_NODES).map(node).collect();

@@ -58,10 +58,7 @@ pub async fn call<T>(
 ) -> Result<T, CallError> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(CallError::Api {
-            what: what(),
-            source: Box::new(source),
-        }),
+        Ok(Err(source)) => Err(CallError::Api { what: what(), source: Box::new(source) }),
         Err(_) => Err(CallError::Deadline { what: what() }),
     }
 }

@@ -37,10 +37,7 @@ pub fn router(control: NodesControl) -> Router {
     Router::new()
         .route("/nodes", get(list))
         .route("/nodes/{node}", put(set_running))
-        .route(
-            "/faults/{namespace}/{pod}",
-            put(set_fault).delete(clear_fault),
-        )
+        .route("/faults/{namespace}/{pod}", put(set_fault).delete(clear_fault))
         .with_state(control)
 }
 

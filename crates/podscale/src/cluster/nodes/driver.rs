@@ -107,10 +107,7 @@ impl Driver {
             delays,
             table,
             events,
-            homes: nodes
-                .iter()
-                .map(|info| (Arc::clone(&info.name), home(info)))
-                .collect(),
+            homes: nodes.iter().map(|info| (Arc::clone(&info.name), home(info))).collect(),
             pods: HashMap::new(),
             due: BTreeSet::new(),
             queue: VecDeque::new(),
@@ -162,9 +159,7 @@ impl Driver {
             return Duration::from_secs(60);
         };
         let wait = due.duration_since(self.clock.now());
-        self.clock
-            .to_wall(wait.try_into().unwrap_or(Duration::ZERO))
-            .max(SHORTEST_SLEEP)
+        self.clock.to_wall(wait.try_into().unwrap_or(Duration::ZERO)).max(SHORTEST_SLEEP)
     }
 
     fn observe(&mut self, event: Event<WirePod>) {
@@ -249,23 +244,16 @@ impl Driver {
         let Some(pod) = self.pods.get_mut(uid) else {
             return;
         };
-        let stands_still = !self
-            .homes
-            .get(&pod.facts.node)
-            .is_some_and(|home| home.info.running());
+        let stands_still = !self.homes.get(&pod.facts.node).is_some_and(|home| home.info.running());
         if let Some(due) = pod.due.take() {
             self.due.remove(&(due, Arc::clone(uid)));
         }
         let mut due = None;
         let mut moving = !stands_still;
         while moving {
-            match pod
-                .life
-                .next(&pod.facts, pod.fault_now(), &self.delays, now)
-            {
+            match pod.life.next(&pod.facts, pod.fault_now(), &self.delays, now) {
                 Next::Become(life) => {
-                    self.events
-                        .note(&pod.facts, Note::between(&pod.life, &life), now);
+                    self.events.note(&pod.facts, Note::between(&pod.life, &life), now);
                     pod.life = life;
                     pod.stale |= life.stage != Stage::Stopping;
                 }
@@ -346,12 +334,7 @@ impl Driver {
                     let patch = Patch::Strategic(patch);
                     let params = PatchParams::default();
                     let result = call(
-                        || {
-                            format!(
-                                "writing the status of pod {}/{}",
-                                facts.namespace, facts.name
-                            )
-                        },
+                        || format!("writing the status of pod {}/{}", facts.namespace, facts.name),
                         pods.patch_status(&facts.name, &params, &patch),
                     )
                     .await;
@@ -395,18 +378,9 @@ impl Driver {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Fault {
-                namespace,
-                name,
-                fault,
-                done,
-            } => {
+            Command::Fault { namespace, name, fault, done } => {
                 let of = |pod: &Pod| *pod.facts.namespace == *namespace && *pod.facts.name == *name;
-                let uid = self
-                    .pods
-                    .iter()
-                    .find(|(_, pod)| of(pod))
-                    .map(|(uid, _)| Arc::clone(uid));
+                let uid = self.pods.iter().find(|(_, pod)| of(pod)).map(|(uid, _)| Arc::clone(uid));
                 if let Some(pod) = uid.as_ref().and_then(|uid| self.pods.get_mut(uid)) {
                     pod.fault = fault;
                 }
@@ -433,7 +407,5 @@ async fn remove(pods: &Api<WirePod>, facts: &Facts) -> Result<(), CallError> {
         ..DeleteParams::default().grace_period(0)
     };
     let what = || format!("deleting pod {}/{}", facts.namespace, facts.name);
-    call(what, pods.delete(&facts.name, &params))
-        .await
-        .map(drop)
+    call(what, pods.delete(&facts.name, &params)).await.map(drop)
 }

@@ -30,18 +30,12 @@ pub fn parse(text: &str) -> Option<Duration> {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let number: f64 = rest[..digits].parse().ok()?;
         let after = &rest[digits..];
-        let end = after
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
         let (_, unit) = UNITS.iter().find(|(name, _)| *name == &after[..end])?;
         seconds += number * unit;
         rest = &after[end..];
     }
-    if seconds <= MAX_SECONDS {
-        Duration::try_from_secs_f64(seconds).ok()
-    } else {
-        None
-    }
+    if seconds <= MAX_SECONDS { Duration::try_from_secs_f64(seconds).ok() } else { None }
 }
 
 /// Writes a duration as Go does.
@@ -72,9 +66,7 @@ pub fn print(duration: Duration) -> String {
 /// Writes a duration as Go does, without what is below a millisecond.
 #[must_use]
 pub fn print_millis(duration: Duration) -> String {
-    print(Duration::from_millis(
-        u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-    ))
+    print(Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
 }
 
 fn with_fraction(whole: u128, fraction: u128, size: u128) -> String {
@@ -109,17 +101,7 @@ mod tests {
             assert_eq!(duration.as_nanos(), nanos, "{text}");
             assert_eq!(print(duration), printed, "{text}");
         }
-        for text in [
-            "",
-            "s",
-            "5",
-            "-5s",
-            "5x",
-            "1m-5s",
-            "9999999999h",
-            "1..5s",
-            "∞s",
-        ] {
+        for text in ["", "s", "5", "-5s", "5x", "1m-5s", "9999999999h", "1..5s", "∞s"] {
             assert_eq!(parse(text), None, "{text:?}");
         }
     }

@@ -52,11 +52,7 @@ impl EventSink {
     /// Records events through this client; none at all without one.
     pub(super) fn new(client: Option<Client>) -> EventSink {
         let room = Arc::new(Semaphore::new(MAX_UNDER_WAY));
-        EventSink {
-            client,
-            room,
-            counter: Arc::default(),
-        }
+        EventSink { client, room, counter: Arc::default() }
     }
 
     /// Records one event of each container.

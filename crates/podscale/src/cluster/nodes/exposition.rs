@@ -8,110 +8,101 @@ use std::fmt::{Display, Write};
 /// The content type of exposition text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The text of one node; families and samples are in order of their names.
+const CONTAINER_CPU: Family = Family {
+    name: "container_cpu_usage_seconds_total",
+    kind: "counter",
+    help: "[STABLE] Cumulative cpu time consumed by the container in core-seconds",
+};
+const CONTAINER_MEMORY: Family = Family {
+    name: "container_memory_working_set_bytes",
+    kind: "gauge",
+    help: "[STABLE] Current working set of the container in bytes",
+};
+const CONTAINER_START: Family = Family {
+    name: "container_start_time_seconds",
+    kind: "gauge",
+    help: "[STABLE] Start time of the container since unix epoch in seconds",
+};
+const NODE_CPU: Family = Family {
+    name: "node_cpu_usage_seconds_total",
+    kind: "counter",
+    help: "[STABLE] Cumulative cpu time consumed by the node in core-seconds",
+};
+const NODE_MEMORY: Family = Family {
+    name: "node_memory_working_set_bytes",
+    kind: "gauge",
+    help: "[STABLE] Current working set of the node in bytes",
+};
+const POD_CPU: Family = Family {
+    name: "pod_cpu_usage_seconds_total",
+    kind: "counter",
+    help: "[STABLE] Cumulative cpu time consumed by the pod in core-seconds",
+};
+const POD_MEMORY: Family = Family {
+    name: "pod_memory_working_set_bytes",
+    kind: "gauge",
+    help: "[STABLE] Current working set of the pod in bytes",
+};
+const RESOURCE_SCRAPE_ERROR: Family = Family {
+    name: "resource_scrape_error",
+    kind: "gauge",
+    help: "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise",
+};
+const SCRAPE_ERROR: Family = Family {
+    name: "scrape_error",
+    kind: "gauge",
+    help: "[ALPHA] (Deprecated since 1.29.0) 1 if there was an error while getting container metrics, 0 otherwise",
+};
+
+/// What samples of one name have in common.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+}
+
+/// The text of one node; families are in order of their names, those without samples left out.
 #[must_use]
 pub fn resource_metrics(node: Option<Used>, pods: &[Measured], time: Timestamp) -> String {
-    let mut text = Text {
-        text: String::with_capacity(1024 + pods.len() * 900),
-        time,
-    };
-    text.family(
-        "container_cpu_usage_seconds_total",
-        "STABLE",
-        "Cumulative cpu time consumed by the container in core-seconds",
-        "counter",
-    );
-    text.containers(pods, "container_cpu_usage_seconds_total", |used| {
-        used.cpu_seconds_total
-    });
-    text.family(
-        "container_memory_working_set_bytes",
-        "STABLE",
-        "Current working set of the container in bytes",
-        "gauge",
-    );
-    text.containers(pods, "container_memory_working_set_bytes", |used| {
-        used.memory_bytes.round()
-    });
-    text.family(
-        "container_start_time_seconds",
-        "STABLE",
-        "Start time of the container since unix epoch in seconds",
-        "gauge",
-    );
+    let capacity = 1024 + pods.len() * 900;
+    let mut text = Text { text: String::with_capacity(capacity), time, begun: None };
+    let cpu = |used: Used| used.cpu_seconds_total;
+    let memory = |used: Used| used.memory_bytes.round();
+    text.containers(&CONTAINER_CPU, pods, cpu);
+    text.containers(&CONTAINER_MEMORY, pods, memory);
     for measured in pods {
         let started = measured.started().as_nanosecond() as f64 / 1e9;
         for (name, _) in measured.containers() {
             let labels = container_labels(measured, name);
-            text.sample("container_start_time_seconds", &labels, started, false);
+            text.sample(&CONTAINER_START, &labels, started, false);
         }
     }
-    text.family(
-        "node_cpu_usage_seconds_total",
-        "STABLE",
-        "Cumulative cpu time consumed by the node in core-seconds",
-        "counter",
-    );
-    text.node(
-        "node_cpu_usage_seconds_total",
-        node.map(|used| used.cpu_seconds_total),
-    );
-    text.family(
-        "node_memory_working_set_bytes",
-        "STABLE",
-        "Current working set of the node in bytes",
-        "gauge",
-    );
-    text.node(
-        "node_memory_working_set_bytes",
-        node.map(|used| used.memory_bytes.round()),
-    );
-    text.family(
-        "pod_cpu_usage_seconds_total",
-        "STABLE",
-        "Cumulative cpu time consumed by the pod in core-seconds",
-        "counter",
-    );
-    text.pods(pods, "pod_cpu_usage_seconds_total", |used| {
-        used.cpu_seconds_total
-    });
-    text.family(
-        "pod_memory_working_set_bytes",
-        "STABLE",
-        "Current working set of the pod in bytes",
-        "gauge",
-    );
-    text.pods(pods, "pod_memory_working_set_bytes", |used| {
-        used.memory_bytes.round()
-    });
-    let help = "1 if there was an error while getting container metrics, 0 otherwise";
-    text.family("resource_scrape_error", "STABLE", help, "gauge");
-    text.sample("resource_scrape_error", "", 0.0, false);
-    text.family(
-        "scrape_error",
-        "ALPHA",
-        &format!("(Deprecated since 1.29.0) {help}"),
-        "gauge",
-    );
-    text.sample("scrape_error", "", 0.0, false);
+    if let Some(node) = node {
+        text.sample(&NODE_CPU, "", cpu(node), true);
+        text.sample(&NODE_MEMORY, "", memory(node), true);
+    }
+    text.pods(&POD_CPU, pods, cpu);
+    text.pods(&POD_MEMORY, pods, memory);
+    text.sample(&RESOURCE_SCRAPE_ERROR, "", 0.0, false);
+    text.sample(&SCRAPE_ERROR, "", 0.0, false);
     text.text
 }
 
 struct Text {
     text: String,
     time: Timestamp,
+    /// The family that the last sample was of.
+    begun: Option<&'static str>,
 }
 
 // Writing to a string cannot fail, so the results of `write!` are dropped.
 impl Text {
-    fn family(&mut self, name: &str, stability: &str, help: &str, kind: &str) {
-        let _ = write!(
-            self.text,
-            "# HELP {name} [{stability}] {help}\n# TYPE {name} {kind}\n"
-        );
-    }
-
-    fn sample(&mut self, name: &str, labels: &str, value: f64, timed: bool) {
+    fn sample(&mut self, family: &Family, labels: &str, value: f64, timed: bool) {
+        let Family { name, kind, help } = family;
+        if self.begun != Some(name) {
+            self.begun = Some(name);
+            let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        }
         let _ = write!(self.text, "{name}{labels} {}", Number(value));
         if timed {
             let _ = write!(self.text, " {}", self.time.as_millisecond());
@@ -119,35 +110,21 @@ impl Text {
         self.text.push('\n');
     }
 
-    fn node(&mut self, name: &str, value: Option<f64>) {
-        if let Some(value) = value {
-            self.sample(name, "", value, true);
-        }
-    }
-
-    fn containers(&mut self, pods: &[Measured], name: &str, value: impl Fn(Used) -> f64) {
+    fn containers(&mut self, family: &Family, pods: &[Measured], value: impl Fn(Used) -> f64) {
         for measured in pods {
             for (container, used) in measured.containers() {
-                self.sample(
-                    name,
-                    &container_labels(measured, container),
-                    value(used),
-                    true,
-                );
+                self.sample(family, &container_labels(measured, container), value(used), true);
             }
         }
     }
 
-    fn pods(&mut self, pods: &[Measured], name: &str, value: impl Fn(Used) -> f64) {
+    fn pods(&mut self, family: &Family, pods: &[Measured], value: impl Fn(Used) -> f64) {
         for measured in pods {
             let facts = &measured.view.facts;
-            let labels = format!(
-                "{{namespace=\"{}\",pod=\"{}\"}}",
-                Label(&facts.namespace),
-                Label(&facts.name)
-            );
+            let (namespace, pod) = (Label(&facts.namespace), Label(&facts.name));
+            let labels = format!("{{namespace=\"{namespace}\",pod=\"{pod}\"}}");
             let sum = measured.containers().map(|(_, used)| value(used)).sum();
-            self.sample(name, &labels, sum, true);
+            self.sample(family, &labels, sum, true);
         }
     }
 }

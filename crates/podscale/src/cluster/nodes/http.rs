@@ -43,10 +43,7 @@ impl Measured {
         let measurable = view.life.running()
             && view.fault != Some(Fault::NoMetrics)
             && sample.restarts == view.life.restarts;
-        measurable.then(|| Measured {
-            sample: sample.clone(),
-            view,
-        })
+        measurable.then(|| Measured { sample: sample.clone(), view })
     }
 
     /// When its containers were started.
@@ -57,12 +54,7 @@ impl Measured {
 
     /// Each container's name and use.
     pub fn containers(&self) -> impl Iterator<Item = (&str, Used)> {
-        let names = self
-            .view
-            .facts
-            .containers
-            .iter()
-            .map(|container| &*container.name);
+        let names = self.view.facts.containers.iter().map(|container| &*container.name);
         names.zip(self.sample.containers.iter().copied())
     }
 }
@@ -105,30 +97,16 @@ async fn node(State(kubelet): State<Arc<Kubelet>>) -> Response {
     let Some(rate) = pair.node(name) else {
         return (StatusCode::NOT_FOUND, "no metrics of the node yet\n").into_response();
     };
-    let metadata = Metadata {
-        name: name.to_string(),
-        ..Metadata::default()
-    };
+    let metadata = Metadata { name: name.to_string(), ..Metadata::default() };
     let resources = Resources::rounded(rate.cpu_millis, rate.memory_bytes);
     let (timestamp, window) = (pair.newest.time, pair.window());
-    Json(NodeMetrics {
-        metadata,
-        timestamp,
-        window,
-        resources,
-    })
-    .into_response()
+    Json(NodeMetrics { metadata, timestamp, window, resources }).into_response()
 }
 
 async fn pods(State(kubelet): State<Arc<Kubelet>>) -> Json<Vec<PodMetrics>> {
     let pair = kubelet.usage.pair();
     let measured = kubelet.measured(&pair);
-    Json(
-        measured
-            .iter()
-            .filter_map(|measured| pod_metrics(measured, &pair))
-            .collect(),
-    )
+    Json(measured.iter().filter_map(|measured| pod_metrics(measured, &pair)).collect())
 }
 
 async fn pod(
@@ -150,14 +128,10 @@ async fn pod(
 fn pod_metrics(measured: &Measured, pair: &Pair) -> Option<PodMetrics> {
     let facts = &measured.view.facts;
     let rates = pair.pod(&facts.uid)?;
-    let containers = facts
-        .containers
-        .iter()
-        .zip(rates)
-        .map(|(container, rate)| ContainerMetrics {
-            name: container.name.to_string(),
-            resources: Resources::rounded(rate.cpu_millis, rate.memory_bytes),
-        });
+    let containers = facts.containers.iter().zip(rates).map(|(container, rate)| ContainerMetrics {
+        name: container.name.to_string(),
+        resources: Resources::rounded(rate.cpu_millis, rate.memory_bytes),
+    });
     Some(PodMetrics {
         metadata: Metadata {
             name: facts.name.to_string(),

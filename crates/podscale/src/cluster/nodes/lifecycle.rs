@@ -100,10 +100,7 @@ impl Life {
             .and_then(|first| first.state.running.as_ref())
             .and_then(|running| running.started_at.as_ref())
             .map(|time| time.0);
-        let condition = status
-            .conditions
-            .iter()
-            .find(|condition| condition.kind == "Ready");
+        let condition = status.conditions.iter().find(|condition| condition.kind == "Ready");
         let ready = condition.is_some_and(|condition| condition.status == "True");
         let changed = condition.and_then(|condition| condition.last_transition_time.as_ref());
         let ready_changed = changed.map_or(now, |time| time.0);
@@ -114,15 +111,7 @@ impl Life {
             (Some("Running"), None) => Stage::BackOff,
             _ => Stage::Creating,
         };
-        Life {
-            stage,
-            since: now,
-            taken,
-            started,
-            crashed: None,
-            ready_changed,
-            restarts,
-        }
+        Life { stage, since: now, taken, started, crashed: None, ready_changed, restarts }
     }
 
     /// Whether its containers run.
@@ -130,9 +119,9 @@ impl Life {
     pub fn running(&self) -> bool {
         match self.stage {
             Stage::Running { .. } => true,
-            Stage::Stopping => self
-                .started
-                .is_some_and(|started| self.crashed.is_none_or(|at| at < started)),
+            Stage::Stopping => {
+                self.started.is_some_and(|started| self.crashed.is_none_or(|at| at < started))
+            }
             Stage::Creating | Stage::BackOff | Stage::Failed | Stage::Succeeded => false,
         }
     }
@@ -158,20 +147,15 @@ impl Life {
         }
         match self.stage {
             Stage::Stopping => {
-                let wait = if self.running() {
-                    delays.stop.min(facts.grace)
-                } else {
-                    Duration::ZERO
-                };
+                let wait =
+                    if self.running() { delays.stop.min(facts.grace) } else { Duration::ZERO };
                 match until(self.since, wait, now) {
                     None => Next::Remove,
                     due => Next::Wait(due),
                 }
             }
             Stage::Creating => {
-                let start = facts
-                    .start_delay
-                    .unwrap_or_else(|| delays.spread_start(&facts.uid));
+                let start = facts.start_delay.unwrap_or_else(|| delays.spread_start(&facts.uid));
                 match until(self.since, start, now) {
                     None => Next::Become(self.start(now)),
                     due => Next::Wait(due),
@@ -181,10 +165,7 @@ impl Life {
             Stage::BackOff => match until(self.since, back_off(self.restarts), now) {
                 None => {
                     let restarts = self.restarts.saturating_add(1);
-                    Next::Become(Life {
-                        restarts,
-                        ..self.start(now)
-                    })
+                    Next::Become(Life { restarts, ..self.start(now) })
                 }
                 due => Next::Wait(due),
             },
@@ -223,41 +204,20 @@ impl Life {
     /// Its containers end with an error now.
     #[must_use]
     pub fn crash(&self, facts: &Facts, now: Timestamp) -> Life {
-        let stage = if facts.restarts {
-            Stage::BackOff
-        } else {
-            Stage::Failed
-        };
-        Life {
-            crashed: Some(now),
-            ..self.into_stage(stage, now)
-        }
+        let stage = if facts.restarts { Stage::BackOff } else { Stage::Failed };
+        Life { crashed: Some(now), ..self.into_stage(stage, now) }
     }
 
     fn start(&self, now: Timestamp) -> Life {
         let running = self.into_stage(Stage::Running { ready: false }, now);
-        Life {
-            started: Some(now),
-            ..running
-        }
+        Life { started: Some(now), ..running }
     }
 
     fn into_stage(self, stage: Stage, now: Timestamp) -> Life {
         let was_ready = self.ready();
-        let moved = Life {
-            stage,
-            since: now,
-            ..self
-        };
-        let ready_changed = if moved.ready() == was_ready {
-            self.ready_changed
-        } else {
-            now
-        };
-        Life {
-            ready_changed,
-            ..moved
-        }
+        let moved = Life { stage, since: now, ..self };
+        let ready_changed = if moved.ready() == was_ready { self.ready_changed } else { now };
+        Life { ready_changed, ..moved }
     }
 }
 
@@ -265,16 +225,13 @@ impl Delays {
     /// The start delay of one pod: pods of one burst do not all start at the same moment.
     fn spread_start(&self, uid: &str) -> Duration {
         let stray = podscale_sim::random::unit(podscale_sim::random::hash(uid.as_bytes(), 0), 0, 0);
-        self.start
-            .mul_f64((1.0 + self.spread.clamp(0.0, 1.0) * stray).max(0.0))
+        self.start.mul_f64((1.0 + self.spread.clamp(0.0, 1.0) * stray).max(0.0))
     }
 }
 
 fn back_off(restarts: u32) -> Duration {
     let (first, longest) = BACK_OFF;
-    first
-        .saturating_mul(2u32.saturating_pow(restarts.min(16)))
-        .min(longest)
+    first.saturating_mul(2u32.saturating_pow(restarts.min(16))).min(longest)
 }
 
 /// When a wait that began at `since` is over; nothing if it is.

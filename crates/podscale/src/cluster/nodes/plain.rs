@@ -20,10 +20,7 @@ impl Resources {
     #[must_use]
     pub fn rounded(cpu_millis: f64, memory_bytes: f64) -> Resources {
         // Casts saturate, so nothing wraps around.
-        Resources {
-            cpu: cpu_millis.round() as u64,
-            memory: memory_bytes.round() as u64,
-        }
+        Resources { cpu: cpu_millis.round() as u64, memory: memory_bytes.round() as u64 }
     }
 }
 

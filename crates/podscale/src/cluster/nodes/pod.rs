@@ -292,28 +292,17 @@ impl Facts {
         let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let annotation = |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key));
         let probe_delay = || {
-            let probes = pod
-                .spec
-                .containers
-                .iter()
-                .filter_map(|c| c.readiness_probe.as_ref());
+            let probes = pod.spec.containers.iter().filter_map(|c| c.readiness_probe.as_ref());
             let longest = probes.filter_map(|probe| probe.initial_delay_seconds).max();
             longest.map(|seconds| Duration::from_secs(u64::from(seconds)))
         };
         let controller = meta.owner_references.iter().flatten();
-        let controller = controller
-            .into_iter()
-            .find(|owner| owner.controller == Some(true));
+        let controller = controller.into_iter().find(|owner| owner.controller == Some(true));
         Some(Facts {
             uid: meta.uid.as_deref()?.into(),
             namespace: meta.namespace.as_deref()?.into(),
             name: meta.name.as_deref()?.into(),
-            node: pod
-                .spec
-                .node_name
-                .as_deref()
-                .filter(|node| !node.is_empty())?
-                .into(),
+            node: pod.spec.node_name.as_deref().filter(|node| !node.is_empty())?.into(),
             labels: meta
                 .labels
                 .iter()

@@ -70,12 +70,7 @@ async fn register_one(api: &Api<Node>, clock: &Clock, info: &NodeInfo) -> Result
 async fn report(api: &Api<Node>, info: &NodeInfo, now: Timestamp) -> Result<(), CallError> {
     let patch = Patch::Strategic(json!({"status": status(info, now)}));
     let what = || format!("writing the status of node {}", info.name);
-    call(
-        what,
-        api.patch_status(&info.name, &PatchParams::default(), &patch),
-    )
-    .await
-    .map(drop)
+    call(what, api.patch_status(&info.name, &PatchParams::default(), &patch)).await.map(drop)
 }
 
 fn labels(info: &NodeInfo) -> Value {
@@ -162,24 +157,14 @@ async fn correct(
     clock: &Clock,
     nodes: &HashMap<&str, &NodeInfo>,
 ) -> Result<(), CallError> {
-    let list = call(
-        || "listing nodes".to_owned(),
-        api.list(&ListParams::default()),
-    )
-    .await?;
+    let list = call(|| "listing nodes".to_owned(), api.list(&ListParams::default())).await?;
     for node in list {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let Some(info) = nodes.get(name).filter(|info| info.running()) else {
             continue;
         };
-        let conditions = node
-            .status
-            .and_then(|status| status.conditions)
-            .unwrap_or_default();
-        if !conditions
-            .iter()
-            .any(|c| c.type_ == "Ready" && c.status == "True")
-        {
+        let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
+        if !conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True") {
             info!(node = name, "is ready again");
             report(api, info, clock.now()).await?;
         }
@@ -191,12 +176,7 @@ async fn renew(leases: &Api<Lease>, clock: &Clock, info: &NodeInfo) -> Result<()
     let what = || format!("renewing the lease of node {}", info.name);
     let renewed = format!("{:.6}", clock.now());
     let patch = Patch::Merge(json!({"spec": {"renewTime": renewed}}));
-    match call(
-        what,
-        leases.patch(&info.name, &PatchParams::default(), &patch),
-    )
-    .await
-    {
+    match call(what, leases.patch(&info.name, &PatchParams::default(), &patch)).await {
         Err(error) if error.code() == Some(404) => {}
         result => return result.map(drop),
     }
@@ -209,7 +189,5 @@ async fn renew(leases: &Api<Lease>, clock: &Clock, info: &NodeInfo) -> Result<()
         what: what(),
         source: Box::new(kube::Error::SerdeError(error)),
     })?;
-    call(what, leases.create(&PostParams::default(), &lease))
-        .await
-        .map(drop)
+    call(what, leases.create(&PostParams::default(), &lease)).await.map(drop)
 }

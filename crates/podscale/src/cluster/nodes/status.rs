@@ -25,10 +25,7 @@ pub fn patch(facts: &Facts, life: &Life, host: IpAddr, ip: IpAddr) -> Value {
         set("podIPs", json!([{"ip": ip.to_string()}]));
     }
     set("conditions", report.conditions());
-    let containers = facts
-        .containers
-        .iter()
-        .map(|container| report.container(container));
+    let containers = facts.containers.iter().map(|container| report.container(container));
     set("containerStatuses", containers.collect());
     if let Some(generation) = facts.generation {
         set("observedGeneration", generation.into());
@@ -65,12 +62,7 @@ impl Report<'_> {
         let why = self.why_unready();
         let sandbox = life.started.unwrap_or(life.taken);
         json!([
-            condition(
-                "PodReadyToStartContainers",
-                life.started.is_some(),
-                sandbox,
-                None
-            ),
+            condition("PodReadyToStartContainers", life.started.is_some(), sandbox, None),
             condition("Initialized", true, life.taken, None),
             condition("Ready", ready, life.ready_changed, why.as_ref()),
             condition("ContainersReady", ready, life.ready_changed, why.as_ref()),
@@ -109,7 +101,8 @@ impl Report<'_> {
             status["imageID"] = format!("podscale://{}", container.image).into();
             status["containerID"] = self.container_id(container, life.restarts).into();
         }
-        if running && life.crashed.is_some() {
+        let ended = matches!(life.stage, Stage::Failed | Stage::Succeeded);
+        if life.crashed.is_some() && !ended {
             status["lastState"] = self.terminated(container);
         }
         status
@@ -140,20 +133,18 @@ impl Report<'_> {
         let life = self.life;
         let failed = life.stage != Stage::Succeeded;
         let ended = life.crashed.unwrap_or(life.since);
+        let run = if life.running() { life.restarts.saturating_sub(1) } else { life.restarts };
         json!({"terminated": {
             "exitCode": if failed { CRASH_CODE } else { 0 },
             "reason": if failed { "Error" } else { "Completed" },
             "startedAt": seconds(life.started.unwrap_or(ended).min(ended)),
             "finishedAt": seconds(ended),
-            "containerID": self.container_id(container, life.restarts.saturating_sub(1)),
+            "containerID": self.container_id(container, run),
         }})
     }
 
     fn container_id(&self, container: &Container, restarts: u32) -> String {
-        format!(
-            "podscale://{}/{}/{restarts}",
-            self.facts.uid, container.name
-        )
+        format!("podscale://{}/{}/{restarts}", self.facts.uid, container.name)
     }
 }
 

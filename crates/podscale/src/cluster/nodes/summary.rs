@@ -18,10 +18,7 @@ pub fn summary(kubelet: &Kubelet, pods: &[Measured], pair: &Pair) -> Value {
         let available = total.saturating_sub(used.memory_bytes.round() as u64);
         node["memory"]["availableBytes"] = available.into();
     }
-    let pods: Vec<Value> = pods
-        .iter()
-        .map(|measured| pod(measured, pair, time))
-        .collect();
+    let pods: Vec<Value> = pods.iter().map(|measured| pod(measured, pair, time)).collect();
     json!({"node": node, "pods": pods})
 }
 

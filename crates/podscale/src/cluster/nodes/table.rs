@@ -51,20 +51,14 @@ impl Table {
     #[must_use]
     pub fn pods_on(&self, node: &str) -> Vec<PodView> {
         let nodes = self.nodes.read();
-        nodes
-            .get(node)
-            .map(|pods| pods.values().cloned().collect())
-            .unwrap_or_default()
+        nodes.get(node).map(|pods| pods.values().cloned().collect()).unwrap_or_default()
     }
 
     /// A pod of one node.
     #[must_use]
     pub fn pod(&self, node: &str, namespace: &str, name: &str) -> Option<PodView> {
         let nodes = self.nodes.read();
-        nodes
-            .get(node)?
-            .get(&(namespace.into(), name.into()))
-            .cloned()
+        nodes.get(node)?.get(&(namespace.into(), name.into())).cloned()
     }
 
     /// The pods of all nodes, ordered by node, namespace and name.
@@ -73,10 +67,7 @@ impl Table {
         let nodes = self.nodes.read();
         let mut names: Vec<&Arc<str>> = nodes.keys().collect();
         names.sort_unstable();
-        names
-            .into_iter()
-            .flat_map(|name| nodes[name].values().cloned())
-            .collect()
+        names.into_iter().flat_map(|name| nodes[name].values().cloned()).collect()
     }
 
     /// The names of all nodes.
@@ -92,11 +83,7 @@ impl Table {
 
     pub(crate) fn put(&self, view: PodView) {
         let key = key(&view.facts);
-        self.nodes
-            .write()
-            .entry(Arc::clone(&view.facts.node))
-            .or_default()
-            .insert(key, view);
+        self.nodes.write().entry(Arc::clone(&view.facts.node)).or_default().insert(key, view);
         self.version.fetch_add(1, Ordering::Release);
     }
 
@@ -107,10 +94,7 @@ impl Table {
             return;
         };
         let key = key(facts);
-        if pods
-            .get(&key)
-            .is_some_and(|view| view.facts.uid == facts.uid)
-        {
+        if pods.get(&key).is_some_and(|view| view.facts.uid == facts.uid) {
             pods.remove(&key);
             self.version.fetch_add(1, Ordering::Release);
         }

@@ -91,19 +91,12 @@ impl Usage {
     #[must_use]
     pub fn pair(&self) -> Pair {
         let kept = self.kept.read();
-        Pair {
-            newest: Arc::clone(&kept.newest),
-            older: Arc::clone(&kept.older),
-        }
+        Pair { newest: Arc::clone(&kept.newest), older: Arc::clone(&kept.older) }
     }
 }
 
 fn age(older: &Samples, newer: &Samples) -> Duration {
-    newer
-        .time
-        .duration_since(older.time)
-        .try_into()
-        .unwrap_or(Duration::ZERO)
+    newer.time.duration_since(older.time).try_into().unwrap_or(Duration::ZERO)
 }
 
 impl Pair {
@@ -121,9 +114,7 @@ impl Pair {
             return None;
         }
         let containers = newer.containers.iter().zip(&older.containers);
-        containers
-            .map(|(newer, older)| self.rate(*newer, *older))
-            .collect()
+        containers.map(|(newer, older)| self.rate(*newer, *older)).collect()
     }
 
     /// Mean use of a node.
@@ -147,19 +138,10 @@ mod tests {
     use super::*;
 
     fn samples(second: i64, restarts: u32, cpu: f64, memory: f64) -> Samples {
-        let used = Used {
-            cpu_seconds_total: cpu,
-            memory_bytes: memory,
-        };
+        let used = Used { cpu_seconds_total: cpu, memory_bytes: memory };
         Samples {
             time: Timestamp::from_second(1_000 + second).unwrap(),
-            pods: HashMap::from([(
-                "u".into(),
-                PodSample {
-                    restarts,
-                    containers: vec![used],
-                },
-            )]),
+            pods: HashMap::from([("u".into(), PodSample { restarts, containers: vec![used] })]),
             nodes: HashMap::from([("n".into(), used)]),
         }
     }
@@ -169,27 +151,15 @@ mod tests {
         let usage = Usage::default();
         assert_eq!(usage.pair().pod("u"), None);
         for second in 0..=12 {
-            usage.publish(samples(
-                second,
-                0,
-                second as f64 * 0.25,
-                100.0 + second as f64,
-            ));
+            usage.publish(samples(second, 0, second as f64 * 0.25, 100.0 + second as f64));
             let pair = usage.pair();
             assert!(second < 5 || pair.pod("u").is_some(), "at {second}");
             if second >= 5 {
-                assert!(
-                    (5..10).contains(&pair.window().as_secs()),
-                    "{:?}",
-                    pair.window()
-                );
+                assert!((5..10).contains(&pair.window().as_secs()), "{:?}", pair.window());
             }
         }
         let pair = usage.pair();
-        let expected = Rate {
-            cpu_millis: 250.0,
-            memory_bytes: 108.5,
-        };
+        let expected = Rate { cpu_millis: 250.0, memory_bytes: 108.5 };
         assert_eq!(pair.window(), Duration::from_secs(7));
         assert_eq!(pair.pod("u"), Some(vec![expected]));
         assert_eq!(pair.node("n"), Some(expected));
@@ -202,10 +172,6 @@ mod tests {
         usage.publish(samples(0, 0, 5.0, 1.0));
         usage.publish(samples(6, 1, 0.5, 1.0));
         assert_eq!(usage.pair().pod("u"), None);
-        assert_eq!(
-            usage.pair().node("n"),
-            None,
-            "a counter that fell is no rate"
-        );
+        assert_eq!(usage.pair().node("n"), None, "a counter that fell is no rate");
     }
 }

@@ -51,40 +51,25 @@ fn usage_reaches_the_working_container_the_node_and_the_idle() {
     table.put(view("web-1", "web", false));
     table.put(view("other", "other", true));
     let mut model = Model::new(at(0));
-    model
-        .add(&config("web", 40.0), Load::constant(40.0), at(0))
-        .unwrap();
+    model.add(&config("web", 40.0), Load::constant(40.0), at(0)).unwrap();
     let (samples, state) = model.step(&table, at(10));
 
     let cpu =
         |uid: &str, container: usize| samples.pods[uid].containers[container].cpu_seconds_total;
-    assert!(
-        (cpu("uid-web-0", 1) - 2.0).abs() < 1e-9,
-        "40 rps × 5 ms × 10 s"
-    );
+    assert!((cpu("uid-web-0", 1) - 2.0).abs() < 1e-9, "40 rps × 5 ms × 10 s");
     assert!((cpu("uid-web-0", 0) - 0.01).abs() < 1e-9, "the proxy idles");
     assert_eq!(cpu("uid-web-1", 1), 0.0, "not ready, so no work");
     assert!((cpu("uid-other", 1) - 0.01).abs() < 1e-9);
     let node = samples.nodes["node-1"].cpu_seconds_total;
-    assert!(
-        (node - (2.0 + 0.04 + 1.0)).abs() < 1e-9,
-        "all pods and the node itself: {node}"
-    );
-    assert!(
-        (samples.nodes["node-2"].cpu_seconds_total - 1.0).abs() < 1e-9,
-        "an empty node"
-    );
+    assert!((node - (2.0 + 0.04 + 1.0)).abs() < 1e-9, "all pods and the node itself: {node}");
+    assert!((samples.nodes["node-2"].cpu_seconds_total - 1.0).abs() < 1e-9, "an empty node");
 
     let web = &state.workloads[0];
     assert_eq!((web.offered_rps.round(), web.pods.len()), (40.0, 2));
     assert_eq!(web.pods[0].rps.round(), 40.0);
 
     let (samples, state) = model.step(&table, at(5));
-    assert_eq!(
-        (samples.time, state.window),
-        (at(10), Duration::ZERO),
-        "time never runs back"
-    );
+    assert_eq!((samples.time, state.window), (at(10), Duration::ZERO), "time never runs back");
 }
 
 #[test]
@@ -92,32 +77,17 @@ fn a_limited_pod_saturates_and_a_changed_load_counts() {
     let table = Table::default();
     table.put(view("web-0", "web", true));
     let mut model = Model::new(at(0));
-    model
-        .add(&config("web", 1000.0), Load::constant(1000.0), at(0))
-        .unwrap();
+    model.add(&config("web", 1000.0), Load::constant(1000.0), at(0)).unwrap();
     let (samples, _) = model.step(&table, at(10));
     let cpu = samples.pods["uid-web-0"].containers[1].cpu_seconds_total;
     assert!((cpu - 4.0).abs() < 1e-9, "0.4 cores for 10 s: {cpu}");
-    model
-        .change("shop", "web", Change::Load(Load::none()), at(10))
-        .unwrap();
+    model.change("shop", "web", Change::Load(Load::none()), at(10)).unwrap();
     assert!(model.step(&table, at(11)).1.workloads[0].load_set);
     assert_eq!(model.step(&table, at(12)).1.workloads[0].offered_rps, 0.0);
-    model
-        .change("shop", "web", Change::Configured, at(12))
-        .unwrap();
-    assert_eq!(
-        model.step(&table, at(13)).1.workloads[0].offered_rps,
-        1000.0
-    );
-    assert!(
-        model
-            .change("shop", "nobody", Change::Configured, at(12))
-            .is_err()
-    );
-    let again = model
-        .add(&config("web", 1.0), Load::none(), at(0))
-        .unwrap_err();
+    model.change("shop", "web", Change::Configured, at(12)).unwrap();
+    assert_eq!(model.step(&table, at(13)).1.workloads[0].offered_rps, 1000.0);
+    assert!(model.change("shop", "nobody", Change::Configured, at(12)).is_err());
+    let again = model.add(&config("web", 1.0), Load::none(), at(0)).unwrap_err();
     assert_eq!(again.to_string(), "workload shop/web is given twice");
 }
 
@@ -125,27 +95,13 @@ fn load_model() -> LoadModel {
     let table = Arc::new(Table::default());
     table.put(view("web-0", "web", true));
     let usage = Arc::new(UsageBoard::default());
-    LoadModel::new(
-        &[config("web", 40.0)],
-        HashMap::new(),
-        table,
-        usage,
-        Clock::wall(),
-    )
-    .unwrap()
+    LoadModel::new(&[config("web", 40.0)], HashMap::new(), table, usage, Clock::wall()).unwrap()
 }
 
 async fn ask(model: &LoadModel, method: &str, path: &str, body: Value) -> (u16, String) {
-    let body = if body.is_null() {
-        Body::empty()
-    } else {
-        Body::from(body.to_string())
-    };
+    let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
     let request = Request::builder().method(method).uri(path);
-    let request = request
-        .header("content-type", "application/json")
-        .body(body)
-        .unwrap();
+    let request = request.header("content-type", "application/json").body(body).unwrap();
     let response = http::router(model.clone()).oneshot(request).await.unwrap();
     let code = response.status().as_u16();
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -158,49 +114,13 @@ async fn the_load_is_set_by_calls() {
     let cases = [
         ("PUT", "/load/shop/web", json!({"rps": 120}), 204, ""),
         ("PUT", "/load/shop/web", json!({"enqueue": 5}), 204, ""),
-        (
-            "PUT",
-            "/load/shop/web",
-            json!({"load": {"spike": {"peakRps": 9}}}),
-            204,
-            "",
-        ),
+        ("PUT", "/load/shop/web", json!({"load": {"spike": {"peakRps": 9}}}), 204, ""),
         ("DELETE", "/load/shop/web", Value::Null, 204, ""),
-        (
-            "PUT",
-            "/load/shop/nobody",
-            json!({"rps": 1}),
-            404,
-            "there is no workload shop/nobody",
-        ),
-        (
-            "PUT",
-            "/load/shop/web",
-            json!({"rps": -1}),
-            422,
-            "rps: -1 is not between 0 and",
-        ),
-        (
-            "PUT",
-            "/load/shop/web",
-            json!({"enqueue": 0}),
-            422,
-            "enqueue: 0 is not more than 0",
-        ),
-        (
-            "PUT",
-            "/load/shop/web",
-            json!({"rps": 1, "enqueue": 1}),
-            422,
-            "give exactly one of",
-        ),
-        (
-            "PUT",
-            "/load/shop/web",
-            json!({"speed": 1}),
-            422,
-            "unknown field `speed`",
-        ),
+        ("PUT", "/load/shop/nobody", json!({"rps": 1}), 404, "there is no workload shop/nobody"),
+        ("PUT", "/load/shop/web", json!({"rps": -1}), 422, "rps: -1 is not between 0 and"),
+        ("PUT", "/load/shop/web", json!({"enqueue": 0}), 422, "enqueue: 0 is not more than 0"),
+        ("PUT", "/load/shop/web", json!({"rps": 1, "enqueue": 1}), 422, "give exactly one of"),
+        ("PUT", "/load/shop/web", json!({"speed": 1}), 422, "unknown field `speed`"),
         (
             "PUT",
             "/load/shop/web",
@@ -222,23 +142,13 @@ async fn the_load_is_set_by_calls() {
             409,
             "given twice",
         ),
-        (
-            "GET",
-            "/load/shop/nobody",
-            Value::Null,
-            404,
-            "there is no workload",
-        ),
+        ("GET", "/load/shop/nobody", Value::Null, 404, "there is no workload"),
         ("POST", "/load", Value::Null, 405, ""),
     ];
     for (method, path, body, code, text) in cases {
         let answer = ask(&model, method, path, body.clone()).await;
         assert_eq!(answer.0, code, "{method} {path} {body}: {}", answer.1);
-        assert!(
-            answer.1.contains(text),
-            "{method} {path} {body}: {}",
-            answer.1
-        );
+        assert!(answer.1.contains(text), "{method} {path} {body}: {}", answer.1);
     }
     model.wish("shop", "web", Wish::Rps(77.0)).unwrap();
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -246,10 +156,7 @@ async fn the_load_is_set_by_calls() {
     let (code, shown) = ask(&model, "GET", "/load/shop/web", Value::Null).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!((code, shown["loadSet"].as_bool()), (200, Some(true)));
-    assert!(
-        (shown["offeredRps"].as_f64().unwrap() - 77.0).abs() < 1e-6,
-        "{shown}"
-    );
+    assert!((shown["offeredRps"].as_f64().unwrap() - 77.0).abs() < 1e-6, "{shown}");
     let (_, list) = ask(&model, "GET", "/load", Value::Null).await;
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!(list["workloads"].as_array().unwrap().len(), 2);
@@ -262,9 +169,7 @@ fn exposition_text_has_every_series() {
     let table = Table::default();
     table.put(view("web-0", "web", true));
     let mut model = Model::new(at(0));
-    model
-        .add(&config("web", 40.0), Load::constant(40.0), at(0))
-        .unwrap();
+    model.add(&config("web", 40.0), Load::constant(40.0), at(0)).unwrap();
     let text = text::exposition(&model.step(&table, at(10)).1);
     for line in [
         "# TYPE workload_offered_requests_per_second gauge",
@@ -273,9 +178,6 @@ fn exposition_text_has_every_series() {
         r#"workload_queue_length{namespace="shop",workload="web"} 0"#,
         r#"pod_requests_per_second{namespace="shop",pod="web-0",workload="web"} 40"#,
     ] {
-        assert!(
-            text.lines().any(|found| found == line),
-            "{line} is missing in\n{text}"
-        );
+        assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
     }
 }

@@ -5,15 +5,9 @@ fn read(text: &str) -> Vec<String> {
     samples(text)
         .map(|sample| match sample {
             Ok(sample) => {
-                let labels: Vec<String> = sample
-                    .labels
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}"))
-                    .collect();
-                format!(
-                    "{} {:?} {} {:?}",
-                    sample.name, labels, sample.value, sample.time_ms
-                )
+                let labels: Vec<String> =
+                    sample.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{} {:?} {} {:?}", sample.name, labels, sample.value, sample.time_ms)
             }
             Err(error) => error.to_string(),
         })
@@ -26,28 +20,13 @@ fn samples_are_read() {
         ("", &[]),
         ("# HELP a b\n# TYPE a gauge\n\n", &[]),
         ("a 1", &["a [] 1 None"]),
-        (
-            "a 1.5 1000\r\nb 2\n",
-            &["a [] 1.5 Some(1000)", "b [] 2 None"],
-        ),
+        ("a 1.5 1000\r\nb 2\n", &["a [] 1.5 Some(1000)", "b [] 2 None"]),
         ("a{} 1", &["a [] 1 None"]),
-        (
-            "a{x=\"1\",y=\"2\"} -3e2 -5",
-            &["a [\"x=1\", \"y=2\"] -300 Some(-5)"],
-        ),
-        (
-            "a{ x = \"1\" , y=\"2\", }\t4",
-            &["a [\"x=1\", \"y=2\"] 4 None"],
-        ),
+        ("a{x=\"1\",y=\"2\"} -3e2 -5", &["a [\"x=1\", \"y=2\"] -300 Some(-5)"]),
+        ("a{ x = \"1\" , y=\"2\", }\t4", &["a [\"x=1\", \"y=2\"] 4 None"]),
         ("a{x=\"}{, \"} 1", &["a [\"x=}{, \"] 1 None"]),
-        (
-            r#"a{x="q\"b\\n\nz\t"} 1"#,
-            &["a [\"x=q\\\"b\\\\n\\nz\\\\t\"] 1 None"],
-        ),
-        (
-            "a NaN\na +Inf\na -Inf",
-            &["a [] NaN None", "a [] inf None", "a [] -inf None"],
-        ),
+        (r#"a{x="q\"b\\n\nz\t"} 1"#, &["a [\"x=q\\\"b\\\\n\\nz\\\\t\"] 1 None"]),
+        ("a NaN\na +Inf\na -Inf", &["a [] NaN None", "a [] inf None", "a [] -inf None"]),
         ("a_b:c1{é=\"ü\"} 1", &["line 1: not a label name"]),
         ("a{x=\"ü\\é\"} 1", &["a [\"x=ü\\\\é\"] 1 None"]),
         ("1a 1", &["line 1: not a metric name"]),
@@ -70,10 +49,7 @@ fn samples_are_read() {
 
 #[test]
 fn a_label_is_found_by_name() {
-    let sample = samples(r#"a{pod="p",namespace="n"} 1"#)
-        .next()
-        .unwrap()
-        .unwrap();
+    let sample = samples(r#"a{pod="p",namespace="n"} 1"#).next().unwrap().unwrap();
     assert_eq!(sample.labels.get("namespace").as_deref(), Some("n"));
     assert_eq!(sample.labels.get("container"), None);
 }

@@ -13,27 +13,13 @@ fn key(pod: &str) -> PodKey {
 fn text(second: i64, containers: &[(&str, &str, f64, f64, f64)]) -> String {
     let mut text = String::new();
     let ms = (1_000 + second) * 1000;
-    writeln!(
-        text,
-        "node_cpu_usage_seconds_total {} {ms}",
-        second as f64 * 2.0
-    )
-    .unwrap();
+    writeln!(text, "node_cpu_usage_seconds_total {} {ms}", second as f64 * 2.0).unwrap();
     writeln!(text, "node_memory_working_set_bytes 4096 {ms}").unwrap();
     for (pod, container, start, cpu, memory) in containers {
         let labels = format!("{{container=\"{container}\",namespace=\"shop\",pod=\"{pod}\"}}");
         writeln!(text, "container_cpu_usage_seconds_total{labels} {cpu} {ms}").unwrap();
-        writeln!(
-            text,
-            "container_memory_working_set_bytes{labels} {memory} {ms}"
-        )
-        .unwrap();
-        writeln!(
-            text,
-            "container_start_time_seconds{labels} {}",
-            1000.0 + start
-        )
-        .unwrap();
+        writeln!(text, "container_memory_working_set_bytes{labels} {memory} {ms}").unwrap();
+        writeln!(text, "container_start_time_seconds{labels} {}", 1000.0 + start).unwrap();
     }
     text
 }
@@ -50,23 +36,9 @@ fn store() -> Store {
 #[test]
 fn two_samples_make_a_rate() {
     let store = store();
-    scrape(
-        &store,
-        100,
-        &[
-            ("web", "app", 0.0, 10.0, 500.0),
-            ("web", "proxy", 0.0, 1.0, 50.0),
-        ],
-    );
+    scrape(&store, 100, &[("web", "app", 0.0, 10.0, 500.0), ("web", "proxy", 0.0, 1.0, 50.0)]);
     assert_eq!(store.pod(&key("web")), None, "one sample is none");
-    scrape(
-        &store,
-        115,
-        &[
-            ("web", "app", 0.0, 13.75, 700.0),
-            ("web", "proxy", 0.0, 1.0, 50.0),
-        ],
-    );
+    scrape(&store, 115, &[("web", "app", 0.0, 13.75, 700.0), ("web", "proxy", 0.0, 1.0, 50.0)]);
     let used = store.pod(&key("web")).unwrap();
     assert_eq!((used.time, used.window), (at(115), Duration::from_secs(15)));
     let numbers: Vec<_> = used
@@ -96,43 +68,25 @@ fn a_kubelet_without_news_keeps_the_pair() {
 fn pods_without_a_sound_pair_are_unknown() {
     type Containers<'a> = &'a [(&'a str, &'a str, f64, f64, f64)];
     let cases: [(&str, Containers<'_>, Containers<'_>, bool); 6] = [
-        (
-            "restarted",
-            &[("web", "app", 0.0, 10.0, 5.0)],
-            &[("web", "app", 112.0, 0.5, 5.0)],
-            false,
-        ),
+        ("restarted", &[("web", "app", 0.0, 10.0, 5.0)], &[("web", "app", 112.0, 0.5, 5.0)], false),
         (
             "restarted, 12 s old",
             &[("web", "app", 0.0, 10.0, 5.0)],
             &[("web", "app", 103.0, 0.5, 5.0)],
             true,
         ),
-        (
-            "new, 12 s old",
-            &[],
-            &[("web", "app", 103.0, 0.5, 5.0)],
-            true,
-        ),
+        ("new, 12 s old", &[], &[("web", "app", 103.0, 0.5, 5.0)], true),
         (
             "counter fell",
             &[("web", "app", 0.0, 10.0, 5.0)],
             &[("web", "app", 0.0, 9.0, 5.0)],
             false,
         ),
-        (
-            "no memory",
-            &[("web", "app", 0.0, 10.0, 5.0)],
-            &[("web", "app", 0.0, 11.0, 0.0)],
-            false,
-        ),
+        ("no memory", &[("web", "app", 0.0, 10.0, 5.0)], &[("web", "app", 0.0, 11.0, 0.0)], false),
         (
             "one container is new",
             &[("web", "app", 0.0, 10.0, 5.0)],
-            &[
-                ("web", "app", 0.0, 11.0, 5.0),
-                ("web", "proxy", 50.0, 1.0, 5.0),
-            ],
+            &[("web", "app", 0.0, 11.0, 5.0), ("web", "proxy", 50.0, 1.0, 5.0)],
             false,
         ),
     ];
@@ -154,10 +108,7 @@ fn a_node_that_failed_is_forgotten() {
     store.replace(Vec::new(), at(130));
     assert!(store.pod(&key("web")).is_none() && store.node("n1").is_none());
     scrape(&store, 145, &containers);
-    assert!(
-        store.pod(&key("web")).is_none(),
-        "it needs two samples again"
-    );
+    assert!(store.pod(&key("web")).is_none(), "it needs two samples again");
 }
 
 #[test]
@@ -174,20 +125,14 @@ fn a_pod_that_moved_is_found_where_it_is() {
 
 #[test]
 fn absurd_text_is_an_error_or_nothing() {
-    assert_eq!(
-        Scrape::read("a{").unwrap_err().to_string(),
-        "line 1: the labels are broken"
-    );
+    assert_eq!(Scrape::read("a{").unwrap_err().to_string(), "line 1: the labels are broken");
     let store = store();
     let absurd = "container_cpu_usage_seconds_total{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300 9223372036854775807\n\
         container_memory_working_set_bytes{container=\"c\",namespace=\"n\",pod=\"p\"} NaN\n\
         container_start_time_seconds{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300\n\
         container_cpu_usage_seconds_total 1\n";
     for second in [0, 15] {
-        store.replace(
-            vec![("n1".into(), Scrape::read(absurd).unwrap())],
-            at(second),
-        );
+        store.replace(vec![("n1".into(), Scrape::read(absurd).unwrap())], at(second));
     }
     assert_eq!(store.pod(&("n".into(), "p".into())), None);
 }

@@ -39,49 +39,26 @@ fn kubelet() -> Arc<Kubelet> {
     table.put(view("new", None, Stage::Creating));
     let usage = Usage::default();
     for second in 0..=6 {
-        let app = Used {
-            cpu_seconds_total: second as f64 * 0.25,
-            memory_bytes: 1e6 + second as f64,
-        };
-        let proxy = Used {
-            cpu_seconds_total: second as f64 * 0.001,
-            memory_bytes: 5e5,
-        };
-        let sample = PodSample {
-            restarts: 0,
-            containers: vec![app, proxy],
-        };
+        let app =
+            Used { cpu_seconds_total: second as f64 * 0.25, memory_bytes: 1e6 + second as f64 };
+        let proxy = Used { cpu_seconds_total: second as f64 * 0.001, memory_bytes: 5e5 };
+        let sample = PodSample { restarts: 0, containers: vec![app, proxy] };
         let uids = ["uid-web", "uid-mute", "uid-new"];
         usage.publish(Samples {
             time: at(second),
-            pods: uids
-                .iter()
-                .map(|uid| ((*uid).into(), sample.clone()))
-                .collect(),
+            pods: uids.iter().map(|uid| ((*uid).into(), sample.clone())).collect(),
             nodes: HashMap::from([(
                 "node-1".into(),
-                Used {
-                    cpu_seconds_total: second as f64,
-                    memory_bytes: 3e9,
-                },
+                Used { cpu_seconds_total: second as f64, memory_bytes: 3e9 },
             )]),
         });
     }
     let node = Arc::new(NodeInfo::new(&NodesConfig::default(), 0));
-    Arc::new(Kubelet {
-        node,
-        table: Arc::new(table),
-        usage: Arc::new(usage),
-        started: at(-5),
-    })
+    Arc::new(Kubelet { node, table: Arc::new(table), usage: Arc::new(usage), started: at(-5) })
 }
 
 async fn ask(kubelet: &Arc<Kubelet>, method: &str, path: &str) -> (u16, String) {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .body(Body::empty())
-        .unwrap();
+    let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
     let response = router(Arc::clone(kubelet)).oneshot(request).await.unwrap();
     let code = response.status().as_u16();
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -128,27 +105,18 @@ async fn only_reads_of_what_is_there() {
         ("HEAD", "/node", 405),
         ("PUT", "/nowhere", 405),
     ] {
-        assert_eq!(
-            ask(&kubelet, method, path).await.0,
-            expected,
-            "{method} {path}"
-        );
+        assert_eq!(ask(&kubelet, method, path).await.0, expected, "{method} {path}");
     }
-    kubelet
-        .node
-        .running
-        .store(false, std::sync::atomic::Ordering::Release);
-    assert_eq!(
-        ask(&kubelet, "GET", "/healthz").await.0,
-        503,
-        "a stopped node does not answer"
-    );
+    kubelet.node.running.store(false, std::sync::atomic::Ordering::Release);
+    assert_eq!(ask(&kubelet, "GET", "/healthz").await.0, 503, "a stopped node does not answer");
 }
 
 #[tokio::test]
 async fn exposition_text() {
     let (code, text) = ask(&kubelet(), "GET", "/metrics/resource").await;
     assert_eq!(code, 200);
+    let headers = text.lines().filter(|line| line.starts_with("# TYPE")).count();
+    assert_eq!(headers, 9, "each family is described once");
     let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(
         samples,
@@ -176,10 +144,7 @@ async fn stats_summary() {
     assert_eq!(summary["node"]["cpu"]["usageNanoCores"], 1_000_000_000_u64);
     assert_eq!(summary["pods"].as_array().unwrap().len(), 1);
     let pod = &summary["pods"][0];
-    assert_eq!(
-        pod["podRef"],
-        json!({"name": "web", "namespace": "shop", "uid": "uid-web"})
-    );
+    assert_eq!(pod["podRef"], json!({"name": "web", "namespace": "shop", "uid": "uid-web"}));
     assert_eq!(pod["cpu"]["usageCoreNanoSeconds"], 1_506_000_000_u64);
     assert_eq!(pod["containers"][0]["memory"]["workingSetBytes"], 1_000_006);
     assert_eq!(pod["containers"][0]["startTime"], "2001-09-09T01:46:41Z");
@@ -187,10 +152,7 @@ async fn stats_summary() {
 
 #[test]
 fn label_values_are_escaped_and_numbers_are_short() {
-    assert_eq!(
-        exposition::Label("a\"b\\c\nd").to_string(),
-        "a\\\"b\\\\c\\nd"
-    );
+    assert_eq!(exposition::Label("a\"b\\c\nd").to_string(), "a\\\"b\\\\c\\nd");
     for (number, text) in [
         (0.0, "0"),
         (1.5, "1.5"),

@@ -15,10 +15,7 @@ fn json_merge(into: &mut serde_json::Value, from: &serde_json::Value) {
     match (into, from) {
         (serde_json::Value::Object(into), serde_json::Value::Object(from)) => {
             for (key, value) in from {
-                json_merge(
-                    into.entry(key.clone()).or_insert(serde_json::Value::Null),
-                    value,
-                );
+                json_merge(into.entry(key.clone()).or_insert(serde_json::Value::Null), value);
             }
         }
         (into, from) => *into = from.clone(),
@@ -55,10 +52,7 @@ fn live(pod: &WirePod, fault: Option<Fault>, seconds: i64) -> Vec<String> {
                     return story;
                 }
                 Next::Wait(due) => {
-                    assert!(
-                        due.is_none_or(|due| due > at(second)),
-                        "a wait is for later"
-                    );
+                    assert!(due.is_none_or(|due| due > at(second)), "a wait is for later");
                     break;
                 }
             }
@@ -77,13 +71,7 @@ fn lives() {
     json_merge(&mut ending, &deleted);
     let mut never = crash.clone();
     json_merge(&mut never, &json!({"spec": {"restartPolicy": "Never"}}));
-    type Case<'a> = (
-        &'a str,
-        serde_json::Value,
-        Option<Fault>,
-        i64,
-        &'a [&'a str],
-    );
+    type Case<'a> = (&'a str, serde_json::Value, Option<Fault>, i64, &'a [&'a str]);
     let cases: Vec<Case<'_>> = vec![
         (
             "healthy",
@@ -106,13 +94,7 @@ fn lives() {
             60,
             &["2: Running { ready: false }", "9: Running { ready: true }"],
         ),
-        (
-            "unready",
-            json!({}),
-            Some(Fault::Unready),
-            60,
-            &["2: Running { ready: false }"],
-        ),
+        ("unready", json!({}), Some(Fault::Unready), 60, &["2: Running { ready: false }"]),
         (
             "ready, then unready",
             running.clone(),
@@ -143,26 +125,10 @@ fn lives() {
             never,
             None,
             60,
-            &[
-                "2: Running { ready: false }",
-                "5: Running { ready: true }",
-                "7: Failed",
-            ],
+            &["2: Running { ready: false }", "5: Running { ready: true }", "7: Failed"],
         ),
-        (
-            "deleted before it ran",
-            deleted,
-            None,
-            60,
-            &["0: Stopping", "0: removed"],
-        ),
-        (
-            "deleted while it ran",
-            ending,
-            None,
-            60,
-            &["0: Stopping", "3: removed"],
-        ),
+        ("deleted before it ran", deleted, None, 60, &["0: Stopping", "0: removed"]),
+        ("deleted while it ran", ending, None, 60, &["0: Stopping", "3: removed"]),
     ];
     for (name, extra, fault, seconds, expected) in cases {
         assert_eq!(live(&pod(extra), fault, seconds), expected, "{name}");
@@ -171,28 +137,16 @@ fn lives() {
 
 #[test]
 fn restarts_wait_ever_longer_up_to_five_minutes() {
-    let waits: Vec<u64> = (0..8)
-        .map(|restarts| back_off(restarts).as_secs())
-        .collect();
+    let waits: Vec<u64> = (0..8).map(|restarts| back_off(restarts).as_secs()).collect();
     assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
     assert_eq!(back_off(u32::MAX), BACK_OFF.1);
 }
 
 #[test]
 fn starts_are_spread_but_repeatable() {
-    let delays = Delays {
-        spread: 0.5,
-        ..DELAYS
-    };
-    let starts: Vec<Duration> = (0..50)
-        .map(|i| delays.spread_start(&format!("uid-{i}")))
-        .collect();
+    let delays = Delays { spread: 0.5, ..DELAYS };
+    let starts: Vec<Duration> = (0..50).map(|i| delays.spread_start(&format!("uid-{i}"))).collect();
     assert_eq!(starts[7], delays.spread_start("uid-7"));
-    assert!(
-        starts
-            .iter()
-            .all(|start| (1.0..=3.0).contains(&start.as_secs_f64())),
-        "{starts:?}"
-    );
+    assert!(starts.iter().all(|start| (1.0..=3.0).contains(&start.as_secs_f64())), "{starts:?}");
     assert!(starts.iter().any(|start| *start != starts[0]));
 }
