@@ -59,6 +59,7 @@ export class Detail {
       older: h("button", { type: "button", class: "step", "aria-label": "Earlier decision", title: "Earlier decision", onclick: () => this.#step(-1) }, "‹"),
       newer: h("button", { type: "button", class: "step", "aria-label": "Later decision", title: "Later decision", onclick: () => this.#step(1) }, "›"),
       latest: h("button", { type: "button", class: "step wide", onclick: () => this.#select(null) }, "Now"),
+      told: h("div"),
       log: h("ol", { class: "log" }),
       logEmpty: h("p", { class: "empty" }, "Nothing has changed yet. Each change of size appears here with its reasons."),
       conditions: h("ul", { class: "conditions" }),
@@ -80,9 +81,10 @@ export class Detail {
       h("section", { class: "card decisions", "aria-labelledby": "log-title" }, h("h3", { id: "log-title" }, "Decisions"), parts.logEmpty, parts.log),
       h("section", { class: "card", "aria-labelledby": "conditions-title" }, h("h3", { id: "conditions-title" }, "Conditions"), parts.conditions),
     );
+    parts.told.append(parts.whyWhen, parts.whyReason, parts.whyLines);
     parts.why.append(
       h("div", { class: "card-head" }, parts.whyTitle, h("div", { class: "steps" }, parts.older, parts.newer, parts.latest)),
-      h("div", { "aria-live": "polite" }, parts.whyWhen, parts.whyReason, parts.whyLines),
+      parts.told,
     );
     for (const range of RANGES) {
       const button = h("button", { type: "button", "aria-label": range.long ? `Last ${range.long}` : "Everything" }, range.name);
@@ -192,6 +194,8 @@ export class Detail {
     parts.newer.disabled = !this.#selected;
     set(parts.latest, "aria-pressed", this.#selected ? "false" : "true");
     set(parts.why, "data-outcome", decision?.outcome);
+    // A chosen decision is read out; each new pass is not.
+    set(parts.told, "aria-live", this.#selected ? "polite" : "off");
     say(parts.whyTitle, decision ? headline(decision) : "Why this size");
     const when = decision && `${clock(decision.time)}, ${ago(decision.time, this.#feed.now())}`;
     say(parts.whyWhen, decision ? (this.#selected ? when : `The latest pass, at ${clock(decision.time)}`) : "Loading…");

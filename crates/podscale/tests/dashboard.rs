@@ -21,6 +21,11 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// The time that the page shows at first.
+const EPOCH: &str = "2026-11-16T10:24:00Z";
 
 fn main() -> ExitCode {
     let program = browser::find();
@@ -38,7 +43,8 @@ struct Stage {
     hub: Hub,
     browser: Browser,
     origin: String,
-    runtime: tokio::runtime::Runtime,
+    address: SocketAddr,
+    runtime: Runtime,
 }
 
 fn check(program: &Path) -> Result<()> {
@@ -64,27 +70,33 @@ fn all_is_well(stage: &mut Stage) -> Result<()> {
     nothing_went_wrong(stage)
 }
 
+/// A hub and its page on an address, for as long as the runtime lives.
+fn serve(address: SocketAddr) -> Result<(Runtime, SocketAddr, Hub)> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let inside = runtime.enter();
+    let hub = Hub::new(Clock::fast(EPOCH.parse()?, 1.0));
+    drop(inside);
+    let listener = runtime.block_on(tokio::net::TcpListener::bind(address))?;
+    let address = listener.local_addr()?;
+    let served = router(hub.clone());
+    runtime.spawn(async move { axum::serve(listener, served).await });
+    Ok((runtime, address, hub))
+}
+
 impl Stage {
     fn new(program: &Path) -> Result<Stage> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let _inside = runtime.enter();
+        let (runtime, address, hub) = serve(([127, 0, 0, 1], 0).into())?;
         // The history ends where the clock begins.
-        let epoch = "2026-11-16T10:24:00Z".parse::<jiff::Timestamp>()?;
-        let hub = Hub::new(Clock::fast(epoch, 1.0));
+        let epoch = EPOCH.parse::<jiff::Timestamp>()?;
         let began = Time(epoch.as_microsecond()).before(Span::seconds(44 * 60));
         let world = World::new(hub.clone(), began);
-        let listener = runtime.block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0)))?;
-        let address: SocketAddr = listener.local_addr()?;
-        let served = router(hub.clone());
-        runtime.spawn(async move { axum::serve(listener, served).await });
         let profile = std::env::temp_dir().join(format!("podscale-browser-{}", std::process::id()));
         let mut browser = Browser::start(program, profile)?;
         let utc = serde_json::json!({"timezoneId": "UTC"});
         browser.call("Emulation.setTimezoneOverride", utc)?;
         browser.resize(1440, 1240, false)?;
         browser.prefer("light")?;
-        Ok(Stage { world, hub, browser, origin: format!("http://{address}"), runtime })
+        Ok(Stage { world, hub, browser, origin: format!("http://{address}"), address, runtime })
     }
 
     fn text(&mut self, selector: &str) -> Result<String> {
@@ -315,11 +327,16 @@ fn nothing_went_wrong(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
+/// The server goes away, and another one comes in its place.
 fn losing_the_server_is_shown(stage: Stage) -> Result<()> {
-    let Stage { mut browser, hub, runtime, .. } = stage;
-    runtime.shutdown_background();
+    let Stage { mut browser, hub, runtime, address, .. } = stage;
     hub.close();
+    runtime.shutdown_timeout(Duration::from_secs(60));
     browser.wait("document.querySelector('#link .word').textContent === 'Reconnecting'")?;
     ensure!(browser.eval(ROWS)? == 5, "what was known stays");
-    Ok(())
+    let (_runtime, _, hub) = serve(address)?;
+    let epoch = Time(EPOCH.parse::<jiff::Timestamp>()?.as_microsecond());
+    World::new(hub, epoch).step();
+    browser.wait("document.querySelector('#link .word').textContent === 'Live'")?;
+    browser.wait(&format!("{ROWS} === 6"))
 }
