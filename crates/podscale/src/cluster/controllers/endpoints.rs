@@ -142,8 +142,7 @@ fn wanted_annotation(annotations: &BTreeMap<String, String>) -> bool {
 fn selects(service: &Service, labels: &BTreeMap<String, String>) -> bool {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     selector.is_some_and(|selector| {
-        !selector.is_empty()
-            && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+        !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
     })
 }
 

@@ -99,9 +99,9 @@ impl Collector {
                 keep
             });
             for kind in kinds.iter().filter(|kind| is_watched(kind)) {
-                watched.entry(kind.id()).or_insert_with(|| {
-                    tasks.spawn(Arc::clone(&self).watch_kind(kind.clone()))
-                });
+                watched
+                    .entry(kind.id())
+                    .or_insert_with(|| tasks.spawn(Arc::clone(&self).watch_kind(kind.clone())));
             }
             tokio::select! {
                 biased;
@@ -179,9 +179,7 @@ impl Collector {
             Action::Verify(owners) => self.verify(uid, &item, &owners).await,
             Action::Unlink(owners) => self.unlink(uid, &item, &owners).await,
             Action::Delete => self.delete(uid, &item, DeleteParams::background()).await,
-            Action::DeleteInForeground => {
-                self.delete(uid, &item, DeleteParams::foreground()).await
-            }
+            Action::DeleteInForeground => self.delete(uid, &item, DeleteParams::foreground()).await,
             Action::Orphan(dependents) => self.orphan(uid, &item, &dependents).await,
             Action::Finish => self.take_off(uid, &item, FOREGROUND).await,
             Action::Await(dependents) => {
@@ -238,7 +236,8 @@ impl Collector {
     /// The object as it is now; none if it is gone or another of the same name.
     async fn fresh(&self, uid: &str, item: &Item) -> Result<Option<ObjectMeta>, Error> {
         let objects = self.objects_of(item)?;
-        let found = call(|| format!("read {} {}", item.kind, item.name), objects.get_opt(&item.name));
+        let found =
+            call(|| format!("read {} {}", item.kind, item.name), objects.get_opt(&item.name));
         let found = found.await?.map(|found| found.meta().clone());
         Ok(found.filter(|found| found.uid.as_deref() == Some(uid)))
     }
@@ -263,12 +262,7 @@ impl Collector {
         Ok(Next::Wait)
     }
 
-    async fn delete(
-        &self,
-        uid: &str,
-        item: &Item,
-        params: DeleteParams,
-    ) -> Result<Next, Error> {
+    async fn delete(&self, uid: &str, item: &Item, params: DeleteParams) -> Result<Next, Error> {
         // The references may have changed since the watch showed them.
         let Some(meta) = self.fresh(uid, item).await? else { return Ok(Next::Wait) };
         let current = Item::new(&item.kind, &meta);

@@ -105,7 +105,8 @@ async fn discover(client: &Client) -> Result<Vec<Kind>, super::calls::Error> {
     collect(&mut kinds, "", "v1", core.resources);
     for group in groups.groups {
         let preferred = group.preferred_version.as_ref().map(|preferred| &preferred.version);
-        let versions = preferred.into_iter().chain(group.versions.iter().map(|known| &known.version));
+        let versions =
+            preferred.into_iter().chain(group.versions.iter().map(|known| &known.version));
         let mut seen = Vec::new();
         for version in versions {
             if seen.contains(version) {

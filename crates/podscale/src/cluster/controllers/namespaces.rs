@@ -166,12 +166,12 @@ fn conditions(left: &Left) -> Vec<NamespaceCondition> {
     let listed = |parts: Vec<String>, lead: &str| {
         (!parts.is_empty()).then(|| format!("{lead}: {}", parts.join(", ")))
     };
-    let objects = left.objects.iter().map(|(kind, count)| {
-        format!("{kind} has {count} resource instances")
-    });
-    let finalizers = left.finalizers.iter().map(|(finalizer, count)| {
-        format!("{finalizer} in {count} resource instances")
-    });
+    let objects =
+        left.objects.iter().map(|(kind, count)| format!("{kind} has {count} resource instances"));
+    let finalizers = left
+        .finalizers
+        .iter()
+        .map(|(finalizer, count)| format!("{finalizer} in {count} resource instances"));
     vec![
         condition(
             "NamespaceContentRemaining",
@@ -207,10 +207,13 @@ mod tests {
                 format!("{}={} {message}", condition.type_, condition.status)
             })
             .collect();
-        assert_eq!(told, [
-            "NamespaceContentRemaining=True Some resources are remaining: pods has 2 resource \
+        assert_eq!(
+            told,
+            [
+                "NamespaceContentRemaining=True Some resources are remaining: pods has 2 resource \
              instances, widgets.example.com has 1 resource instances",
-            "NamespaceFinalizersRemaining=False All content-preserving finalizers finished",
-        ]);
+                "NamespaceFinalizersRemaining=False All content-preserving finalizers finished",
+            ]
+        );
     }
 }

@@ -72,7 +72,7 @@ impl NodeLife {
             let Some(node) = new.or(old) else { return };
             let name = node.metadata.name.clone().unwrap_or_default();
             match new {
-                Some(node) if old.is_none_or(|old| beat(old) != beat(node)) => {
+                Some(node) if old.is_none_or(|old| is_heard(old, node)) => {
                     heard.lock().insert(name.clone(), clock.now());
                 }
                 Some(_) => {}
@@ -84,7 +84,8 @@ impl NodeLife {
         });
         let heard = Arc::clone(&self.heard);
         caches.leases.listen(move |old, new| {
-            let Some(lease) = new.filter(|lease| lease.metadata.namespace.as_deref() == Some(LEASES))
+            let Some(lease) =
+                new.filter(|lease| lease.metadata.namespace.as_deref() == Some(LEASES))
             else {
                 return;
             };
@@ -245,6 +246,12 @@ impl NodeLife {
         }
         Ok(Next::After(PERIOD))
     }
+}
+
+/// Whether a change of a node comes from its kubelet: nobody else beats, or knows its health.
+fn is_heard(old: &Node, new: &Node) -> bool {
+    let knows = |node: &Node| plan::health(node) != Health::Unreachable;
+    beat(old) != beat(new) || (knows(new) && !knows(old))
 }
 
 /// The last heartbeat that a kubelet wrote into its node.

@@ -180,7 +180,9 @@ pub fn slices(service: &Service, pods: &[Arc<Pod>], existing: &[Arc<EndpointSlic
         spare = others;
         writes.extend(fill(service, &ports, &pods, &own));
     }
-    writes.extend(spare.into_iter().filter_map(|slice| slice.metadata.name.clone().map(Write::Delete)));
+    writes.extend(
+        spare.into_iter().filter_map(|slice| slice.metadata.name.clone().map(Write::Delete)),
+    );
     writes
 }
 

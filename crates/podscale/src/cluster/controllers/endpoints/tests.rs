@@ -45,8 +45,14 @@ fn told(endpoints: &Endpoints) -> Vec<String> {
 
 #[test]
 fn ready_and_unready_addresses_by_port() {
-    let pods = [pod(1, ""), pod(2, "unready"), pod(3, "ends"), pod(4, "failed"), pod(5, "noip"),
-        pod(6, "other")];
+    let pods = [
+        pod(1, ""),
+        pod(2, "unready"),
+        pod(3, "ends"),
+        pod(4, "failed"),
+        pod(5, "noip"),
+        pod(6, "other"),
+    ];
     let numbered = service(json!([{"port": 80, "targetPort": 8000}]));
     assert_eq!(told(&endpoints(&numbered, &pods)), ["8000: 10.0.0.1 10.0.0.6 | 10.0.0.2"]);
     let named = service(json!([{"port": 80, "targetPort": "http"}]));

@@ -27,9 +27,8 @@ impl Item {
     /// An object of a kind, from its metadata.
     #[must_use]
     pub fn new(kind: &str, meta: &ObjectMeta) -> Item {
-        let has = |finalizer: &str| {
-            meta.finalizers.iter().flatten().any(|known| known == finalizer)
-        };
+        let has =
+            |finalizer: &str| meta.finalizers.iter().flatten().any(|known| known == finalizer);
         Item {
             kind: kind.to_owned(),
             namespace: meta.namespace.clone().unwrap_or_default(),
@@ -100,9 +99,8 @@ impl Graph {
         let mut concerned = Vec::new();
         // Owners that wait for their dependents may be able to go on.
         let owners = old.iter().flat_map(|old| &old.owners);
-        let waiting = owners.filter(|owner| {
-            self.items.get(&owner.uid).is_some_and(Item::waits_for_dependents)
-        });
+        let waiting = owners
+            .filter(|owner| self.items.get(&owner.uid).is_some_and(Item::waits_for_dependents));
         concerned.extend(waiting.map(|owner| owner.uid.clone()));
         match &new {
             Some(item) => {
@@ -262,12 +260,21 @@ mod tests {
             ("already on its way", &["x<gone deleting"], Action::Nothing),
             ("owner waits for it", &["o deleting foreground", "x<!o"], Action::Delete),
             ("owner waits, not for it", &["o deleting foreground", "x<o"], Action::Nothing),
-            ("owner waits, it has dependents", &["o deleting foreground", "x<!o", "y<x"],
-                Action::DeleteInForeground),
-            ("owner waits, another lives", &["o deleting foreground", "p", "x<!o,p"],
-                Action::Unlink(list(&["o"]))),
-            ("waits for dependents", &["x deleting foreground", "y<!x", "z<x"],
-                Action::Await(list(&["y"]))),
+            (
+                "owner waits, it has dependents",
+                &["o deleting foreground", "x<!o", "y<x"],
+                Action::DeleteInForeground,
+            ),
+            (
+                "owner waits, another lives",
+                &["o deleting foreground", "p", "x<!o,p"],
+                Action::Unlink(list(&["o"])),
+            ),
+            (
+                "waits for dependents",
+                &["x deleting foreground", "y<!x", "z<x"],
+                Action::Await(list(&["y"])),
+            ),
             ("waits for nobody", &["x deleting foreground", "z<x"], Action::Finish),
             ("lets go", &["x deleting orphan", "y<!x", "z<x"], Action::Orphan(list(&["y", "z"]))),
             ("nobody to let go", &["x deleting orphan"], Action::Orphan(vec![])),
@@ -276,7 +283,10 @@ mod tests {
             assert_eq!(graph(objects).decide("x"), *expected, "{name}");
         }
         let unknown = graph(&["x<new"]).decide("x");
-        assert!(matches!(&unknown, Action::Verify(owners) if owners[0].uid == "new"), "{unknown:?}");
+        assert!(
+            matches!(&unknown, Action::Verify(owners) if owners[0].uid == "new"),
+            "{unknown:?}"
+        );
     }
 
     #[test]

@@ -89,7 +89,8 @@ pub fn taints(node: &Node, health: Health, now: Timestamp) -> Option<Vec<Taint>>
         }
     }
     let stored = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let is = |taint: &Taint, (key, effect): (&str, &str)| taint.key == key && taint.effect == effect;
+    let is =
+        |taint: &Taint, (key, effect): (&str, &str)| taint.key == key && taint.effect == effect;
     let kept = stored.iter().filter(|taint| {
         let ours = [NOT_READY, UNREACHABLE, UNSCHEDULABLE].contains(&taint.key.as_str());
         !ours || wanted.iter().any(|wanted| is(taint, *wanted))
@@ -149,14 +150,26 @@ mod tests {
             {"type": "Ready", "status": "True", "reason": "KubeletReady"}]}}));
         assert_eq!(health(&quiet), Health::Ready);
         let conditions = silent_conditions(&quiet, now()).unwrap();
-        let told: Vec<_> = conditions.iter().map(|condition| {
-            format!("{}={} {}", condition.type_, condition.status,
-                condition.reason.as_deref().unwrap_or_default())
-        }).collect();
-        assert_eq!(told, ["Ready=Unknown NodeStatusUnknown",
-            "MemoryPressure=Unknown NodeStatusNeverUpdated",
-            "DiskPressure=Unknown NodeStatusNeverUpdated",
-            "PIDPressure=Unknown NodeStatusNeverUpdated"]);
+        let told: Vec<_> = conditions
+            .iter()
+            .map(|condition| {
+                format!(
+                    "{}={} {}",
+                    condition.type_,
+                    condition.status,
+                    condition.reason.as_deref().unwrap_or_default()
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "Ready=Unknown NodeStatusUnknown",
+                "MemoryPressure=Unknown NodeStatusNeverUpdated",
+                "DiskPressure=Unknown NodeStatusNeverUpdated",
+                "PIDPressure=Unknown NodeStatusNeverUpdated"
+            ]
+        );
         let marked = node(json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}}));
         assert_eq!(health(&marked), Health::Unreachable);
         assert_eq!(silent_conditions(&marked, now()), None);
@@ -170,8 +183,15 @@ mod tests {
             taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)).collect()
         };
         let lost = taints(&gpu, Health::Unreachable, now()).unwrap();
-        assert_eq!(told(&lost), ["gpu:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule",
-            "node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"]);
+        assert_eq!(
+            told(&lost),
+            [
+                "gpu:NoSchedule",
+                "node.kubernetes.io/unschedulable:NoSchedule",
+                "node.kubernetes.io/unreachable:NoSchedule",
+                "node.kubernetes.io/unreachable:NoExecute"
+            ]
+        );
         gpu.spec.as_mut().unwrap().taints = Some(lost);
         assert_eq!(taints(&gpu, Health::Unreachable, now()), None);
         gpu.spec.as_mut().unwrap().unschedulable = None;
@@ -192,14 +212,27 @@ mod tests {
         let cases = [
             ("says nothing, not ready", json!([]), UNREACHABLE, Some(300)),
             ("says nothing, other taint", json!([]), "maintenance", Some(0)),
-            ("for a minute", json!([{"key": UNREACHABLE, "operator": "Exists",
-                "tolerationSeconds": 60}]), UNREACHABLE, Some(60)),
-            ("the shortest counts", json!([{"operator": "Exists", "tolerationSeconds": 90},
+            (
+                "for a minute",
+                json!([{"key": UNREACHABLE, "operator": "Exists",
+                "tolerationSeconds": 60}]),
+                UNREACHABLE,
+                Some(60),
+            ),
+            (
+                "the shortest counts",
+                json!([{"operator": "Exists", "tolerationSeconds": 90},
                 {"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 60}]),
-                UNREACHABLE, Some(60)),
+                UNREACHABLE,
+                Some(60),
+            ),
             ("for ever", json!([{"operator": "Exists"}]), UNREACHABLE, None),
-            ("another effect", json!([{"operator": "Exists", "effect": "NoSchedule"}]),
-                "maintenance", Some(0)),
+            (
+                "another effect",
+                json!([{"operator": "Exists", "effect": "NoSchedule"}]),
+                "maintenance",
+                Some(0),
+            ),
         ];
         for (name, tolerations, key, expected) in cases {
             assert_eq!(seconds(tolerations, key), expected, "{name}");

@@ -38,9 +38,8 @@ impl Ledger {
         let name = node.metadata.name.clone().unwrap_or_default();
         let spec = node.spec.as_ref();
         let status = node.status.as_ref();
-        let total = status.and_then(|status| {
-            status.allocatable.as_ref().or(status.capacity.as_ref())
-        });
+        let total =
+            status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref()));
         let known = self.nodes.contains_key(&name);
         let place = self.nodes.entry(name.clone()).or_default();
         place.labels.clone_from(labels_of(&node.metadata));

@@ -88,9 +88,10 @@ impl Wish {
     pub fn accepts(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         let chosen = self.node_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
         chosen
-            && self.node_terms.as_ref().is_none_or(|terms| {
-                terms.iter().any(|term| matches_term(term, name, labels))
-            })
+            && self
+                .node_terms
+                .as_ref()
+                .is_none_or(|terms| terms.iter().any(|term| matches_term(term, name, labels)))
     }
 
     /// Whether it bears a taint.
