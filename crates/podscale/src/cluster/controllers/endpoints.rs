@@ -95,7 +95,7 @@ impl EndpointKeeper {
         let subsets = |endpoints: &Endpoints| endpoints.subsets.clone().unwrap_or_default();
         let cut = |endpoints: &Endpoints| {
             let annotations = endpoints.metadata.annotations.as_ref();
-            annotations.is_some_and(|all| wanted_annotation(all))
+            annotations.is_some_and(wanted_annotation)
         };
         if subsets(&stored) == subsets(wanted)
             && stored.metadata.labels == wanted.metadata.labels
