@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::{UpdateRequest, track_update};
 use crate::crd::definition;
 use crate::custom::{self, Custom};
 use crate::registry::{Forwarded, Registry, Served};
 use crate::resource::GroupResource;
 use crate::server::Inner;
-use crate::status::ApiResult;
 use crate::store::Draft;
 use crate::value::{fields, integer, is_set, list, metadata, text};
 use crate::write::delete::{DeleteOptions, delete};
-use crate::write::{Write, Written};
+use crate::write::{Endpoint, Write, Written};
 
 /// The finalizer that keeps a definition while objects of its kind remain.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -64,25 +64,40 @@ pub(crate) fn after_write(write: &Write<'_>, written: Written) -> Written {
 }
 
 /// Stops serving what a deleted definition described.
-pub(crate) fn after_delete(write: &Write<'_>) {
+pub(crate) fn after_delete(write: &Write<'_>, name: &str) {
     match kind(write.served) {
-        Kind::Definition | Kind::ApiService => refresh(write.server),
+        Kind::Definition => {
+            clean_up(write, name);
+            refresh(write.server);
+        }
+        Kind::ApiService => refresh(write.server),
         Kind::Other => finish_definition(write),
     }
 }
 
-/// Deletes the objects of a custom resource before its definition goes.
-pub(crate) fn before_delete(
-    write: &Write<'_>,
-    name: &str,
-    options: &DeleteOptions,
-) -> ApiResult<()> {
+/// Holds a definition until the objects of its kind are gone.
+pub(crate) fn before_delete(write: &Write<'_>, name: &str, options: &DeleteOptions) {
     if kind(write.served) != Kind::Definition || options.dry_run {
-        return Ok(());
+        return;
     }
-    let Some(found) = write.server.store.get(&definitions(), name) else { return Ok(()) };
+    change(write.server, &definitions(), name, |definition| {
+        if !is_established(definition) {
+            return;
+        }
+        let finalizers = metadata(definition).entry("finalizers").or_insert_with(|| json!([]));
+        if let Some(finalizers) = finalizers.as_array_mut()
+            && !finalizers.iter().any(|finalizer| finalizer == CLEANUP)
+        {
+            finalizers.push(json!(CLEANUP));
+        }
+    });
+}
+
+/// Deletes the objects of a custom resource whose definition is going.
+fn clean_up(write: &Write<'_>, name: &str) {
+    let Some(found) = write.server.store.get(&definitions(), name) else { return };
     let definition = found.value();
-    let Some(served) = served_by(write.server, &definition) else { return Ok(()) };
+    let Some(served) = served_by(write.server, &definition) else { return };
     for object in write.server.store.snapshot(&served.storage).objects.values() {
         let below = Write {
             server: write.server,
@@ -94,17 +109,13 @@ pub(crate) fn before_delete(
         // An object that is already gone is as good as deleted.
         let _ = delete(&below, object.name(), &DeleteOptions::default());
     }
-    if write.server.store.count(&served.storage) > 0 {
-        change(write.server, &definitions(), name, |definition| {
-            let finalizers = metadata(definition).entry("finalizers").or_insert_with(|| json!([]));
-            if let Some(finalizers) = finalizers.as_array_mut()
-                && !finalizers.iter().any(|finalizer| finalizer == CLEANUP)
-            {
-                finalizers.push(json!(CLEANUP));
-            }
-        });
-    }
-    Ok(())
+    finish_definition(&Write {
+        server: write.server,
+        served: &served,
+        namespace: "",
+        manager: write.manager,
+        dry_run: false,
+    });
 }
 
 fn served_by(server: &Inner, definition: &Value) -> Option<Arc<Served>> {
@@ -156,10 +167,30 @@ fn establish(server: &Inner, name: &str) {
     let now = server.now();
     change(server, &definitions(), name, |definition| {
         let others: Vec<&Value> = others.iter().collect();
+        let old = definition.clone();
         let mut status = definition::established_status(definition, &others, now);
         remember_storage_version(definition, &mut status);
         fields(definition).insert("status".to_owned(), status);
+        track_own(server, &old, definition);
     });
+}
+
+/// Notes that the server itself wrote a definition's status.
+fn track_own(server: &Inner, old: &Value, new: &mut Value) {
+    let registry = server.registry();
+    let Some(served) = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    else {
+        return;
+    };
+    let write =
+        Write { server, served: &served, namespace: "", manager: "kube-apiserver", dry_run: false };
+    let (version, time) = (served.api_version(), server.now_text());
+    let request = UpdateRequest {
+        shape: write.shape(),
+        live: old,
+        writer: write.writer(Endpoint::Status, &version, &time),
+    };
+    track_update(&request, new);
 }
 
 /// Every version that objects were ever stored in is remembered.

@@ -134,13 +134,18 @@ async fn resource(
         .registry()
         .find(&path.group, &path.version, &path.resource)
         .filter(|served| path.fits(&served.info))
-        .ok_or_else(ApiError::no_such_path)?;
+        .ok_or_else(|| missing(&server, &path))?;
     let (parts, body) = request.into_parts();
     let params = Params::parse(parts.uri.query().unwrap_or_default());
     let body = read_body(body).await?;
     let output = accept::negotiate(&parts.headers)?;
     let call = Call { server, served, path, params, headers: parts.headers, output, body };
-    route_call(&call, &parts.method)
+    let response = route_call(&call, &parts.method)?;
+    if call.served.info.group.is_empty() && call.served.info.plural == "endpoints" {
+        let warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+        return Ok(respond::with_warnings(response, &[warning.to_owned()]));
+    }
+    Ok(response)
 }
 
 fn route_call(call: &Call, method: &Method) -> ApiResult<Response> {
@@ -173,7 +178,7 @@ fn route_call(call: &Call, method: &Method) -> ApiResult<Response> {
 fn route_subresource(call: &Call, method: &Method, name: &str) -> ApiResult<Response> {
     use crate::write::Endpoint;
     let found = call.served.info.subresources.iter().find(|known| known.name() == name);
-    let found = found.ok_or_else(ApiError::no_such_path)?;
+    let found = found.ok_or_else(ApiError::no_such_resource)?;
     match (found, method) {
         (Subresource::Status, &Method::GET) => list::get(call),
         (Subresource::Status, &Method::PUT) => mutate::update(call, Endpoint::Status),
@@ -187,6 +192,13 @@ fn route_subresource(call: &Call, method: &Method, name: &str) -> ApiResult<Resp
         (Subresource::Log, &Method::GET) => pods::log(call),
         _ => Err(ApiError::method_not_allowed()),
     }
+}
+
+/// Groups that are not served at all are not even a path.
+fn missing(server: &Inner, path: &ResourcePath) -> ApiError {
+    let known = path.group.is_empty()
+        || server.registry().groups().iter().any(|(group, _)| *group == path.group);
+    if known { ApiError::no_such_resource() } else { ApiError::no_such_path() }
 }
 
 async fn read_body(body: Body) -> ApiResult<Bytes> {

@@ -8,6 +8,7 @@ pub mod crd;
 mod custom;
 mod definitions;
 mod http;
+pub mod openapi;
 pub mod patch;
 mod registry;
 pub mod resource;

@@ -34,11 +34,7 @@ pub fn apply(
     match kind {
         PatchKind::Json => {
             let operations = read_operations(body)?;
-            json_patch::patch(&mut object, &operations).map_err(|_| {
-                ApiError::unprocessable(
-                    "the server rejected our request due to an error in our request",
-                )
-            })?;
+            json_patch::patch(&mut object, &operations).map_err(|_| rejected())?;
             Ok(object)
         }
         PatchKind::Merge => {
@@ -57,8 +53,24 @@ pub fn apply(
 }
 
 fn read_operations(body: &[u8]) -> ApiResult<Vec<json_patch::PatchOperation>> {
-    let operations: Vec<json_patch::PatchOperation> = serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
+    let given: Value =
+        serde_json::from_slice(body).map_err(|_| ApiError::bad_request("invalid JSON patch"))?;
+    let what = match &given {
+        Value::Array(_) => "",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Null => "null",
+    };
+    if !what.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {what} into Go value of type \
+             []handlers.jsonPatchOp"
+        )));
+    }
+    let operations: Vec<json_patch::PatchOperation> =
+        serde_json::from_value(given).map_err(|_| rejected())?;
     if operations.len() > MAX_OPERATIONS {
         return Err(ApiError::bad_request(format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
@@ -68,9 +80,15 @@ fn read_operations(body: &[u8]) -> ApiResult<Vec<json_patch::PatchOperation>> {
     Ok(operations)
 }
 
+fn rejected() -> ApiError {
+    ApiError::unprocessable("the server rejected our request due to an error in our request")
+}
+
 fn read_object(body: &[u8]) -> ApiResult<Map<String, Value>> {
-    serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(ApiError::bad_request("invalid JSON patch")),
+    }
 }
 
 /// RFC 7386: nulls delete, objects merge, all else replaces.

@@ -106,10 +106,6 @@ impl Registry {
         self.forwarded.iter().find(|one| one.group == group && one.version == version)
     }
 
-    pub fn all_forwarded(&self) -> &[Forwarded] {
-        &self.forwarded
-    }
-
     /// The groups besides the core one, each with its versions, the preferred first.
     pub fn groups(&self) -> Vec<(String, Vec<String>)> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();

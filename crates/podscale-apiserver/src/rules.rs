@@ -164,6 +164,9 @@ static NAMESPACES: Rules = Rules {
 
 static NODES: Rules = Rules {
     default: cluster::default_node,
+    prepare_create: cluster::prepare_node,
+    check: cluster::check_node,
+    check_update: cluster::check_node_update,
     prepare_update: cluster::prepare_node_update,
     fields: cluster::node_fields,
     selectable: &["spec.unschedulable"],
@@ -204,6 +207,7 @@ static PODS: Rules = Rules {
 static SERVICES: Rules = Rules {
     name: names::dns_label,
     default: services::default,
+    prepare_create: services::prepare_create,
     prepare_update: services::prepare_update,
     check: services::check,
     check_update: services::check_update,

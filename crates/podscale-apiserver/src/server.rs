@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use crate::aggregate::Backends;
+use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::store::Store;
 use crate::types::decode::time_text;
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub registry: RwLock<Arc<Registry>>,
     pub backends: Backends,
     pub config: Config,
+    pub documents: Documents,
     pub closing: watch::Sender<bool>,
     /// One writer at a time may change what is served.
     pub definitions: Mutex<()>,
@@ -86,6 +88,7 @@ impl ApiServer {
             store: Store::new(config.history_capacity),
             registry: RwLock::new(Arc::new(Registry::builtin())),
             backends: Backends::default(),
+            documents: Documents::default(),
             closing: watch::Sender::new(false),
             definitions: Mutex::new(()),
             random: Mutex::new(Random(seed)),

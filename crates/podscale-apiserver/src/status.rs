@@ -65,6 +65,14 @@ impl ApiError {
         error
     }
 
+    /// There is no such resource, though its group exists.
+    pub fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        let mut error = Self::new(StatusCode::NOT_FOUND, "NotFound", message);
+        error.details = Some(json!({}));
+        error
+    }
+
     /// There is no such object.
     pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
         let message = format!("{} {name:?} not found", info.qualified());
@@ -119,7 +127,9 @@ impl ApiError {
 
     /// A patch cannot be applied to the object.
     pub fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+        error.details = Some(json!({}));
+        error
     }
 
     /// The request is understood but not allowed.
@@ -171,9 +181,30 @@ impl ApiError {
 
     /// The client accepts no format that is written here.
     pub fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, \
+            application/yaml, application/vnd.kubernetes.protobuf, \
+            application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+        let mut error = Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message);
+        error.details = Some(json!({}));
+        error
+    }
+
+    /// The client wants objects in a form that there is not.
+    pub fn no_such_form() -> Self {
         let message = "only the following media types are accepted: application/json, \
-                       application/yaml";
+                       application/yaml, application/vnd.kubernetes.protobuf";
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// The content type is of no patch.
+    pub fn not_a_patch() -> Self {
+        let mut error = Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            "415: Unsupported Media Type",
+        );
+        error.details = Some(json!({}));
+        error
     }
 
     /// The body is larger than allowed.
@@ -234,6 +265,11 @@ impl ApiError {
         error
     }
 
+    /// Something went wrong that has no reason of its own.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
     /// Too many disruptions at once.
     pub fn too_many_requests(message: impl Into<String>, causes: Vec<Value>) -> Self {
         let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message);
@@ -253,11 +289,14 @@ impl ApiError {
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code.as_u16(),
         });
-        if let (Some(details), Some(status)) = (&self.details, status.as_object_mut()) {
-            status.insert("details".to_owned(), details.clone());
+        let fields = crate::value::fields(&mut status);
+        if !self.reason.is_empty() {
+            fields.insert("reason".to_owned(), Value::from(self.reason));
+        }
+        if let Some(details) = &self.details {
+            fields.insert("details".to_owned(), details.clone());
         }
         status
     }

@@ -2,6 +2,7 @@
 //! how lists merge. Decoding, patching and field ownership all stand on it.
 
 pub mod decode;
+pub mod protobuf;
 
 #[cfg(test)]
 mod tests;
@@ -93,6 +94,8 @@ pub struct Field {
     pub strategy: Strategy,
     /// Stands in for an absent key of a list's item.
     pub default: Option<Value>,
+    /// Number in protobuf; 0 for fields of an inlined message.
+    pub number: u32,
 }
 
 /// A structure.
@@ -104,6 +107,8 @@ pub struct Structure {
     pub atomic: bool,
     fields: Vec<Field>,
     by_name: HashMap<&'static str, usize>,
+    /// Messages whose fields JSON has among this structure's own, by their numbers.
+    pub inlined: Vec<(u32, Type)>,
 }
 
 impl Structure {
@@ -163,7 +168,15 @@ impl Types {
                     atomic: parts.any(|part| part == "map=atomic"),
                     fields: Vec::new(),
                     by_name: HashMap::new(),
+                    inlined: Vec::new(),
                 });
+            } else if let Some(inlined) = line.strip_prefix('~') {
+                if let Some((number, ty)) = inlined.split_once(' ')
+                    && let (Ok(number), Some(ty)) = (number.parse(), types.parse_type(ty))
+                    && let Some(structure) = types.structures.last_mut()
+                {
+                    structure.inlined.push((number, ty));
+                }
             } else if let Some(field) = types.parse_field(line)
                 && let Some(structure) = types.structures.last_mut()
             {
@@ -185,6 +198,7 @@ impl Types {
             merge: Merge::Plain,
             strategy: Strategy::default(),
             default: None,
+            number: 0,
         };
         for part in parts {
             let (word, value) = part.split_once('=').unwrap_or((part, ""));
@@ -197,6 +211,9 @@ impl Types {
                 }
                 "key" => field.strategy.key = Some(value),
                 "default" => field.default = serde_json::from_str(value).ok(),
+                _ if word.starts_with('#') => {
+                    field.number = word.trim_start_matches('#').parse().unwrap_or_default();
+                }
                 _ => {}
             }
         }

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::registry::{Served, View};
 use crate::status::{ApiError, ApiResult};
+use crate::types;
+use crate::types::decode::decode;
 use crate::value::fields;
 
 /// The names of an event's fields: as stored, as in events.k8s.io/v1.
@@ -42,7 +44,12 @@ pub(crate) fn to_storage(served: &Served, mut object: Value) -> ApiResult<Value>
             }
             Ok(object)
         }
-        View::AutoscalingV1 => crate::autoscaling_v1::to_v2(&object).map_err(ApiError::bad_request),
+        View::AutoscalingV1 => {
+            let mut stored =
+                crate::autoscaling_v1::to_v2(&object).map_err(ApiError::bad_request)?;
+            (served.rules.default)(&mut stored);
+            Ok(stored)
+        }
         View::EventsV1 => Ok(event_to_core(object)),
     }
 }
@@ -59,13 +66,22 @@ fn rename(object: Value, version: &str, names: impl Fn(&str) -> Option<&'static 
 }
 
 fn event_from_core(object: Value) -> Value {
-    rename(object, "events.k8s.io/v1", |name| {
+    let renamed = rename(object, "events.k8s.io/v1", |name| {
         EVENT_FIELDS.iter().find(|(core, _)| *core == name).map(|(_, new)| *new)
-    })
+    });
+    canonical("events/v1.Event", renamed)
 }
 
 fn event_to_core(object: Value) -> Value {
-    rename(object, "v1", |name| {
+    let renamed = rename(object, "v1", |name| {
         EVENT_FIELDS.iter().find(|(_, new)| *new == name).map(|(core, _)| *core)
-    })
+    });
+    canonical("core/v1.Event", renamed)
+}
+
+/// The two types leave out different fields when they are empty.
+fn canonical(name: &str, object: Value) -> Value {
+    let types = types::kubernetes();
+    let Some(ty) = types.find(name) else { return object };
+    decode(types, &ty, object.clone()).map_or(object, |decoded| decoded.value)
 }

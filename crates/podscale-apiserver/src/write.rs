@@ -8,7 +8,7 @@ pub(crate) mod update;
 
 use std::sync::Arc;
 
-use podscale_api::field_error::{FieldError, FieldPath};
+use podscale_api::field_error::{BadValue, FieldError, FieldPath};
 use serde_json::Value;
 
 use crate::apply::{Shape, Writer};
@@ -111,7 +111,7 @@ impl Write<'_> {
             manager: self.manager,
             api_version: version,
             subresource: endpoint.subresource(),
-            time,
+            time: if endpoint == Endpoint::Scale { "" } else { time },
             reset,
         }
     }
@@ -182,6 +182,6 @@ pub(crate) fn check_namespace(object: &Value, namespace: &str) -> ApiResult<()> 
 /// The error for an update that does not say what it is based on.
 pub(crate) fn version_required() -> FieldError {
     let path = FieldPath::new("metadata").child("resourceVersion");
-    let value = podscale_api::field_error::BadValue::verbatim("0");
+    let value = BadValue::verbatim("0");
     FieldError::invalid(&path, value, "must be specified for an update")
 }

@@ -12,11 +12,10 @@ const MAX_UPDATERS: usize = 10;
 const ANCIENT: &str = "ancient-changes";
 
 /// Fields of metadata that nobody owns.
-const UNOWNED: [&[&str]; 12] = [
+const UNOWNED: [&[&str]; 11] = [
     &["f:apiVersion"],
     &["f:kind"],
     &["f:metadata", "f:name"],
-    &["f:metadata", "f:generateName"],
     &["f:metadata", "f:namespace"],
     &["f:metadata", "f:creationTimestamp"],
     &["f:metadata", "f:selfLink"],
@@ -168,7 +167,8 @@ impl Managers {
 
     fn put(&mut self, writer: &Writer<'_>, applied: bool, fields: FieldSet) {
         let at = self.position(writer, applied);
-        let time = Some(writer.time.to_owned());
+        // The scale endpoint does not say when.
+        let time = Some(writer.time.to_owned()).filter(|time| !time.is_empty());
         match at.and_then(|at| self.0.get_mut(at)) {
             Some(entry) => {
                 if entry.fields != fields || entry.api_version != writer.api_version {

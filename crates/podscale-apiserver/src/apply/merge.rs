@@ -17,12 +17,8 @@ pub(super) struct Comparison {
 /// Compares two versions of an object.
 pub(super) fn compare(shape: Shape<'_>, old: &Value, new: &Value) -> Comparison {
     let mut found = Comparison::default();
-    walk(shape, set(Some(old)), set(Some(new)), &mut found.changed, &mut found.removed, true);
+    walk(shape, Some(old), Some(new), &mut found.changed, &mut found.removed, true);
     found
-}
-
-fn set(value: Option<&Value>) -> Option<&Value> {
-    value.filter(|value| !value.is_null())
 }
 
 fn walk(
@@ -33,12 +29,18 @@ fn walk(
     removed: &mut FieldSet,
     root: bool,
 ) {
-    let Some(sample) = new.or(old) else { return };
-    let division = shape.division(sample);
+    let given = |value: &Option<&Value>| value.is_some_and(|value| !value.is_null());
+    let sample = Some(new).filter(given).or(Some(old).filter(given)).flatten();
+    let division = sample.map_or(Division::Whole, |sample| shape.division(sample));
+    // A null is there, but has nothing in it.
     let divided = match &division {
         Division::Whole => false,
-        Division::Map => [old, new].into_iter().flatten().all(Value::is_object),
-        Division::Items(_) | Division::Set => [old, new].into_iter().flatten().all(Value::is_array),
+        Division::Map => {
+            [old, new].into_iter().flatten().all(|value| value.is_object() || value.is_null())
+        }
+        Division::Items(_) | Division::Set => {
+            [old, new].into_iter().flatten().all(|value| value.is_array() || value.is_null())
+        }
     };
     if !root {
         match (old, new) {
@@ -84,9 +86,8 @@ fn pair_fields<'s, 'v>(
     );
     names
         .map(|name| {
-            let of = |object: Option<&'v Map<String, Value>>| {
-                set(object.and_then(|object| object.get(name)))
-            };
+            let of =
+                |object: Option<&'v Map<String, Value>>| object.and_then(|object| object.get(name));
             (format!("f:{name}"), shape.field(name), of(old), of(new))
         })
         .collect()

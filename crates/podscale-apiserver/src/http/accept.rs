@@ -36,16 +36,26 @@ pub(crate) fn negotiate(headers: &HeaderMap) -> ApiResult<Output> {
     if given.is_empty() {
         return Ok(plain);
     }
-    given.into_iter().find_map(accept).ok_or_else(ApiError::not_acceptable)
+    let known = |range: &&str| media(range).is_some();
+    if !given.iter().any(known) {
+        return Err(ApiError::not_acceptable());
+    }
+    given.into_iter().find_map(accept).ok_or_else(ApiError::no_such_form)
+}
+
+/// Whether the media type is YAML; `None` if it is neither that nor JSON.
+fn media(range: &str) -> Option<bool> {
+    match range.split(';').next()?.trim() {
+        "application/json" | "*/*" | "application/*" => Some(false),
+        "application/yaml" => Some(true),
+        _ => None,
+    }
 }
 
 fn accept(range: &str) -> Option<Output> {
     let mut parts = range.split(';').map(str::trim);
-    let yaml = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => false,
-        "application/yaml" => true,
-        _ => return None,
-    };
+    parts.next()?;
+    let yaml = media(range)?;
     let mut form = "";
     let (mut group, mut version) = ("", "");
     for part in parts {

@@ -1,14 +1,18 @@
 //! What the server says about itself.
 
 use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use super::accept::wants_aggregated;
 use super::path::Route;
 use super::{plain, respond};
-use crate::registry::Registry;
+use crate::openapi::{Resource, accepts_json};
+use crate::registry::{Registry, Served, View};
 use crate::resource::{ResourceInfo, Subresource, api_version};
 use crate::server::Inner;
 use crate::status::{ApiError, ApiResult};
@@ -61,8 +65,38 @@ pub(super) async fn answer(server: &Inner, route: &Route, request: &Parts) -> Ap
     Ok(respond::json(StatusCode::OK, &found))
 }
 
-fn open_api(_server: &Inner, _path: &str, _request: &Parts) -> ApiResult<Response> {
-    Err(ApiError::no_such_path())
+/// The documents that describe the types.
+fn open_api(server: &Inner, path: &str, request: &Parts) -> ApiResult<Response> {
+    let registry = server.registry();
+    let resources: Vec<Resource<'_>> = registry
+        .resources()
+        .iter()
+        .map(|served| Resource {
+            info: &served.info,
+            schema: served.custom.as_ref().and_then(|custom| custom.raw_schema.as_ref()),
+        })
+        .collect();
+    let rest = path.trim_start_matches("/openapi/").trim_end_matches('/');
+    match rest {
+        "v3" => Ok(respond::json(StatusCode::OK, &server.documents.index(&resources))),
+        "v2" => {
+            let accept =
+                request.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+            if !accept.is_none_or(accepts_json) {
+                return Err(ApiError::not_acceptable());
+            }
+            Ok(document(&server.documents.version_2(&resources)))
+        }
+        _ => {
+            let path = rest.strip_prefix("v3/").ok_or_else(ApiError::no_such_path)?;
+            let found = server.documents.group_version(path, &resources);
+            Ok(document(&found.ok_or_else(ApiError::no_such_path)?))
+        }
+    }
+}
+
+fn document(bytes: &[u8]) -> Response {
+    respond::bytes(StatusCode::OK, bytes.to_vec())
 }
 
 fn host(request: &Parts) -> String {
@@ -158,11 +192,45 @@ fn part(
     (kind.0, kind.1, kind.2, verbs)
 }
 
+/// Custom resources list their verbs in an order of their own.
+fn verbs(info: &ResourceInfo) -> &'static [&'static str] {
+    if info.custom {
+        return &[
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "create",
+            "update",
+            "watch",
+        ];
+    }
+    info.verbs
+}
+
+/// Changes when objects are stored in another version.
+fn storage_hash(served: &Served) -> Option<String> {
+    let info = &served.info;
+    if info.verbs == ["create"] {
+        return None;
+    }
+    let version = match (served.view, &served.custom) {
+        (View::AutoscalingV1, _) => "autoscaling/v2".to_owned(),
+        (View::EventsV1, _) => "/v1".to_owned(),
+        (_, Some(custom)) => custom.storage_api_version.clone(),
+        _ => format!("{}/{}", info.group, info.version),
+    };
+    let digest = Sha256::digest(format!("{version}/{}", info.kind));
+    Some(STANDARD.encode(digest.get(..8)?))
+}
+
 fn resources(registry: &Registry, group: &str, version: &str) -> ApiResult<Value> {
     let served = registry.of_version(group, version);
     if served.is_empty() {
         return Err(ApiError::no_such_path());
     }
+    let list_is_custom = served.iter().all(|served| served.info.custom);
     let mut list = Vec::new();
     for served in served {
         let info = &served.info;
@@ -171,9 +239,12 @@ fn resources(registry: &Registry, group: &str, version: &str) -> ApiResult<Value
             "singularName": info.singular,
             "namespaced": info.namespaced,
             "kind": info.kind,
-            "verbs": info.verbs,
+            "verbs": verbs(info),
         });
         let fields = crate::value::fields(&mut entry);
+        if let Some(hash) = storage_hash(&served) {
+            fields.insert("storageVersionHash".to_owned(), json!(hash));
+        }
         for (name, values) in [("shortNames", &info.short_names), ("categories", &info.categories)]
         {
             if !values.is_empty() {
@@ -200,7 +271,10 @@ fn resources(registry: &Registry, group: &str, version: &str) -> ApiResult<Value
             list.push(entry);
         }
     }
-    list.sort_by_key(|entry| entry.get("name").and_then(Value::as_str).map(str::to_owned));
+    // Built-in resources are listed by name, custom ones in the order of their parts.
+    if !list_is_custom {
+        list.sort_by_key(|entry| entry.get("name").and_then(Value::as_str).map(str::to_owned));
+    }
     Ok(json!({
         "kind": "APIResourceList",
         "apiVersion": "v1",

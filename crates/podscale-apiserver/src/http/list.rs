@@ -49,8 +49,8 @@ pub(super) fn list(call: &Call) -> ApiResult<Response> {
     match call.output.form {
         Form::Table => {
             let include = respond::include(call)?;
-            let items: Vec<Value> =
-                page.items.iter().map(|item| from_storage(&call.served, item.value())).collect();
+            // Tables show objects as they are stored, whatever the version asked for.
+            let items: Vec<Value> = page.items.iter().map(|item| item.value()).collect();
             let now = call.server.now();
             let table = call.served.printer.table(&items, metadata, include, true, now);
             Ok(respond::render(call, StatusCode::OK, &table))
@@ -178,7 +178,9 @@ fn snapshot(call: &Call, params: &ListParams) -> ApiResult<(Snapshot, Option<Str
     let (store, resource) = (&call.server.store, &call.served.storage);
     if let Some(token) = &params.token {
         let (revision, after) = decode_token(token).ok_or_else(|| {
-            ApiError::bad_request("continue key is not valid: it is not a token of this server")
+            ApiError::bad_request(
+                "invalid continue token: continue key is not valid: it was not made by this server",
+            )
         })?;
         let Some(revision) = revision else {
             return Ok((store.snapshot(resource), Some(after)));

@@ -15,18 +15,13 @@ use crate::patch::{self, PatchKind};
 use crate::status::{self, ApiError, ApiResult};
 use crate::value::{fields, metadata, text};
 use crate::view::from_storage;
-use crate::write::decode::{self, FieldValidation};
+use crate::write::decode::{self, FieldValidation, Format};
 use crate::write::delete::{DeleteOptions, Deleted, Propagation};
 use crate::write::update::Proposal;
 use crate::write::{Endpoint, Write, create as creating, delete as deleting, update as updating};
 
-const BODY_TYPES: &[&str] = &["application/json", "application/yaml"];
-const PATCH_TYPES: &[&str] = &[
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-];
+const BODY_TYPES: &[&str] =
+    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// What a write needs, from the request.
 pub(super) struct Context {
@@ -60,11 +55,13 @@ impl Context {
     }
 }
 
-/// Whether the body is YAML; refuses other formats.
-pub(super) fn body_is_yaml(call: &Call) -> ApiResult<bool> {
+/// The format of the body.
+pub(super) fn body_format(call: &Call) -> ApiResult<Format> {
     match call.content_type() {
-        "" | "application/json" => Ok(false),
-        "application/yaml" | "text/yaml" => Ok(true),
+        "" | "application/json" => Ok(Format::Json),
+        "application/yaml" | "text/yaml" => Ok(Format::Yaml),
+        // Custom resources have no protobuf form.
+        "application/vnd.kubernetes.protobuf" if !call.served.info.custom => Ok(Format::Protobuf),
         _ => Err(ApiError::unsupported_media_type(BODY_TYPES)),
     }
 }
@@ -72,11 +69,11 @@ pub(super) fn body_is_yaml(call: &Call) -> ApiResult<bool> {
 /// Creates an object.
 pub(super) fn create(call: &Call) -> ApiResult<Response> {
     let context = Context::of(call, "CreateOptions")?;
-    let yaml = body_is_yaml(call)?;
+    let format = body_format(call)?;
     if call.served.info.namespaced && call.path.namespace.is_none() {
         return Err(ApiError::method_not_allowed());
     }
-    let decoded = decode::object(&call.served, &call.body, yaml, context.validation)?;
+    let decoded = decode::object(&call.served, &call.body, format, context.validation)?;
     let write = context.write(call);
     let written = creating::create(&write, decoded.object)?;
     let written = definitions::after_write(&write, written);
@@ -87,8 +84,8 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
 /// Replaces an object, or a part of it.
 pub(super) fn update(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
     let context = Context::of(call, "UpdateOptions")?;
-    let yaml = body_is_yaml(call)?;
-    let decoded = decode::object(&call.served, &call.body, yaml, context.validation)?;
+    let format = body_format(call)?;
+    let decoded = decode::object(&call.served, &call.body, format, context.validation)?;
     let write = context.write(call);
     let create_if_absent = endpoint == Endpoint::Object && call.served.rules.create_on_update;
     let mut produce = |_: Option<&Value>| Ok(Proposal::Replace(decoded.object.clone()));
@@ -150,7 +147,7 @@ pub(super) fn patch_kind(content_type: &str) -> ApiResult<PatchKind> {
         "application/json-patch+json" => Ok(PatchKind::Json),
         "application/merge-patch+json" => Ok(PatchKind::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchKind::Strategic),
-        _ => Err(ApiError::unsupported_media_type(PATCH_TYPES)),
+        _ => Err(ApiError::not_a_patch()),
     }
 }
 
@@ -162,9 +159,9 @@ fn apply(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
         let error = FieldError::required(&path, "is required for apply patch");
         return Err(ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
     }
-    let (mut config, duplicates) = decode::parse_any(&call.body, true)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
-    decode::check_kind(&call.served, &config)?;
+    let (mut config, duplicates) = decode::parse(&call.body, Format::Yaml, None)
+        .map_err(|error| ApiError::bad_request(format!("error encoding patch: yaml: {error}")))?;
+    check_applied_kind(call, &config)?;
     if config.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
@@ -175,6 +172,7 @@ fn apply(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
         .map_err(|message| {
             ApiError::bad_request(format!("error strict decoding patch: {message}"))
         })?;
+    refuse_undeclared(call, &config)?;
     let meta = metadata(&mut config);
     if meta.get("name").is_none_or(Value::is_null) {
         meta.insert("name".to_owned(), json!(call.name()));
@@ -211,6 +209,41 @@ fn apply(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
     Ok(respond::with_warnings(response, &checked.problems))
 }
 
+/// Refuses configurations of something else.
+fn check_applied_kind(call: &Call, config: &Value) -> ApiResult<()> {
+    let info = &call.served.info;
+    let (version, kind) = (text(config, "/apiVersion"), text(config, "/kind"));
+    if version == info.api_version() && kind == info.kind {
+        return Ok(());
+    }
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    Err(ApiError::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")))
+}
+
+/// Refuses fields that nobody could own, since the type does not have them.
+fn refuse_undeclared(call: &Call, config: &Value) -> ApiResult<()> {
+    let unknown = decode::unknown_fields(&call.served, config.clone());
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let info = &call.served.info;
+    let fields: Vec<String> =
+        unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+    Err(ApiError::unexplained(format!(
+        "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {}",
+        text(config, "/metadata/namespace"),
+        text(config, "/metadata/name"),
+        info.group,
+        info.version,
+        info.kind,
+        if let [only] = fields.as_slice() {
+            only.clone()
+        } else {
+            format!("errors:\n  {}", fields.join("\n  "))
+        },
+    )))
+}
+
 /// Nulls in a configuration say nothing.
 fn drop_nulls(value: &mut Value) {
     match value {
@@ -238,8 +271,9 @@ fn delete_options(call: &Call) -> ApiResult<DeleteOptions> {
             Some(if orphan { Propagation::Orphan } else { Propagation::Background });
     }
     if !call.body.is_empty() {
-        let yaml = body_is_yaml(call)?;
-        let (body, _) = decode::parse_any(&call.body, yaml)?;
+        let format = body_format(call)?;
+        let (body, _) = decode::parse(&call.body, format, Some("meta/v1.DeleteOptions"))
+            .map_err(ApiError::bad_request)?;
         options.read(&body)?;
     }
     Ok(options)
@@ -254,14 +288,17 @@ pub(super) fn delete(call: &Call) -> ApiResult<Response> {
         validation: FieldValidation::Ignore,
     };
     let write = context.write(call);
-    definitions::before_delete(&write, call.name(), &options)?;
-    match deleting::delete(&write, call.name(), &options)? {
+    definitions::before_delete(&write, call.name(), &options);
+    let deleted = deleting::delete(&write, call.name(), &options)?;
+    if !options.dry_run {
+        definitions::after_delete(&write, call.name());
+    }
+    match deleted {
         Deleted::Gone(written) if call.served.rules.returns_deleted => {
             respond::object(call, StatusCode::OK, written)
         }
         Deleted::Gone(written) => {
             let object = written.into_value();
-            definitions::after_delete(&write);
             let uid = text(&object, "/metadata/uid");
             Ok(respond::json(StatusCode::OK, &status::deleted(&call.served.info, call.name(), uid)))
         }
@@ -284,11 +321,18 @@ pub(super) fn delete_collection(call: &Call) -> ApiResult<Response> {
             manager: &manager,
             dry_run: options.dry_run,
         };
-        definitions::before_delete(&write, item.name(), &options)?;
+        definitions::before_delete(&write, item.name(), &options);
         match deleting::delete(&write, item.name(), &options) {
             Ok(Deleted::Gone(written) | Deleted::Pending(written)) => {
-                definitions::after_delete(&write);
-                items.push(from_storage(&call.served, written.into_value()));
+                if !options.dry_run {
+                    definitions::after_delete(&write, item.name());
+                }
+                let mut item = from_storage(&call.served, written.into_value());
+                if !call.served.info.custom {
+                    fields(&mut item).remove("kind");
+                    fields(&mut item).remove("apiVersion");
+                }
+                items.push(item);
             }
             // Someone else was faster.
             Err(error) if error.code == StatusCode::NOT_FOUND => {}

@@ -60,7 +60,8 @@ impl Params {
             "Strict" => Ok(FieldValidation::Strict),
             other => {
                 let path = FieldPath::new("fieldValidation");
-                let error = FieldError::not_supported(&path, other, &["Ignore", "Strict", "Warn"]);
+                let error =
+                    FieldError::not_supported(&path, other, &["", "Ignore", "Strict", "Warn"]);
                 Err(ApiError::invalid("meta.k8s.io", kind, "", &[error]))
             }
         }
@@ -160,11 +161,19 @@ fn version(
     if text.is_empty() {
         return Ok(Version::Latest);
     }
+    if continued && text != "0" {
+        let message = "specifying resource version is not allowed when using continue";
+        return Err(ApiError::bad_request(message));
+    }
     let number: u64 = text.parse().map_err(|_| {
         let path = FieldPath::new("resourceVersion");
         let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
         let error = FieldError::invalid(&path, text, detail);
-        ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
+        if watch {
+            ApiError::unexplained(error.to_string())
+        } else {
+            ApiError::bad_request(format!("invalid resource version: {error}"))
+        }
     })?;
     Ok(match (number, rule) {
         (0, _) => Version::Any,

@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::mutate::{Context, body_is_yaml};
+use super::mutate::{Context, body_format};
 use super::{Call, respond};
 use crate::status::{ApiError, ApiResult};
 use crate::types::decode::time_text;
@@ -20,8 +20,9 @@ fn success() -> Response {
 }
 
 fn read(call: &Call, kind: &str) -> ApiResult<Value> {
-    let yaml = body_is_yaml(call)?;
-    let (body, _) = decode::parse_any(&call.body, yaml)?;
+    let ty = if kind == "Binding" { "core/v1.Binding" } else { "policy/v1.Eviction" };
+    let format = body_format(call)?;
+    let (body, _) = decode::parse(&call.body, format, Some(ty)).map_err(ApiError::bad_request)?;
     check_namespace(&body, call.namespace())?;
     let name = text(&body, "/metadata/name");
     if !name.is_empty() && name != call.name() {

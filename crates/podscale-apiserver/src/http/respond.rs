@@ -72,6 +72,7 @@ pub(crate) fn object(
     written: Written,
 ) -> Result<Response, ApiError> {
     match (written, call.output.form) {
+        (written, Form::Table) => table(call, code, &written.into_value()),
         (Written::Stored(object), Form::Object) if !call.output.yaml => {
             Ok(bytes(code, object_bytes(&call.served, &object)))
         }
@@ -84,14 +85,18 @@ pub(crate) fn value(call: &Call, code: StatusCode, value: Value) -> Result<Respo
     let shown = match call.output.form {
         Form::Object => value,
         Form::Metadata => partial_object_metadata(&value),
-        Form::Table => {
-            let include = include(call)?;
-            let version = value.pointer("/metadata/resourceVersion").cloned();
-            let metadata = json!({ "resourceVersion": version });
-            call.served.printer.table([&value], metadata, include, true, call.server.now())
-        }
+        Form::Table => return table(call, code, &value),
     };
     Ok(render(call, code, &shown))
+}
+
+/// An answer with one stored object as a table.
+fn table(call: &Call, code: StatusCode, value: &Value) -> Result<Response, ApiError> {
+    let include = include(call)?;
+    let version = value.pointer("/metadata/resourceVersion").cloned();
+    let metadata = json!({ "resourceVersion": version });
+    let table = call.served.printer.table([value], metadata, include, true, call.server.now());
+    Ok(render(call, code, &table))
 }
 
 /// An answer of JSON or YAML.
@@ -109,5 +114,11 @@ pub(crate) fn render(call: &Call, code: StatusCode, value: &Value) -> Response {
 
 /// How much of each object a table carries along.
 pub(crate) fn include(call: &Call) -> Result<IncludeObject, ApiError> {
-    IncludeObject::parse(call.params.text("includeObject")).map_err(ApiError::bad_request)
+    let given = call.params.text("includeObject");
+    IncludeObject::parse(given).map_err(|_| {
+        ApiError::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {given:?}: \
+             must be 'Metadata', 'Object', 'None', or empty"
+        ))
+    })
 }

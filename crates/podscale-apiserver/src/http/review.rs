@@ -4,16 +4,17 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::mutate::body_is_yaml;
+use super::mutate::{Context, body_format};
 use super::{Call, respond};
 use crate::status::{ApiError, ApiResult};
 use crate::value::fields;
+use crate::write::create::track;
 use crate::write::decode::{self, FieldValidation};
 
 /// Answers a review.
 pub(super) fn create(call: &Call) -> ApiResult<Response> {
-    let yaml = body_is_yaml(call)?;
-    let decoded = decode::object(&call.served, &call.body, yaml, FieldValidation::Ignore)?;
+    let format = body_format(call)?;
+    let decoded = decode::object(&call.served, &call.body, format, FieldValidation::Ignore)?;
     let mut review = decoded.object;
     let user = json!({
         "username": "system:admin",
@@ -32,6 +33,8 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
         "TokenReview" => json!({ "authenticated": true, "user": user }),
         _ => return Err(ApiError::method_not_allowed()),
     };
+    let context = Context::of(call, "CreateOptions")?;
+    track(&context.write(call), &mut review);
     fields(&mut review).insert("status".to_owned(), status);
     Ok(respond::json(StatusCode::CREATED, &review))
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::accept::Form;
-use super::mutate::{Context, body_is_yaml, patch_kind};
+use super::mutate::{Context, body_format, patch_kind};
 use super::{Call, respond};
 use crate::patch::{self, PatchKind};
 use crate::resource::ScalePaths;
@@ -18,7 +18,7 @@ use crate::types;
 use crate::types::decode::decode as decode_type;
 use crate::value::{fields, integer, text};
 use crate::view::from_storage;
-use crate::write::decode::{self, FieldValidation};
+use crate::write::decode::{self, FieldValidation, Format};
 use crate::write::update::{Proposal, update as replace};
 use crate::write::{Endpoint, check_namespace};
 
@@ -112,8 +112,9 @@ pub(super) fn get(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
 
 /// Replaces a Scale.
 pub(super) fn update(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
-    let yaml = body_is_yaml(call)?;
-    let (body, _) = decode::parse_any(&call.body, yaml)?;
+    let format = body_format(call)?;
+    let (body, _) = decode::parse(&call.body, format, Some("autoscaling/v1.Scale"))
+        .map_err(ApiError::bad_request)?;
     write(call, paths, &mut |_| Ok(body.clone()))
 }
 
@@ -123,7 +124,8 @@ pub(super) fn patch(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
     let kind = if applied { PatchKind::Merge } else { patch_kind(call.content_type())? };
     let ty = types::kubernetes().find("autoscaling/v1.Scale");
     let body = if applied {
-        decode::parse_any(&call.body, true)?.0.to_string().into_bytes()
+        let parsed = decode::parse(&call.body, Format::Yaml, None);
+        parsed.map_err(ApiError::bad_request)?.0.to_string().into_bytes()
     } else {
         call.body.to_vec()
     };
@@ -139,14 +141,17 @@ pub(super) fn patch(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
 }
 
 fn read_scale(call: &Call, scale: Value) -> ApiResult<(i64, Value)> {
+    let kind = text(&scale, "/kind").to_owned();
+    let kind = if kind.is_empty() { "Scale".to_owned() } else { kind };
     let refuse = |message: String| {
         ApiError::bad_request(format!(
-            "Scale in version \"v1\" cannot be handled as a Scale: {message}"
+            "{kind} in version \"v1\" cannot be handled as a Scale: {message}"
         ))
     };
-    let kind = text(&scale, "/kind");
-    if !matches!(kind, "" | "Scale") {
-        return Err(refuse(format!("no kind {kind:?} is registered")));
+    if kind != "Scale" {
+        return Err(refuse(format!(
+            "converting (v1.{kind}) to (autoscaling.Scale): unknown conversion"
+        )));
     }
     let known = types::kubernetes();
     let ty = known

@@ -20,7 +20,6 @@ use crate::server::Inner;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Change, Cursor, Event, Object};
 use crate::table::{IncludeObject, partial_object_metadata};
-use crate::view::from_storage;
 
 /// Events are sent in pieces of about this size.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -184,13 +183,7 @@ impl Watch {
                 };
                 match woken {
                     Woken::Changed => {}
-                    Woken::Closing => return Some(None),
-                    Woken::Late if !self.bookmarks => return Some(None),
-                    Woken::Late => {
-                        self.put_bookmark(chunk, revision, false);
-                        // The source is spent: the next call ends the stream.
-                        return Some(Some(chunk.split().freeze()));
-                    }
+                    Woken::Closing | Woken::Late => return Some(None),
                     Woken::Bookmark => {
                         self.next_bookmark = Instant::now() + self.server.config.bookmark_interval;
                         self.put_bookmark(chunk, revision, false);
@@ -232,7 +225,7 @@ impl Watch {
                 put_event(chunk, kind, partial.to_string().as_bytes());
             }
             Form::Table => {
-                let value = from_storage(&self.served, object.value());
+                let value = object.value();
                 let metadata = json!({ "resourceVersion": object.revision.to_string() });
                 let table = self.served.printer.table(
                     [&value],

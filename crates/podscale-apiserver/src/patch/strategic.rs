@@ -51,15 +51,16 @@ fn merge_map(
             "replace" => return merge_map(ty, Map::new(), patch),
             "delete" => return Ok(Map::new()),
             "merge" => {}
-            other => return Err(unknown_directive(other)),
+            other => return Err(unknown_directive(other, &patch)),
         },
-        Some(other) => return Err(unknown_directive(&other.to_string())),
+        Some(other) => return Err(unknown_directive(&other.to_string(), &patch)),
     }
     if let Some(keys) = patch.remove(RETAIN_KEYS) {
         let keys = keys.as_array().cloned().unwrap_or_default();
         fields.retain(|name, _| keys.iter().any(|key| key.as_str() == Some(name)));
     }
     let mut orders = Vec::new();
+    let before = fields.clone();
     for (name, value) in patch {
         if let Some(name) = name.strip_prefix(DELETE_PRIMITIVES) {
             let gone = value.as_array().cloned().unwrap_or_default();
@@ -83,7 +84,8 @@ fn merge_map(
         if let (Some(list), Some(order)) =
             (fields.get_mut(&name).and_then(Value::as_array_mut), order.as_array())
         {
-            reorder(list, order, strategy.key);
+            let before = before.get(&name).and_then(Value::as_array);
+            interleave(list, order, before.map_or(&[][..], Vec::as_slice), strategy.key);
         }
     }
     Ok(fields)
@@ -138,6 +140,7 @@ fn merge_list(
     if patch.iter().any(replaces) {
         return Ok(patch.into_iter().filter(|item| !replaces(item)).collect());
     }
+    let (before, order) = (list.clone(), patch.clone());
     for item in patch {
         let (Some(key), Value::Object(mut item)) = (key, item.clone()) else {
             // Scalars form a set.
@@ -147,7 +150,7 @@ fn merge_list(
             continue;
         };
         let Some(id) = item.get(key).cloned() else {
-            return Err(ApiError::internal(format!(
+            return Err(ApiError::unexplained(format!(
                 "map: {} does not contain declared merge key: {key}",
                 go_map(&item)
             )));
@@ -168,34 +171,44 @@ fn merge_list(
                     None => list.push(Value::Object(merge_map(ty, Map::new(), item)?)),
                 }
             }
-            Some(other) => return Err(unknown_directive(other)),
+            Some(other) => {
+                let word = other.to_owned();
+                return Err(unknown_directive(&word, &item));
+            }
         }
     }
+    interleave(&mut list, &order, &before, key);
     Ok(list)
 }
 
-/// Puts the listed items into the given order; the others keep their place after the item before.
-fn reorder(list: &mut Vec<Value>, order: &[Value], key: Option<&str>) {
-    let same = |item: &Value, wanted: &Value| match key {
-        Some(key) => item.get(key).is_some() && item.get(key) == wanted.get(key),
-        None => item == wanted,
+/// Puts the items that the patch lists into its order; each other item goes before the first listed
+/// one that came after it on the server, or else to the end.
+fn interleave(list: &mut Vec<Value>, order: &[Value], before: &[Value], key: Option<&str>) {
+    let same = |item: &Value, other: &Value| match key {
+        Some(key) => item.get(key).is_some() && item.get(key) == other.get(key),
+        None => item == other,
     };
-    let rank = |item: &Value| order.iter().position(|wanted| same(item, wanted));
-    let mut sorted: Vec<Value> = Vec::with_capacity(list.len());
-    let mut listed: Vec<Value> = list.iter().filter(|item| rank(item).is_some()).cloned().collect();
-    listed.sort_by_key(|item| rank(item));
-    let mut listed = listed.into_iter();
-    for item in list.drain(..) {
-        match rank(&item) {
-            Some(_) => sorted.extend(listed.next()),
-            None => sorted.push(item),
-        }
+    let rank = |item: &Value, among: &[Value]| among.iter().position(|other| same(item, other));
+    let (mut listed, others): (Vec<Value>, Vec<Value>) =
+        list.drain(..).partition(|item| rank(item, order).is_some());
+    listed.sort_by_key(|item| rank(item, order));
+    let mut at = 0;
+    for item in others {
+        let own = rank(&item, before);
+        let after = |other: &Value| matches!((own, rank(other, before)), (Some(own), Some(other)) if other > own);
+        at = (at..listed.len())
+            .find(|at| listed.get(*at).is_some_and(after))
+            .unwrap_or(listed.len());
+        listed.insert(at, item);
+        at += 1;
     }
-    *list = sorted;
+    *list = listed;
 }
 
-fn unknown_directive(word: &str) -> ApiError {
-    ApiError::internal(format!("unknown patch type found: {word}"))
+fn unknown_directive(word: &str, patch: &Map<String, Value>) -> ApiError {
+    let mut shown = patch.clone();
+    shown.insert(DIRECTIVE.to_owned(), Value::from(word));
+    ApiError::unexplained(format!("unknown patch type: {word} in map: {}", go_map(&shown)))
 }
 
 fn go_map(map: &Map<String, Value>) -> String {

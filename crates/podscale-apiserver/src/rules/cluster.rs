@@ -4,10 +4,10 @@ use podscale_api::field_error::{FieldError, FieldPath, names};
 use podscale_api::names::label_key_errors;
 use serde_json::{Value, json};
 
-use super::pod_spec::{check_name, check_port, not_negative};
+use super::pod_spec::{check_name, check_port, not_negative, one_of};
 use crate::crd::definition;
 use crate::store::Fields;
-use crate::value::{copy, default, default_text, integer, section, text};
+use crate::value::{copy, default, default_text, integer, list, section, text};
 
 /// Which fields of an event can be selected by.
 pub(crate) const EVENT_FIELDS: &[&str] = &[
@@ -23,6 +23,9 @@ pub(crate) const EVENT_FIELDS: &[&str] = &[
     "source",
     "type",
 ];
+
+/// The taint of nodes that are not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// Longest texts in events of the new style.
 const EVENT_LIMITS: [(&str, usize, bool); 4] = [
@@ -84,6 +87,36 @@ pub(crate) fn default_node(node: &mut Value) {
     }
 }
 
+/// A new node takes no pods until it has reported that it is ready.
+pub(crate) fn prepare_node(node: &mut Value) {
+    let taints = section(node, "spec").entry("taints").or_insert_with(|| json!([]));
+    if let Some(taints) = taints.as_array_mut()
+        && !taints.iter().any(|taint| text(taint, "/key") == NOT_READY)
+    {
+        taints.push(json!({ "key": NOT_READY, "effect": "NoSchedule" }));
+    }
+}
+
+/// Checks a node.
+pub(crate) fn check_node(node: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, taint) in list(node, "/spec/taints").iter().enumerate() {
+        let path = FieldPath::new("metadata").child("taints").index(index);
+        errors.extend(check_name(text(taint, "/key"), &path.child("key"), label_key_errors));
+        errors.extend(one_of(
+            text(taint, "/effect"),
+            &path.child("effect"),
+            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
+        ));
+    }
+    errors
+}
+
+/// Checks a node that replaces another.
+pub(crate) fn check_node_update(node: &Value, _old: &Value) -> Vec<FieldError> {
+    check_node(node)
+}
+
 /// A node keeps its status when its spec is written.
 pub(crate) fn prepare_node_update(node: &mut Value, old: &Value) {
     copy(node, old, "status");
@@ -131,6 +164,20 @@ pub(crate) fn check_event(event: &Value) -> Vec<FieldError> {
             let detail = format!("can have at most {limit} characters");
             errors.push(FieldError::invalid(&path, "", detail));
         }
+    }
+    errors
+}
+
+/// Checks an event that was sent in the new style, as it is stored.
+pub(crate) fn check_new_event(event: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if text(event, "/eventTime").is_empty() {
+        errors.push(FieldError::required(&FieldPath::new("eventTime"), ""));
+    }
+    let kind = text(event, "/type");
+    if !matches!(kind, "Normal" | "Warning") {
+        let detail = format!("has invalid value: {kind}");
+        errors.push(FieldError::invalid(&FieldPath::new("type"), "", detail));
     }
     errors
 }

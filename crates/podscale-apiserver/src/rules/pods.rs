@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use super::pod_defaults::default_status;
 use super::pod_spec::check_spec;
 use crate::store::Fields;
-use crate::value::{entry, fields as fields_of, list, metadata, section, text};
+use crate::value::{
+    default, default_text, entry, fields as fields_of, list, metadata, section, text,
+};
 
 /// Which fields of a pod can be selected by.
 pub(crate) const SELECTABLE: &[&str] = &[
@@ -43,8 +45,36 @@ pub(crate) fn fields(pod: &Value) -> Fields {
     values
 }
 
+/// How long pods stay on a node that has become unreachable.
+const TOLERATION_SECONDS: i64 = 300;
+
+/// What admission adds to every pod: a priority, and patience with ailing nodes.
+fn admit(pod: &mut Value) {
+    let spec = section(pod, "spec");
+    default(spec, "priority", 0);
+    default_text(spec, "preemptionPolicy", "PreemptLowerPriority");
+    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+    let Some(tolerations) = tolerations.as_array_mut() else { return };
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let tolerated = tolerations.iter().any(|toleration| {
+            let key_fits =
+                matches!(text(toleration, "/key"), "") || text(toleration, "/key") == key;
+            key_fits && matches!(text(toleration, "/effect"), "" | "NoExecute")
+        });
+        if !tolerated {
+            tolerations.push(json!({
+                "key": key,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": TOLERATION_SECONDS,
+            }));
+        }
+    }
+}
+
 /// A new pod is pending, whatever its creator said.
 pub(crate) fn prepare_create(pod: &mut Value) {
+    admit(pod);
     let class = qos_class(pod);
     let gated = !list(pod, "/spec/schedulingGates").is_empty();
     let mut status = json!({ "phase": "Pending", "qosClass": class });
@@ -150,7 +180,7 @@ pub(crate) fn check_update(pod: &Value, old: &Value) -> Vec<FieldError> {
     }
     if before != after {
         let detail = format!(
-            "pod updates may not change fields other than {UPDATABLE}\n{}",
+            "pod updates may not change fields other than {UPDATABLE}\n@@ spec @@\n{}",
             diff(&before, &after)
         );
         errors.push(FieldError::forbidden(&path, detail));

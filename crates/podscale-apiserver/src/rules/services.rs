@@ -45,13 +45,19 @@ pub(crate) fn default(service: &mut Value) {
     if kind == "LoadBalancer" {
         default_value(spec, "allocateLoadBalancerNodePorts", Value::from(true));
     }
-    if kind != "ExternalName" {
-        default_text(spec, "ipFamilyPolicy", "SingleStack");
-        default_value(spec, "ipFamilies", json!(["IPv4"]));
-        let address = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !address.is_empty() {
-            default_value(spec, "clusterIPs", json!([address]));
-        }
+}
+
+/// A service that has an address has it of one family.
+pub(crate) fn prepare_create(service: &mut Value) {
+    let spec = section(service, "spec");
+    if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
+        return;
+    }
+    default_text(spec, "ipFamilyPolicy", "SingleStack");
+    default_value(spec, "ipFamilies", json!(["IPv4"]));
+    let address = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if !address.is_empty() {
+        default_value(spec, "clusterIPs", json!([address]));
     }
 }
 
@@ -60,13 +66,14 @@ pub(crate) fn prepare_update(service: &mut Value, old: &Value) {
     if text(service, "/spec/type") == "ExternalName" {
         return;
     }
-    for name in ["clusterIP", "clusterIPs"] {
+    for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         let given = service.pointer(&format!("/spec/{name}"));
         let empty = given.is_none_or(|value| value.is_null() || value.as_str() == Some(""));
         if let Some(kept) = old.pointer(&format!("/spec/{name}")).filter(|_| empty) {
             section(service, "spec").insert(name.to_owned(), kept.clone());
         }
     }
+    prepare_create(service);
     let old_ports = list(old, "/spec/ports").to_vec();
     if matches!(text(service, "/spec/type"), "NodePort" | "LoadBalancer") {
         let ports = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);

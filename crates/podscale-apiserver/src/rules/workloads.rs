@@ -106,7 +106,11 @@ fn check_selector_and_template(
             };
             if empty("matchLabels") && empty("matchExpressions") {
                 let detail = format!("empty selector is invalid for {kind}");
-                errors.push(FieldError::invalid(&selector_path, shown(Some(given)), detail));
+                errors.push(FieldError::invalid(
+                    &selector_path,
+                    shown_selector(Some(given)),
+                    detail,
+                ));
             }
         }
     }
@@ -117,11 +121,15 @@ fn check_selector_and_template(
     let template = spec.get("template").unwrap_or(&Value::Null);
     let path = path.child("template");
     match selector {
-        Err(()) => errors.push(FieldError::invalid(&selector_path, shown(given), broken)),
+        Err(()) => {
+            errors.push(FieldError::invalid(&selector_path, shown_selector(given), broken));
+        }
         Ok(selector) => {
             let labels = template.pointer("/metadata/labels");
             let label = |key: &str| labels?.get(key)?.as_str();
-            if !selector.is_empty() && given.is_some() && !selector.matches(label) {
+            // No selector selects nothing, an empty one everything.
+            let matches = given.is_some() && (selector.is_empty() || selector.matches(label));
+            if !matches {
                 errors.push(FieldError::invalid(
                     &path.child("metadata").child("labels"),
                     shown(labels),
@@ -133,6 +141,23 @@ fn check_selector_and_template(
         }
     }
     errors
+}
+
+/// A selector for messages, its fields in the order of the Go type.
+fn shown_selector(selector: Option<&Value>) -> BadValue {
+    let Some(selector) = selector else { return BadValue::verbatim("null") };
+    let parts: Vec<String> = ["matchLabels", "matchExpressions"]
+        .into_iter()
+        .filter_map(|name| Some(format!("\"{name}\":{}", selector.get(name)?)))
+        .collect();
+    BadValue::verbatim(format!("{{{}}}", parts.join(",")))
+}
+
+/// A strategy for messages, with the names that its fields have inside the real server.
+fn shown_strategy(strategy: &Value) -> BadValue {
+    let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
+    let kind = Value::from(text(strategy, "/type"));
+    BadValue::verbatim(format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}"))
 }
 
 fn check_restart_policy(template: &Value, path: &FieldPath, owner: &str) -> Vec<FieldError> {
@@ -219,7 +244,7 @@ fn check_strategy(strategy: &Value) -> Vec<FieldError> {
             .map_or_else(Vec::new, |rolling| check_rolling(rolling, &path.child("rollingUpdate"))),
         _ => {
             let supported = ["Recreate", "RollingUpdate"];
-            vec![FieldError::not_supported(&path, shown(Some(strategy)), &supported)]
+            vec![FieldError::not_supported(&path, shown_strategy(strategy), &supported)]
         }
     }
 }
@@ -363,7 +388,7 @@ pub(crate) fn check_stateful_set(object: &Value) -> Vec<FieldError> {
         )),
         _ => errors.push(FieldError::invalid(
             &below,
-            shown(Some(strategy)),
+            shown_strategy(strategy),
             "must be 'RollingUpdate' or 'OnDelete'",
         )),
     }

@@ -214,6 +214,36 @@ impl Decoder<'_> {
     }
 }
 
+/// Leaves out lists and maps that are empty and need not be written. Decoding keeps them, because
+/// defaults tell an empty list from an absent one.
+pub fn compact(types: &Types, ty: &Type, value: &mut Value) {
+    match (ty, value) {
+        (Type::Optional(inner), value) => compact(types, inner, value),
+        (Type::List(inner), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| compact(types, inner, item));
+        }
+        (Type::Map(inner), Value::Object(entries)) => {
+            entries.values_mut().for_each(|entry| compact(types, inner, entry));
+        }
+        (Type::Struct(id), Value::Object(given)) => {
+            let Some(structure) = types.structure(*id) else { return };
+            given.retain(|name, value| {
+                let Some(field) = structure.field(name) else { return true };
+                compact(types, &field.ty, value);
+                let empty = match value {
+                    Value::Array(items) => items.is_empty(),
+                    Value::Object(entries) => {
+                        entries.is_empty() && matches!(field.ty, Type::Map(_))
+                    }
+                    _ => false,
+                };
+                field.keep || !empty
+            });
+        }
+        _ => {}
+    }
+}
+
 /// What is written for a field, if anything.
 fn written(types: &Types, field: &Field, value: Option<Value>) -> Option<Value> {
     let Some(value) = value else {
@@ -229,8 +259,7 @@ fn written(types: &Types, field: &Field, value: Option<Value>) -> Option<Value> 
             value.as_f64() == Some(0.0) && !matches!(field.ty, Type::IntOrString)
         }
         Value::String(value) => value.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(entries) => entries.is_empty() && !matches!(field.ty, Type::Raw),
+        Value::Array(_) | Value::Object(_) => false,
     };
     (!empty).then_some(value)
 }

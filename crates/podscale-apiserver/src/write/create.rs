@@ -1,17 +1,20 @@
 //! Creating objects.
 
 use podscale_api::field_error::distinct;
-use podscale_api::field_error::metadata::check_create;
+use podscale_api::field_error::metadata::{check_create, check_finalizer_names};
 use serde_json::Value;
 
 use super::{Endpoint, Write, Written, check_namespace};
 use crate::apply::{UpdateRequest, track_update};
+use crate::registry::View;
 use crate::rules::Generation;
+use crate::rules::cluster::check_new_event;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Refusal;
-use crate::types::{self, Type, decode::zero};
+use crate::types::decode::{compact, zero};
+use crate::types::{self, Type};
 use crate::value::{fields, metadata, text};
-use crate::view::to_storage;
+use crate::view::{from_storage, to_storage};
 
 /// Longest prefix that leaves room for five random characters.
 const PREFIX_LIMIT: usize = 58;
@@ -24,6 +27,12 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
     if write.served.info.namespaced {
         metadata(&mut object).insert("namespace".to_owned(), Value::from(write.namespace));
     }
+    if !text(&object, "/metadata/resourceVersion").is_empty() {
+        return Err(ApiError::unexplained(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    wipe(&mut object);
     default(write, &mut object);
     track(write, &mut object);
     create_tracked(write, object)
@@ -31,17 +40,37 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
 
 /// Fills in defaults of the served version.
 pub(crate) fn default(write: &Write<'_>, object: &mut Value) {
-    if write.served.view == crate::registry::View::AutoscalingV1 {
+    if write.served.view == View::AutoscalingV1 {
         crate::autoscaling_v1::default(object);
-    } else if write.served.view != crate::registry::View::EventsV1 {
+    } else if write.served.view != View::EventsV1 {
         (write.served.rules.default)(object);
     }
     if let Some(custom) = &write.served.custom {
         custom.fill_defaults(object);
     }
+    if let Some(ty) = &write.served.ty {
+        compact(types::kubernetes(), ty, object);
+    }
+    if write.served.view == View::AutoscalingV1
+        && let Ok(stored) = to_storage(write.served, object.clone())
+    {
+        // What version 1 cannot say shows up in it as annotations, and those have owners too.
+        *object = from_storage(write.served, stored);
+    }
 }
 
-fn track(write: &Write<'_>, object: &mut Value) {
+/// Drops what only the server may set.
+fn wipe(object: &mut Value) {
+    let meta = metadata(object);
+    for name in
+        ["resourceVersion", "selfLink", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"]
+    {
+        meta.remove(name);
+    }
+}
+
+/// Notes what the creator of an object set.
+pub(crate) fn track(write: &Write<'_>, object: &mut Value) {
     let (version, time) = (write.served.api_version(), write.server.now_text());
     let blank = write.blank();
     let request = UpdateRequest {
@@ -92,19 +121,12 @@ fn prepare(write: &Write<'_>, object: &mut Value) {
     let served = write.served;
     let now = write.server.now_text();
     let uid = write.server.new_uid();
+    wipe(object);
     let meta = metadata(object);
-    for name in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        meta.remove(name);
-    }
     meta.insert("uid".to_owned(), Value::from(uid));
     meta.insert("creationTimestamp".to_owned(), Value::from(now));
-    match served.rules.generation {
-        Generation::Unused => {
-            meta.remove("generation");
-        }
-        _ => {
-            meta.insert("generation".to_owned(), Value::from(1));
-        }
+    if served.rules.generation != Generation::Unused {
+        meta.insert("generation".to_owned(), Value::from(1));
     }
     if served.info.has_status() && served.info.plural != "nodes" {
         match storage_type(write).as_ref().and_then(|ty| empty_status(ty)) {
@@ -121,7 +143,7 @@ fn prepare(write: &Write<'_>, object: &mut Value) {
 
 /// The type of the version that is stored.
 fn storage_type(write: &Write<'_>) -> Option<Type> {
-    if write.served.view == crate::registry::View::AutoscalingV1 {
+    if write.served.view == View::AutoscalingV1 {
         return types::kubernetes().find("autoscaling/v2.HorizontalPodAutoscaler");
     }
     write.served.ty.clone()
@@ -140,6 +162,15 @@ fn check(write: &Write<'_>, name: &str, object: &Value) -> ApiResult<()> {
     let given = object.get("metadata").unwrap_or(&nothing);
     let mut errors = check_create(given, served.info.namespaced, served.rules.name);
     // Autoscalers and definitions check their metadata themselves.
+    if served.custom.is_none() {
+        errors.extend(check_finalizer_names(given));
+    }
+    if served.view == View::EventsV1 {
+        errors.extend(check_new_event(object));
+        if !errors.is_empty() {
+            return Err(ApiError::invalid("", "Event", name, &errors));
+        }
+    }
     errors.extend((served.rules.check)(object));
     if let Some(custom) = &served.custom {
         errors.extend(custom.check(object, None, true));

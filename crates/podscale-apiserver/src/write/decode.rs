@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::registry::Served;
 use crate::status::{ApiError, ApiResult};
-use crate::types;
 use crate::types::decode::decode;
+use crate::types::{self, protobuf};
 use crate::value::{fields, text};
 
 /// What to do about fields that are unknown or given twice.
@@ -27,8 +27,48 @@ pub(crate) struct Decoded {
     pub problems: Vec<String>,
 }
 
-/// Parses JSON and notes keys that occur twice.
-pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+/// Parses a body and notes keys that occur twice; `ty` names the type of protobuf bodies. The error
+/// is in the words of Go's decoder.
+pub(crate) fn parse(
+    body: &[u8],
+    format: Format,
+    ty: Option<&str>,
+) -> Result<(Value, Vec<String>), String> {
+    match format {
+        Format::Protobuf => {
+            let known = types::kubernetes();
+            let ty = ty.and_then(|name| known.find(name)).ok_or("unknown type")?;
+            let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
+            let mut value =
+                protobuf::decode(known, &ty, envelope.raw).map_err(|error| error.to_string())?;
+            let object = fields(&mut value);
+            object.insert("apiVersion".to_owned(), Value::from(envelope.api_version));
+            object.insert("kind".to_owned(), Value::from(envelope.kind));
+            Ok((value, Vec::new()))
+        }
+        Format::Json => parse_json(body).map_err(|error| go_error(&error, body)),
+        // JSON is YAML, and most clients send it.
+        Format::Yaml => match parse_json(body) {
+            Ok(parsed) => Ok(parsed),
+            Err(_) => {
+                let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+                serde_saphyr::from_str(text)
+                    .map(|value| (value, Vec::new()))
+                    .map_err(|error| error.to_string())
+            }
+        },
+    }
+}
+
+fn parse_json(body: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut path = String::new();
     let mut deserializer = serde_json::Deserializer::from_slice(body);
@@ -38,20 +78,32 @@ pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), serde_json::Err
     Ok((value, duplicates))
 }
 
-/// Parses JSON or YAML.
-pub(crate) fn parse_any(body: &[u8], yaml: bool) -> ApiResult<(Value, Vec<String>)> {
-    match parse(body) {
-        Ok(parsed) => Ok(parsed),
-        Err(_) if yaml => {
-            let text = std::str::from_utf8(body)
-                .map_err(|error| ApiError::bad_request(error.to_string()))?;
-            serde_saphyr::from_str(text)
-                .map(|value| (value, Vec::new()))
-                .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))
+fn go_error(error: &serde_json::Error, body: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let at = body
+        .split_inclusive(|byte| *byte == b'\n')
+        .nth(error.line().saturating_sub(1))
+        .and_then(|line| line.get(error.column().saturating_sub(1)));
+    match at {
+        Some(byte) => {
+            format!("invalid character {:?} looking for beginning of value", char::from(*byte))
         }
-        Err(error) => Err(ApiError::bad_request(format!(
-            "couldn't get version/kind; json parse error: {error}"
-        ))),
+        None => error.to_string(),
+    }
+}
+
+/// The start of a body, for messages.
+fn summary(body: &[u8]) -> String {
+    const LIMIT: usize = 10 * 1024;
+    match body {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] if body.len() > LIMIT => {
+            format!("{} ...", String::from_utf8_lossy(body.get(..LIMIT).unwrap_or(body)))
+        }
+        [b'{', ..] => String::from_utf8_lossy(body).into_owned(),
+        other => other.iter().take(LIMIT).map(|byte| format!("{byte:02x}")).collect(),
     }
 }
 
@@ -59,18 +111,34 @@ pub(crate) fn parse_any(body: &[u8], yaml: bool) -> ApiResult<(Value, Vec<String
 pub(crate) fn object(
     served: &Served,
     body: &[u8],
-    yaml: bool,
+    format: Format,
     validation: FieldValidation,
 ) -> ApiResult<Decoded> {
-    let (value, duplicates) = parse_any(body, yaml).map_err(|error| {
-        let summary: String = String::from_utf8_lossy(body).chars().take(40).collect();
+    let refuse = |problem: &str| {
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): {} ({summary:?})",
-            served.info.kind, error.message
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
+             json parse error: {problem} ({})",
+            served.info.kind,
+            summary(body)
         ))
-    })?;
+    };
+    let name = types::name_of(&served.info.group, &served.info.version, &served.info.kind);
+    let (value, duplicates) =
+        parse(body, format, Some(&name)).map_err(|problem| refuse(&problem))?;
+    if !value.is_object() {
+        let what = if value.is_array() { "array" } else { "value" };
+        return Err(refuse(&format!(
+            "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        )));
+    }
     let duplicates = duplicates.into_iter().map(|path| format!("duplicate field {path:?}"));
     typed(served, value, duplicates.collect(), validation)
+}
+
+/// The paths of fields that the served type does not have.
+pub(crate) fn unknown_fields(served: &Served, value: Value) -> Vec<String> {
+    shaped(served, value).map(|(_, unknown)| unknown).unwrap_or_default()
 }
 
 /// Reads a value as an object of the served version.
@@ -95,19 +163,27 @@ pub(crate) fn check_kind(served: &Served, value: &Value) -> ApiResult<()> {
     let info = &served.info;
     let expected = info.api_version();
     let (given, kind) = (text(value, "/apiVersion"), text(value, "/kind"));
-    if !value.is_object() {
+    let version = given.rsplit('/').next().unwrap_or_default();
+    let group = given.rsplit_once('/').map_or("", |(group, _)| group);
+    if !info.custom && !kind.is_empty() && kind != info.kind {
+        let known = types::kubernetes().find(&types::name_of(group, version, kind)).is_some();
+        let why = if known {
+            let package = match info.group.split('.').next() {
+                None | Some("") => "core",
+                Some(package) => package,
+            };
+            format!(
+                "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+                info.kind
+            )
+        } else {
+            format!(
+                "no kind {kind:?} is registered for version {given:?} in scheme \
+                 \"pkg/api/legacyscheme/scheme.go:30\""
+            )
+        };
         return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
-             json parse error: json: cannot unmarshal {} into Go value of type struct",
-            info.kind,
-            if value.is_array() { "array" } else { "value" },
-        )));
-    }
-    if !kind.is_empty() && kind != info.kind {
-        let version = given.rsplit('/').next().unwrap_or_default();
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {}: no kind {kind:?} is \
-             registered for version {given:?}",
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
             info.kind
         )));
     }
@@ -115,6 +191,13 @@ pub(crate) fn check_kind(served: &Served, value: &Value) -> ApiResult<()> {
         return Err(ApiError::bad_request(format!(
             "the API version in the data ({given}) does not match the expected API version \
              ({expected})"
+        )));
+    }
+    if !kind.is_empty() && kind != info.kind {
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: no kind {kind:?} is \
+             registered for version {given:?}",
+            info.kind
         )));
     }
     Ok(())

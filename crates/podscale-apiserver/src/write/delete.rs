@@ -48,6 +48,21 @@ pub(crate) enum Deleted {
 impl DeleteOptions {
     /// Reads the options in a request's body.
     pub fn read(&mut self, body: &Value) -> ApiResult<()> {
+        let (kind, version) = (text(body, "/kind"), text(body, "/apiVersion"));
+        if !matches!(kind, "" | "DeleteOptions") {
+            return Err(ApiError::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \
+                 \"pkg/runtime/scheme.go\""
+            )));
+        }
+        let both = is_set(body.get("propagationPolicy")) && is_set(body.get("orphanDependents"));
+        if let Some(policy) = body.get("propagationPolicy").and_then(Value::as_str).filter(|_| both)
+        {
+            let path = FieldPath::new("propagationPolicy");
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            let error = FieldError::invalid(&path, policy, detail);
+            return Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+        }
         if let Some(seconds) = integer(body, "/gracePeriodSeconds") {
             self.grace_seconds = Some(seconds);
         }
@@ -114,6 +129,9 @@ fn attempt(
     metadata(&mut held).remove("deletionGracePeriodSeconds");
     let immediate = grace == 0 && may_go(&held);
     if immediate {
+        if write.served.rules.graceful {
+            mark(write, &mut object, &old, 0, false);
+        }
         return remove(write, stored, object, options.dry_run || write.dry_run);
     }
     if deleting {
@@ -163,10 +181,11 @@ fn mark(write: &Write<'_>, object: &mut Value, old: &Value, grace: i64, namespac
     let generation = integer(old, "/metadata/generation").unwrap_or_default();
     let meta = metadata(object);
     meta.insert("deletionTimestamp".to_owned(), Value::from(time_text(end)));
-    if !namespace {
+    let plain = namespace || write.served.info.plural == "customresourcedefinitions";
+    if !plain {
         meta.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));
     }
-    if since.is_none() && generation > 0 {
+    if since.is_none() && generation > 0 && !plain {
         meta.insert("generation".to_owned(), Value::from(generation.saturating_add(1)));
     }
     if namespace {

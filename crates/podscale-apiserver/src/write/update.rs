@@ -109,7 +109,7 @@ fn replace(
         default(write, &mut object);
     }
     limit_to(write, endpoint, &mut object, &live);
-    if !tracked {
+    if !tracked && endpoint != Endpoint::Binding {
         let (version, time) = (served.api_version(), write.server.now_text());
         let request = UpdateRequest {
             shape: write.shape(),
@@ -168,18 +168,30 @@ fn check_preconditions(
 ) -> ApiResult<bool> {
     let info = &write.served.info;
     let (uid, actual) = (text(object, "/metadata/uid"), text(old, "/metadata/uid"));
-    if !uid.is_empty() && uid != actual {
+    if !derived && !uid.is_empty() && uid != actual {
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {actual}"
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object \
+             meta: {actual}",
+            info.plural,
+            write.key(name)
         );
         return Err(ApiError::conflict(info, name, &why));
     }
     let version = text(object, "/metadata/resourceVersion");
     if version.is_empty() || version == "0" {
         if !derived && !write.served.rules.unconditional {
-            write.refuse(name, vec![version_required()])?;
+            return Err(ApiError::invalid(&info.group, &info.plural, name, &[version_required()]));
         }
         return Ok(false);
+    }
+    if let Err(problem) = version.parse::<u64>() {
+        let problem = match problem.kind() {
+            std::num::IntErrorKind::PosOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        let message = format!("strconv.ParseUint: parsing {version:?}: {problem}");
+        return Err(ApiError::unexplained(message));
     }
     if version != text(old, "/metadata/resourceVersion") {
         return Err(ApiError::modified(info, name));
@@ -264,6 +276,7 @@ fn bump_generation(rule: Generation, endpoint: Endpoint, object: &mut Value, old
     let differs = |name: &str| object.get(name) != old.get(name);
     let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
     let bump = match rule {
+        _ if endpoint == Endpoint::Binding => false,
         Generation::Unused => false,
         Generation::Spec => differs("spec"),
         Generation::SpecOrAnnotations => {

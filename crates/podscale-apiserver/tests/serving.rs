@@ -1,0 +1,86 @@
+//! The server on a real socket: TLS, tokens, HTTP/2, an orderly end, and protobuf bodies.
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams, PostParams, WatchParams};
+use podscale_apiserver::{ApiServer, Certificates, Config};
+use serde_json::json;
+use support::{config_map, send};
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+async fn client(url: &str, certificates: &Certificates, token: &str) -> kube::Client {
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": {
+            "server": url, "certificate-authority-data": certificates.authority_data() } }],
+        "users": [{ "name": "u", "user": { "token": token } }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+    });
+    let kubeconfig: kube::config::Kubeconfig =
+        serde_json::from_value(kubeconfig).expect("a kubeconfig");
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    kube::Client::try_from(config.expect("a config")).expect("a client")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_with_a_token_and_an_orderly_end() {
+    let certificates = Certificates::generate(&["127.0.0.1", "localhost"]).expect("certificates");
+    let server = ApiServer::new(Config { token: Some("secret".to_owned()), ..Config::default() });
+    let serving = server.serve(loopback(), Some(&certificates)).await.expect("serves");
+    let good: Api<ConfigMap> =
+        Api::namespaced(client(&serving.url(), &certificates, "secret").await, "default");
+    good.create(&PostParams::default(), &config_map("a", "1")).await.expect("created");
+    let listed = good.list(&ListParams::default()).await.expect("listed");
+    assert_eq!(listed.items.len(), 1);
+
+    let bad: Api<ConfigMap> =
+        Api::namespaced(client(&serving.url(), &certificates, "wrong").await, "default");
+    let refused = bad.list(&ListParams::default()).await.expect_err("refused");
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
+
+    // A watch does not keep the server from stopping.
+    let events = good.watch(&WatchParams::default(), "0").await.expect("watches");
+    let watching = tokio::spawn(futures::StreamExt::collect::<Vec<_>>(events));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    serving.stop().await;
+    let seen = watching.await.expect("ends");
+    assert_eq!(seen.len(), 1);
+}
+
+#[tokio::test]
+async fn a_taken_port_is_said_so() {
+    let server = ApiServer::new(Config::default());
+    let serving = server.serve(loopback(), None).await.expect("serves");
+    let error = server.serve(serving.address(), None).await.expect_err("taken");
+    assert!(error.to_string().starts_with("cannot listen on 127.0.0.1:"), "{error}");
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn protobuf_bodies_are_read() {
+    // A Namespace named "pb" with the label a=b, as typed clients send it.
+    let metadata = [b"\n\x02pb".as_slice(), b"Z\x06\n\x01a\x12\x01b"].concat();
+    let mut raw = vec![b'\n', u8::try_from(metadata.len()).expect("short")];
+    raw.extend(&metadata);
+    let mut body = b"k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12".to_vec();
+    body.push(u8::try_from(raw.len()).expect("short"));
+    body.extend(&raw);
+    let server = ApiServer::new(Config::default());
+    let body = String::from_utf8(body).expect("plain bytes");
+    let kind = "application/vnd.kubernetes.protobuf";
+    let answer = send(&server, "POST", "/api/v1/namespaces", kind, "", body).await;
+    assert_eq!(answer.code, 201, "{}", answer.body);
+    assert_eq!(answer.body["metadata"]["name"], "pb");
+    assert_eq!(answer.body["metadata"]["labels"]["a"], "b");
+    let broken = "k8s\0\n\u{7f}".to_owned();
+    let answer = send(&server, "POST", "/api/v1/namespaces", kind, "", broken).await;
+    assert_eq!(answer.code, 400, "{}", answer.body);
+}
