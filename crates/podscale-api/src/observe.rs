@@ -228,9 +228,8 @@ impl LinedUp<'_> {
 
     /// A pod that is known and not picked is not ours; one that is not known may have been.
     fn may_be_ours(&self, name: &str, around: &Surroundings<'_>) -> bool {
-        let known = |pod: &Pod| {
-            *pod.metadata.name == *name && *pod.metadata.namespace == *self.namespace
-        };
+        let known =
+            |pod: &Pod| *pod.metadata.name == *name && *pod.metadata.namespace == *self.namespace;
         self.places.contains_key(name) || !around.pods.iter().any(known)
     }
 

@@ -16,15 +16,23 @@ fn fuzz_quantity() {
             ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Ti", "Ei", "e3", "E-2"];
         let free = String::from_utf8_lossy(bytes);
         let suffix = SUFFIXES[usize::from(*shape) % SUFFIXES.len()];
-        let texts = [free.to_string(), format!("{number}{suffix}"), format!("{number}.{free}{suffix}")];
+        let texts =
+            [free.to_string(), format!("{number}{suffix}"), format!("{number}.{free}{suffix}")];
         for text in texts {
             let Ok(quantity) = Quantity::parse(&text) else { continue };
+            let (milli, value) = (quantity.milli_value(), quantity.value());
+            let size = quantity.as_approximate_f64().abs();
             let written = quantity.to_string();
             let again = Quantity::parse(&written).expect("what was written can be read");
-            assert_eq!(again, quantity, "{text}");
-            assert_eq!(again.to_string(), written, "{text}");
-            assert_eq!(again.milli_value(), quantity.milli_value(), "{text}");
-            let _ = (quantity.value(), quantity.as_approximate_f64());
+            // Kubernetes loses the suffix of what it prints from 1000E on, and rounds long numbers
+            // differently by their spelling.
+            if size < 9e20 {
+                assert_eq!(again, quantity, "{text}");
+                assert_eq!(again.to_string(), written, "{text}");
+            }
+            if text.len() <= 16 && written.len() <= 16 {
+                assert_eq!((again.milli_value(), again.value()), (milli, value), "{text}");
+            }
         }
     });
 }

@@ -60,7 +60,10 @@ fn crates_know_only_what_they_may() {
     for (name, forbidden) in [
         ("podscale-core", &["podscale-api", "k8s-openapi", "jiff", "tracing", "log", "rand"][..]),
         ("podscale-api", &["podscale-apiserver", "podscale-sim", "podscale"]),
-        ("podscale-sim", &["podscale-api", "podscale-apiserver", "podscale", "k8s-openapi", "jiff", "rand"]),
+        (
+            "podscale-sim",
+            &["podscale-api", "podscale-apiserver", "podscale", "k8s-openapi", "jiff", "rand"],
+        ),
     ] {
         let found: Vec<String> = dependencies(name)
             .into_iter()
@@ -79,7 +82,13 @@ fn crates_know_only_what_they_may() {
 #[test]
 fn the_core_knows_no_clock_and_no_outside() {
     const FORBIDDEN: [&str; 8] = [
-        "SystemTime", "Instant", "std::net", "std::fs", "std::env", "std::thread", "async fn",
+        "SystemTime",
+        "Instant",
+        "std::net",
+        "std::fs",
+        "std::env",
+        "std::thread",
+        "async fn",
         "println!",
     ];
     let mut found = Vec::new();

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
+pub mod demo;
 pub mod replay;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
@@ -16,6 +17,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Arguments),
     Replay(replay::Arguments),
 }
 
@@ -24,6 +26,7 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Demo(arguments) => demo::run(&arguments),
             Command::Replay(arguments) => replay::run(&arguments),
         }
     }

@@ -6,5 +6,7 @@ pub mod clock;
 pub mod cluster;
 pub mod controller;
 pub mod dashboard;
+pub mod demo;
+pub mod scenario;
 pub mod scrape;
 pub mod watch;

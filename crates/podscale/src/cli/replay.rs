@@ -4,12 +4,13 @@ use crate::cli::complain;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use podscale_api::recording::{Line, RecordingError, RecordingReader};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 mod judge;
 mod report;
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     };
     let out = BufWriter::new(io::stdout().lock());
     let mut report = Report::new(out, format, arguments.explain);
-    match pool.install(|| replay_all(arguments, &mut report)) {
+    match replay_all(arguments, &pool, &mut report) {
         Ok(code) => code,
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -91,7 +92,11 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn replay_all(arguments: &Arguments, report: &mut Report<impl Write>) -> io::Result<ExitCode> {
+fn replay_all(
+    arguments: &Arguments,
+    pool: &ThreadPool,
+    report: &mut Report<impl Write>,
+) -> io::Result<ExitCode> {
     let selection = Selection {
         names: &arguments.names,
         step: arguments.step,
@@ -99,7 +104,7 @@ fn replay_all(arguments: &Arguments, report: &mut Report<impl Write>) -> io::Res
     };
     let mut unreadable = false;
     for path in &arguments.files {
-        if let Err(error) = replay_file(path, &selection, report) {
+        if let Err(error) = replay_file(path, &selection, pool, report) {
             match error {
                 FileError::Answer(error) => return Err(error),
                 FileError::Input(message) => complain(message),
@@ -136,6 +141,7 @@ enum FileError {
 fn replay_file(
     path: &Path,
     selection: &Selection<'_>,
+    pool: &ThreadPool,
     report: &mut Report<impl Write>,
 ) -> Result<(), FileError> {
     let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
@@ -145,34 +151,36 @@ fn replay_file(
     std::thread::scope(|scope| {
         let (sender, lots) = sync_channel(WAITING_LOTS);
         scope.spawn(move || read_lots(reader, |lot| sender.send(lot).is_ok()));
-        judge_lots(&name, lots, selection, report, &bar)
+        for lot in lots {
+            judge_lot(&name, lot, selection, pool, report, &bar)?;
+        }
+        Ok(())
     })?;
     bar.finish_and_clear();
     Ok(())
 }
 
-fn judge_lots(
+fn judge_lot(
     name: &str,
-    lots: Receiver<Vec<Result<Line, RecordingError>>>,
+    lot: Vec<Result<Line, RecordingError>>,
     selection: &Selection<'_>,
+    pool: &ThreadPool,
     report: &mut Report<impl Write>,
     bar: &ProgressBar,
 ) -> Result<(), FileError> {
-    for lot in lots {
-        let judged: Vec<Result<Option<Judged>, RecordingError>> = lot
-            .into_par_iter()
-            .map(|line| Ok(judge(&line?.parse()?, selection)))
-            .collect();
-        for result in judged {
-            match result {
-                Ok(Some(judged)) => {
-                    bar.suspend(|| report.add(&judged)).map_err(FileError::Answer)?;
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    report.unreadable_lines += 1;
-                    bar.suspend(|| complain(format_args!("{name}: {error}")));
-                }
+    let judge_line =
+        |line: Result<Line, RecordingError>| Ok(judge(&line?.parse()?, selection));
+    let judged: Vec<Result<Option<Judged>, RecordingError>> =
+        pool.install(|| lot.into_par_iter().map(judge_line).collect());
+    for result in judged {
+        match result {
+            Ok(Some(judged)) => {
+                bar.suspend(|| report.add(&judged)).map_err(FileError::Answer)?;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                report.unreadable_lines += 1;
+                bar.suspend(|| complain(format_args!("{name}: {error}")));
             }
         }
     }

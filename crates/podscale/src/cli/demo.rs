@@ -1,0 +1,198 @@
+//! `podscale demo`: a cluster in one process, scaled while one watches.
+
+use super::complain;
+use crate::clock::Clock;
+use crate::cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
+use crate::demo::tell::Teller;
+use crate::demo::{Config, Demo, DemoError};
+use crate::scenario::{self, Scenario, ScenarioError};
+use clap::Args;
+use podscale_api::time::GoDuration;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Watch autoscaling happen, with nothing installed.
+///
+/// Starts a small Kubernetes in this process, runs sample workloads under a load that rises, spikes
+/// and falls, scales them, and shows it: in a web page, in a log that says what was decided and why,
+/// and to your own kubectl. Nothing leaves this machine. Ctrl-C ends it.
+///
+/// Exit codes: 0 when it ended as asked, 1 if it could not start.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// What to show: a built-in scenario (tour, queue) or a scenario file.
+    #[arg(long, value_name = "NAME|FILE", default_value = scenario::DEFAULT, env = "PODSCALE_SCENARIO")]
+    scenario: String,
+
+    /// How many times as fast as real time; the scenario's own speed if not given.
+    #[arg(long, value_name = "FACTOR", value_parser = speed, env = "PODSCALE_SPEED")]
+    speed: Option<f64>,
+
+    /// The dashboard's port on loopback; 0 takes any free one.
+    #[arg(long, value_name = "PORT", default_value_t = 8700, env = "PODSCALE_PORT")]
+    port: u16,
+
+    /// How long to show it, such as 90s or 5m, in real time; until Ctrl-C if not given.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    duration: Option<Duration>,
+
+    /// How many nodes; as many as the scenario says if not given.
+    #[arg(long, value_name = "N", value_parser = nodes)]
+    nodes: Option<usize>,
+
+    /// Offer no load; set it yourself with calls to the dashboard's /load.
+    #[arg(long)]
+    no_load: bool,
+
+    /// The port of the simulated kubelets, each on its own loopback address; 0 takes any free ones.
+    #[arg(long, value_name = "PORT", default_value_t = KUBELET_PORT)]
+    kubelet_port: u16,
+
+    /// Where to write the kubeconfig; a new temporary folder if not given.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let (least, most) = (Clock::SPEEDS.start(), Clock::SPEEDS.end());
+    match text.parse::<f64>() {
+        Ok(speed) if Clock::SPEEDS.contains(&speed) => Ok(speed),
+        _ => Err(format!("not a number between {least} and {most}")),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let GoDuration(nanos) = GoDuration::parse(text).map_err(|error| error.to_string())?;
+    let nanos = u64::try_from(nanos).map_err(|_| "a duration cannot be negative".to_owned())?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+fn nodes(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(nodes) if (1..=MAX_NODES).contains(&nodes) => Ok(nodes),
+        _ => Err(format!("not a number between 1 and {MAX_NODES}")),
+    }
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match show(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show(arguments: &Arguments) -> Result<(), Failure> {
+    let mut scenario = Scenario::load(&arguments.scenario)?;
+    if arguments.no_load {
+        scenario = scenario.without_load();
+    }
+    let mut config = Config::of(scenario);
+    config.speed = arguments.speed.unwrap_or(config.speed);
+    config.nodes = arguments.nodes.unwrap_or(config.nodes);
+    config.port = arguments.port;
+    config.kubelet_port = arguments.kubelet_port;
+    config.kubeconfig.clone_from(&arguments.kubeconfig);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::Runtime)?;
+    runtime.block_on(watch(config, arguments.duration))
+}
+
+async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure> {
+    let (title, speed) = (describe(&config.scenario), config.speed);
+    let example = config.scenario.workloads.first().map(|w| format!("{}/{}", w.namespace, w.name));
+    say(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
+    let teller = Teller::new(Clock::fast(jiff::Timestamp::now(), speed), io::stdout());
+    // Asked to end while it starts, it ends as well.
+    let end = end();
+    tokio::pin!(end);
+    let demo = tokio::select! {
+        biased;
+        () = &mut end => return Ok(()),
+        demo = Demo::start(config, vec![Arc::new(teller)]) => demo?,
+    };
+    let page = demo.dashboard_url();
+    let mut text = format!(
+        "\n  dashboard   {page}\n  kubectl     export KUBECONFIG={}\n",
+        demo.kubeconfig().display()
+    );
+    if let Some(workload) = example {
+        text += &format!(
+            "  load        curl -X PUT {page}load/{workload} -H 'content-type: application/json' \
+             -d '{{\"rps\": 200}}'\n"
+        );
+    }
+    text += "\n  Ctrl-C ends it. Times below are the cluster's, since the start.\n";
+    say(&text);
+    tokio::select! {
+        biased;
+        () = &mut end => {}
+        () = pause(duration) => {}
+    }
+    say("\nending …");
+    demo.stop().await;
+    Ok(())
+}
+
+fn describe(scenario: &Scenario) -> String {
+    if scenario.description.is_empty() {
+        scenario.name.clone()
+    } else {
+        format!("{}: {}", scenario.name, scenario.description)
+    }
+}
+
+/// If nobody reads any more there is nobody to tell.
+fn say(text: &str) {
+    let mut out = io::stdout();
+    let _ = writeln!(out, "{text}");
+    let _ = out.flush();
+}
+
+async fn pause(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until somebody asks the program to end.
+async fn end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                () = interrupt() => {}
+            }
+            return;
+        }
+    }
+    interrupt().await;
+}
+
+async fn interrupt() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without signals only the duration can end it.
+        std::future::pending::<()>().await;
+    }
+}

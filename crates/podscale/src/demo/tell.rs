@@ -1,0 +1,79 @@
+//! Tells what is decided, and why, in lines that people read while they watch.
+
+use crate::clock::Clock;
+use crate::controller::observer::{Decided, Observer, why};
+use crate::dashboard::{Outcome, view};
+use crate::watch::world::Key;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Writes a line for every change of size, and whenever something new stands in its way.
+pub struct Teller<W> {
+    clock: Clock,
+    started: Timestamp,
+    state: Mutex<State<W>>,
+}
+
+struct State<W> {
+    out: W,
+    last: HashMap<Key, Outcome>,
+}
+
+impl<W: Write + Send> Teller<W> {
+    /// Tells into `out`, with the time since now.
+    pub fn new(clock: Clock, out: W) -> Teller<W> {
+        let state = Mutex::new(State { out, last: HashMap::new() });
+        Teller { clock, started: clock.now(), state }
+    }
+
+    fn elapsed(&self) -> String {
+        let seconds = self.clock.now().duration_since(self.started).as_secs().max(0);
+        let (minutes, seconds) = (seconds / 60, seconds % 60);
+        match minutes / 60 {
+            0 => format!("{minutes:02}:{seconds:02}"),
+            hours => format!("{hours}:{:02}:{seconds:02}", minutes % 60),
+        }
+    }
+}
+
+impl<W: Write + Send> Observer for Teller<W> {
+    fn decided(&self, decided: &Decided<'_>) {
+        let (_, told) = view("", decided.snapshot, decided.decision);
+        let sign = match told.outcome {
+            Outcome::Up => "▲",
+            Outcome::Down => "▼",
+            Outcome::Failed => "✗",
+            Outcome::Steady | Outcome::Held | Outcome::Limited | Outcome::Paused => "·",
+        };
+        let text = match told.outcome {
+            Outcome::Up | Outcome::Down => {
+                format!("{} → {}  {}", told.from, told.to, why(decided))
+            }
+            Outcome::Failed => told.reason,
+            _ => format!("stays {}  {}", told.from, told.reason),
+        };
+        let mut state = self.state.lock();
+        let before = state.last.insert(decided.key.clone(), told.outcome);
+        let news = match told.outcome {
+            Outcome::Up | Outcome::Down => true,
+            Outcome::Steady => false,
+            other => before != Some(other),
+        };
+        if news {
+            let (time, key) = (self.elapsed(), decided.key.to_string());
+            // If nobody reads any more there is nobody to tell.
+            let _ = writeln!(state.out, "{time}  {sign} {key:<24} {text}");
+            let _ = state.out.flush();
+        }
+    }
+
+    fn gone(&self, key: &Key) {
+        let mut state = self.state.lock();
+        if state.last.remove(key).is_some() {
+            let time = self.elapsed();
+            let _ = writeln!(state.out, "{time}  - {key} is gone");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Creates the objects of a scenario through the API, as anybody would.
+
+use crate::watch::call::{self, About, CallError, query};
+use crate::watch::kinds::{KindError, Kinds};
+use kube::Client;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Who the API server is told wrote the objects.
+const MANAGER: &str = "podscale-demo";
+
+/// Why an object could not be created; its text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Its kind is not known.
+    #[error("cannot create {what}: {source}")]
+    Kind {
+        /// Kind and name of the object.
+        what: String,
+        /// Why not.
+        source: KindError,
+    },
+    /// The API server refused it.
+    #[error("cannot create {what}: {source}")]
+    Call {
+        /// Kind and name of the object.
+        what: String,
+        /// Why not.
+        source: CallError,
+    },
+}
+
+/// Creates an object; namespaces that exist already are fine.
+///
+/// # Errors
+/// Its kind is not known, or the API server refuses it, for instance for a field that it does not
+/// know.
+pub async fn apply(client: &Client, kinds: &Kinds, manifest: &Value) -> Result<(), ApplyError> {
+    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
+    let (version, kind) = (text("/apiVersion").unwrap_or(""), text("/kind").unwrap_or(""));
+    let name = text("/metadata/name").unwrap_or("");
+    let what = || format!("{kind} {name}");
+    let resource = kinds.of_version(version, kind).await;
+    let resource = resource.map_err(|source| ApplyError::Kind { what: what(), source })?;
+    let mut object = manifest.clone();
+    let namespace = text("/metadata/namespace").unwrap_or("default");
+    if resource.namespaced
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    let query = query(&[("fieldManager", MANAGER), ("fieldValidation", "Strict")]);
+    let path = format!("{}{query}", resource.path(namespace));
+    let about = About { resource: &resource.qualified(), name };
+    let created: Result<Value, CallError> =
+        call::send(client, "POST", &path, &object, about).await;
+    match created {
+        Ok(_) => Ok(()),
+        Err(error) if kind == "Namespace" && error.is_already_exists() => Ok(()),
+        Err(source) => Err(ApplyError::Call { what: what(), source }),
+    }
+}
+
+/// Whether an object is an autoscaler.
+#[must_use]
+pub fn is_autoscaler(manifest: &Value) -> bool {
+    manifest.get("kind").and_then(Value::as_str) == Some("HorizontalPodAutoscaler")
+}
+
+/// The namespaces of these objects.
+#[must_use]
+pub fn namespaces<'a>(manifests: impl Iterator<Item = &'a Value>) -> BTreeSet<&'a str> {
+    let namespace = |manifest: &'a Value| manifest.pointer("/metadata/namespace")?.as_str();
+    manifests.map(|manifest| namespace(manifest).unwrap_or("default")).collect()
+}

@@ -1,0 +1,228 @@
+//! The demonstration from start to end, in this process, on free ports.
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config as ClientConfig};
+use parking_lot::Mutex;
+use podscale::controller::observer::{Decided, Observer, rescale_line};
+use podscale::demo::{Config, Demo};
+use podscale::scenario::Scenario;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long anything may take before the test gives up: generous, since machines can be busy.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// One workload that gets more load than its pods should bear, and one that gets almost none.
+const SCENARIO: &str = "
+name: up-and-down
+speed: 10
+nodes: 2
+workloads:
+- name: busy
+  model: {rpsPerPod: 50, cpuMsPerRequest: 5, baseMemoryBytes: 50000000}
+  load: {constant: {rps: 120}}
+- name: idle
+  model: {rpsPerPod: 50, cpuMsPerRequest: 5, baseMemoryBytes: 50000000}
+  load: {constant: {rps: 1}}
+manifests:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: busy}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: busy}}
+    template:
+      metadata: {labels: {app: busy}}
+      spec:
+        containers:
+        - {name: c, image: example.com/c, resources: {requests: {cpu: 100m}}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: idle}
+  spec:
+    replicas: 4
+    selector: {matchLabels: {app: idle}}
+    template:
+      metadata: {labels: {app: idle}}
+      spec:
+        containers:
+        - {name: c, image: example.com/c, resources: {requests: {cpu: 100m}}}
+- apiVersion: autoscaling/v2
+  kind: HorizontalPodAutoscaler
+  metadata: {name: busy}
+  spec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: busy}
+    minReplicas: 1
+    maxReplicas: 8
+    metrics:
+    - type: Pods
+      pods: {metric: {name: requests_per_second}, target: {type: AverageValue, averageValue: '20'}}
+- apiVersion: autoscaling/v2
+  kind: HorizontalPodAutoscaler
+  metadata: {name: idle}
+  spec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: idle}
+    minReplicas: 1
+    maxReplicas: 8
+    metrics:
+    - type: Resource
+      resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}
+    behavior: {scaleDown: {stabilizationWindowSeconds: 0}}
+";
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::read("test", text, None).expect("the scenario makes sense")
+}
+
+/// Keeps what was told of changes of size.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn decided(&self, decided: &Decided<'_>) {
+        self.0.lock().extend(rescale_line(decided));
+    }
+}
+
+/// Looks again and again until there is something, or patience ends.
+async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < end, "no {what} within {PATIENCE:?}");
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// A client as anybody has who is given the kubeconfig: over the socket, with TLS and token.
+async fn outside(demo: &Demo) -> Client {
+    let kubeconfig = Kubeconfig::read_from(demo.kubeconfig()).expect("a kubeconfig");
+    let options = KubeConfigOptions::default();
+    let config = ClientConfig::from_custom_kubeconfig(kubeconfig, &options).await;
+    Client::try_from(config.expect("a usable kubeconfig")).expect("a client")
+}
+
+async fn page(address: SocketAddr, path: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("a dashboard");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer
+}
+
+fn address(url: &str) -> SocketAddr {
+    let (_, rest) = url.split_once("://").expect("a URL");
+    rest.trim_end_matches('/').parse().expect("an address")
+}
+
+/// The size that was set last, once the status tells of a change of size in this direction.
+fn scaled(hpa: &HorizontalPodAutoscaler, from: i32) -> Option<i32> {
+    let status = hpa.status.as_ref()?;
+    status.last_scale_time.as_ref()?;
+    (status.desired_replicas != from).then_some(status.desired_replicas)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_goes_up_another_down_and_all_ends_well() {
+    let heard = Arc::new(Heard::default());
+    let observers: Vec<Arc<dyn Observer>> = vec![Arc::clone(&heard) as _];
+    let demo = Demo::start(Config::of(scenario(SCENARIO)), observers).await.expect("starts");
+    let client = outside(&demo).await;
+    let hpas: Api<HorizontalPodAutoscaler> = Api::default_namespaced(client.clone());
+
+    for (name, from, up) in [("busy", 2, true), ("idle", 4, false)] {
+        let look = async || scaled(&hpas.get(name).await.expect("an autoscaler"), from);
+        let to = until(&format!("change of size of {name}"), look).await;
+        assert_eq!(to > from, up, "{name} went from {from} to {to}");
+
+        let hpa = hpas.get(name).await.expect("an autoscaler");
+        let status = hpa.status.expect("a status");
+        assert_eq!(status.observed_generation, Some(1));
+        assert_eq!(status.current_metrics.map(|metrics| metrics.len()), Some(1));
+        let conditions: Vec<String> = status
+            .conditions
+            .unwrap_or_default()
+            .iter()
+            .map(|condition| format!("{}={}", condition.type_, condition.status))
+            .collect();
+        for expected in ["AbleToScale=True", "ScalingActive=True"] {
+            assert!(conditions.iter().any(|c| c == expected), "{name}: {conditions:?}");
+        }
+        assert!(conditions.iter().any(|c| c.starts_with("ScalingLimited=")), "{conditions:?}");
+
+        let events: Api<Event> = Api::default_namespaced(client.clone());
+        let about = format!("involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name={name}");
+        let told = until(&format!("event of {name}"), async || {
+            let list = events.list(&ListParams::default().fields(&about)).await.expect("events");
+            list.items.into_iter().find(|e| e.reason.as_deref() == Some("SuccessfulRescale"))
+        })
+        .await;
+        let component = told.source.and_then(|source| source.component);
+        assert_eq!(component.as_deref(), Some("horizontal-pod-autoscaler"));
+        assert!(told.message.is_some_and(|m| m.starts_with("New size: ")));
+        assert_eq!(told.involved_object.uid, hpa.metadata.uid);
+    }
+
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::default_namespaced(client.clone());
+    until("ready pods of busy", async || {
+        let status = deployments.get("busy").await.expect("a deployment").status?;
+        (status.ready_replicas? > 2).then_some(())
+    })
+    .await;
+
+    let lines = heard.0.lock().join("\n");
+    assert!(lines.contains("Deployment busy: 2 → "), "{lines}");
+    assert!(lines.contains("requests_per_second is at "), "{lines}");
+    assert!(lines.contains("Deployment idle: 4 → "), "{lines}");
+
+    let (dashboard, server) = (address(&demo.dashboard_url()), address(&demo.server_url()));
+    let shown = page(dashboard, "/api/autoscalers").await;
+    for name in ["busy", "idle"] {
+        assert!(shown.contains(&format!("\"{name}\"")), "{shown}");
+    }
+    assert!(page(dashboard, "/").await.starts_with("HTTP/1.1 200"));
+    assert!(page(dashboard, "/load").await.contains("offeredRps"));
+
+    let kubeconfig = demo.kubeconfig().to_owned();
+    assert!(kubeconfig.exists());
+    drop(client);
+    timeout(PATIENCE, demo.stop()).await.expect("ends");
+    assert!(!kubeconfig.exists(), "the kubeconfig is removed");
+    for closed in [dashboard, server] {
+        assert!(TcpStream::connect(closed).is_err(), "{closed} is closed");
+    }
+}
+
+#[tokio::test]
+async fn a_busy_port_is_told_in_one_line() {
+    let taken = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let config = Config { port, ..Config::of(scenario(SCENARIO)) };
+    let error = Demo::start(config, Vec::new()).await.err().expect("the port is taken").to_string();
+    assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_that_the_server_refuses_is_told_in_one_line() {
+    let text = "
+name: wrong
+manifests:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}, dataa: {a: b}}
+";
+    let start = Demo::start(Config::of(scenario(text)), Vec::new());
+    let error = start.await.err().expect("the field is not known").to_string();
+    assert!(error.starts_with("scenario wrong: cannot create ConfigMap x: "), "{error}");
+    assert!(error.contains("unknown field \"dataa\""), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
