@@ -64,10 +64,11 @@ impl Actor {
             return Err(ScaleError::ApiVersion(error.into()));
         }
         let group = version.split_once('/').map_or("", |(group, _)| group);
-        let resource = self.kinds.of_group(group, &target.kind).await.map_err(|error| match error {
-            KindError::NoMatch { .. } => ScaleError::NoResource(error.to_string().into()),
-            KindError::Call(error) => ScaleError::NoResource(error.to_string().into()),
-        })?;
+        let resource =
+            self.kinds.of_group(group, &target.kind).await.map_err(|error| match error {
+                KindError::NoMatch { .. } => ScaleError::NoResource(error.to_string().into()),
+                KindError::Call(error) => ScaleError::NoResource(error.to_string().into()),
+            })?;
         let path = format!("{}/{}/scale", resource.path(namespace), segment(&target.name));
         match self.read_scale(&resource, &path, &target.name).await {
             Ok(scale) => Ok(Target { scale, resource, path }),
@@ -106,7 +107,8 @@ impl Actor {
             match written {
                 Ok(_) => break ScaleWrite::Written,
                 Err(error) if error.is_conflict() && tries < SCALE_WRITE_TRIES => {
-                    if let Ok(latest) = self.read_scale(&target.resource, &target.path, &name).await {
+                    if let Ok(latest) = self.read_scale(&target.resource, &target.path, &name).await
+                    {
                         scale = latest;
                     }
                     tokio::time::sleep(CONFLICT_PAUSE).await;

@@ -35,11 +35,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config {
-            period: Duration::from_secs(15),
-            concurrency: 64,
-            settings: Settings::default(),
-        }
+        Config { period: Duration::from_secs(15), concurrency: 64, settings: Settings::default() }
     }
 }
 

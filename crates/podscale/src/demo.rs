@@ -154,12 +154,14 @@ impl Demo {
         let client = in_process(&server, kubeconfig.token());
         let (stop, stopped) = watch::channel(false);
         let cluster = controllers::spawn_all(client.clone(), clock, stopped.clone());
-        let nodes_config =
-            NodesConfig { count: config.nodes, port: config.kubelet_port, ..NodesConfig::default() };
+        let nodes_config = NodesConfig {
+            count: config.nodes,
+            port: config.kubelet_port,
+            ..NodesConfig::default()
+        };
         let nodes = Nodes::start(client.clone(), clock, &nodes_config).await?;
         let Scenario { workloads, traces, .. } = &config.scenario;
-        let load =
-            LoadModel::new(workloads, traces.clone(), nodes.table(), nodes.usage(), clock)?;
+        let load = LoadModel::new(workloads, traces.clone(), nodes.table(), nodes.usage(), clock)?;
         let driver = load.spawn();
         let metrics = Metrics::start(client.clone(), clock, metrics::RESOLUTION);
         let router = metrics::router(metrics.source(), load.clone());
@@ -170,8 +172,7 @@ impl Demo {
         told.extend(observers);
         let controller = Controller::start(&client, clock, controller::Config::default(), told);
         let page = show(listener, &hub, &load, stopped);
-        let parts =
-            Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
+        let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };
         match demo.create(&config.scenario).await {
             Ok(()) => Ok(demo),

@@ -87,7 +87,10 @@ impl Scraper {
         let namespace = &hpa.metadata.namespace;
         let answer = match metric.r#type.as_str() {
             metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => {
-                return self.pod_metrics(namespace).await.map_or_else(Answer::Failed, Answer::Resource);
+                return self
+                    .pod_metrics(namespace)
+                    .await
+                    .map_or_else(Answer::Failed, Answer::Resource);
             }
             metric_type::PODS => match &metric.pods {
                 Some(source) => self.of_pods(namespace, &source.metric, selector).await,
@@ -132,15 +135,10 @@ impl Scraper {
         metric: &MetricIdentifier,
         selector: &str,
     ) -> Values<MetricValue> {
-        let query = query(&[
-            ("labelSelector", selector),
-            ("metricLabelSelector", &selector_text(metric)?),
-        ]);
-        let path = format!(
-            "namespaces/{}/pods/*/{}{query}",
-            segment(namespace),
-            segment(&metric.name)
-        );
+        let query =
+            query(&[("labelSelector", selector), ("metricLabelSelector", &selector_text(metric)?)]);
+        let path =
+            format!("namespaces/{}/pods/*/{}{query}", segment(namespace), segment(&metric.name));
         let resource = "pods".to_owned();
         let values = self.custom(CustomQuestion { path, resource, object: "*".to_owned() }).await?;
         let meant = |value: &MetricValue| ObjectReference {
@@ -173,12 +171,13 @@ impl Scraper {
             let values = self.custom(question.clone()).await?;
             return Ok(as_asked(&values, metric, meant));
         }
-        let resource = self.kinds.of_group(group, &object.kind).await.map_err(|error| match error {
-            KindError::NoMatch { .. } => {
-                Arc::from(format!("unable to map kind {}: {error}", kind_text(object, group)))
-            }
-            KindError::Call(error) => Arc::<str>::from(error.to_string()),
-        })?;
+        let resource =
+            self.kinds.of_group(group, &object.kind).await.map_err(|error| match error {
+                KindError::NoMatch { .. } => {
+                    Arc::from(format!("unable to map kind {}: {error}", kind_text(object, group)))
+                }
+                KindError::Call(error) => Arc::<str>::from(error.to_string()),
+            })?;
         let place =
             if resource.namespaced { format!("namespaces/{namespace}/") } else { String::new() };
         let (qualified, of) = (resource.qualified(), segment(&object.name));
@@ -243,7 +242,11 @@ impl Scraper {
         Ok(values.iter().map(named).collect())
     }
 
-    async fn list<T: serde::de::DeserializeOwned>(&self, path: &str, about: About<'_>) -> Values<T> {
+    async fn list<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        about: About<'_>,
+    ) -> Values<T> {
         let list: List<T> = call::get(&self.client, path, about)
             .await
             .map_err(|error| Arc::from(error.to_string()))?;

@@ -160,7 +160,8 @@ async fn one_goes_up_another_down_and_all_ends_well() {
         assert!(conditions.iter().any(|c| c.starts_with("ScalingLimited=")), "{conditions:?}");
 
         let events: Api<Event> = Api::default_namespaced(client.clone());
-        let about = format!("involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name={name}");
+        let about =
+            format!("involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name={name}");
         let told = until(&format!("event of {name}"), async || {
             let list = events.list(&ListParams::default().fields(&about)).await.expect("events");
             list.items.into_iter().find(|e| e.reason.as_deref() == Some("SuccessfulRescale"))

@@ -13,9 +13,10 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
         let path = uri.path().to_owned();
         let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
         let answer = match (method.as_str(), path.as_str()) {
-            ("GET", "/apis/apps") => {
-                (200, json!({"versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}))
-            }
+            ("GET", "/apis/apps") => (
+                200,
+                json!({"versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}),
+            ),
             ("GET", "/apis/apps/v1") => {
                 let kind = json!({"name": "deployments", "kind": "Deployment", "namespaced": true});
                 (200, json!({ "resources": [kind] }))
@@ -60,7 +61,11 @@ async fn resizes_again_after_conflicts_with_what_is_stored_now() {
                    write 5 on \"7\"; read; write 5 on \"9\"";
     let cases: [(Vec<u16>, Option<&str>, &str); 4] = [
         (vec![], None, "read; write 5 on \"1\""),
-        (vec![409, 409], None, "read; write 5 on \"1\"; read; write 5 on \"3\"; read; write 5 on \"5\""),
+        (
+            vec![409, 409],
+            None,
+            "read; write 5 on \"1\"; read; write 5 on \"3\"; read; write 5 on \"5\"",
+        ),
         (vec![409; 9], Some("no luck"), refused),
         (vec![500], Some("no luck"), "read; write 5 on \"1\""),
     ];
@@ -88,9 +93,7 @@ async fn says_why_a_scale_cannot_be_read() {
         ),
         (
             target("Fleet", "web", "example.org/v1"),
-            ScaleError::NoResource(
-                "no matches for kind \"Fleet\" in group \"example.org\"".into(),
-            ),
+            ScaleError::NoResource("no matches for kind \"Fleet\" in group \"example.org\"".into()),
         ),
         (target("Deployment", "gone", "apps/v1"), ScaleError::Unreadable("not there".into())),
     ];

@@ -146,12 +146,7 @@ impl Passes {
     }
 
     /// The target's pods and what each metric says.
-    async fn observe(
-        &self,
-        key: &Key,
-        known: &Known,
-        selector: &str,
-    ) -> (Selection, Vec<Reading>) {
+    async fn observe(&self, key: &Key, known: &Known, selector: &str) -> (Selection, Vec<Reading>) {
         let asking = known.hpa.spec.metrics.iter();
         let answers = join_all(asking.map(|m| self.scraper.read(&known.hpa, m, selector))).await;
         let others = self.memory.others(key, selector);

@@ -52,8 +52,7 @@ pub async fn apply(client: &Client, kinds: &Kinds, manifest: &Value) -> Result<(
     let query = query(&[("fieldManager", MANAGER), ("fieldValidation", "Strict")]);
     let path = format!("{}{query}", resource.path(namespace));
     let about = About { resource: &resource.qualified(), name };
-    let created: Result<Value, CallError> =
-        call::send(client, "POST", &path, &object, about).await;
+    let created: Result<Value, CallError> = call::send(client, "POST", &path, &object, about).await;
     match created {
         Ok(_) => Ok(()),
         Err(error) if kind == "Namespace" && error.is_already_exists() => Ok(()),

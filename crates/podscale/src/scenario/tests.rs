@@ -40,7 +40,10 @@ fn mistakes_are_told_in_one_line_with_their_place() {
             "workload default/web: model.rpsPerPod: -1 is not between",
         ),
         (
-            format!("name: a\n{manifest}{}", WORKLOAD.replace("constant: {rps: 5}", "trace: {file: no.csv}")),
+            format!(
+                "name: a\n{manifest}{}",
+                WORKLOAD.replace("constant: {rps: 5}", "trace: {file: no.csv}")
+            ),
             "trace no.csv: No such file",
         ),
         ("name: a\nmanifests: [{kind: Pod}]".to_owned(), "manifests[0].apiVersion: is missing"),

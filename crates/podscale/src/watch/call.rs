@@ -205,9 +205,7 @@ fn words(code: u16, text: &str) -> Cow<'static, str> {
         405 => "the server does not allow this method on the requested resource",
         409 => "the server reported a conflict",
         422 => "the server rejected our request due to an error in our request",
-        429 => {
-            "the server has received too many requests and has asked us to try again later"
-        }
+        429 => "the server has received too many requests and has asked us to try again later",
         503 => "the server is currently unable to handle the request",
         504 => {
             "the server was unable to return a response in the time allotted, but may still be \
@@ -299,12 +297,9 @@ mod tests {
 
     #[test]
     fn names_stay_in_their_segment() {
-        for (name, expected) in [
-            ("web-1.x", "web-1.x"),
-            ("*", "*"),
-            ("a/b?c", "a%2Fb%3Fc"),
-            ("ü", "%C3%BC"),
-        ] {
+        for (name, expected) in
+            [("web-1.x", "web-1.x"), ("*", "*"), ("a/b?c", "a%2Fb%3Fc"), ("ü", "%C3%BC")]
+        {
             assert_eq!(segment(name), expected);
         }
         assert_eq!(query(&[("a", "x y"), ("b", ""), ("c", "1,2")]), "?a=x+y&c=1%2C2");

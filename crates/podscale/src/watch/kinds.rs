@@ -147,7 +147,8 @@ impl Kinds {
 
     /// Forgets a resource that turned out not to be there any more.
     pub fn forget(&self, resource: &Resource) {
-        let stale = |answer: &Answer| matches!(answer, Answer::Found(found) if **found == *resource);
+        let stale =
+            |answer: &Answer| matches!(answer, Answer::Found(found) if **found == *resource);
         self.known.lock().retain(|_, answer| !stale(answer));
     }
 
@@ -181,7 +182,10 @@ impl Kinds {
         found.ok_or_else(|| no_match(&question))
     }
 
-    async fn discover(&self, (group, version, kind): &Question) -> Result<Option<Resource>, CallError> {
+    async fn discover(
+        &self,
+        (group, version, kind): &Question,
+    ) -> Result<Option<Resource>, CallError> {
         let versions = match version {
             Some(version) => vec![version.clone()],
             None => self.versions(group).await?,
@@ -219,7 +223,10 @@ impl Kinds {
         Ok(versions)
     }
 
-    async fn read<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<Option<T>, CallError> {
+    async fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<Option<T>, CallError> {
         match call::get(&self.client, path, About { resource: "", name: "" }).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.is_not_found() => Ok(None),
