@@ -98,7 +98,9 @@ pub fn hide_generated(prefix: &str, value: &mut Value) {
     }
     let pattern = format!(r"{}[bcdfghjklmnpqrstvwxz2456789]{{5}}\b", regex::escape(prefix));
     let generated = Regex::new(&pattern).unwrap();
-    each_text(value, &|text| generated.replace_all(text, format!("{prefix}<suffix>")).into_owned());
+    each_text(value, &|text: &str| {
+        generated.replace_all(text, format!("{prefix}<suffix>")).into_owned()
+    });
 }
 
 fn each_text(value: &mut Value, change: &impl Fn(&str) -> String) {

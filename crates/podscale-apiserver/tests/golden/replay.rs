@@ -91,17 +91,18 @@ impl Client {
     /// Replaces `${name:/json/pointer}` by what an earlier answer holds there.
     fn expand(&self, text: &str, escape: impl Fn(&str) -> String) -> String {
         let placeholder = Regex::new(r"\$\{([^:}]+):(/[^}]*)\}").unwrap();
-        let value = |found: &Captures| {
+        let expanded = placeholder.replace_all(text, |found: &Captures<'_>| {
             let value = self.answers.get(&found[1]).and_then(|answer| answer.pointer(&found[2]));
             escape(value.and_then(Value::as_str).unwrap_or("nothing"))
-        };
-        placeholder.replace_all(text, value).into_owned()
+        });
+        expanded.into_owned()
     }
 
     /// What a path holds, in the form asked for.
     pub async fn get(&self, path: &str, accept: &str) -> Value {
         let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
-        self.exchange(request, false).await["body"].take()
+        let answer = self.exchange(request, false).await;
+        answer["body"].clone()
     }
 
     /// Creates an object, which must succeed.
