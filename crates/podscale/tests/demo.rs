@@ -1,5 +1,8 @@
 //! The demonstration from start to end, in this process, on free ports.
 
+// Helpers of tests may fail as loudly as tests do.
+#![allow(clippy::expect_used)]
+
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, ListParams};
