@@ -86,7 +86,7 @@ pub(crate) fn versions(definition: &Value) -> Vec<Custom> {
                 .and_then(|schema| Schema::parse(schema).ok()),
         })
         .collect();
-    customs.sort_by(|a, b| version_order(&b.info.version).cmp(&version_order(&a.info.version)));
+    customs.sort_by_key(|custom| std::cmp::Reverse(version_order(&custom.info.version)));
     customs
 }
 

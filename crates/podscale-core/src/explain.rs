@@ -100,11 +100,20 @@ fn metric_name(autoscaler: &Autoscaler, place: u32) -> String {
 fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
     let current = &proposal.current;
     let mut line = metric_name(autoscaler, proposal.metric);
+    let is_memory = matches!(
+        autoscaler.metrics.get(proposal.metric as usize).map(|m| &*m.source),
+        Some(Source::Resource { name } | Source::ContainerResource { name, .. })
+            if &**name == "memory"
+    );
+    let amount_text = |amount| if is_memory { bytes_text(amount) } else { amount_text(amount) };
     let known = |amount: Option<Milli>| amount.map_or("unknown".to_owned(), amount_text);
     let _ = match proposal.aim {
         Aim::Utilization(aim) => {
             let percent = current.average_utilization.unwrap_or_default();
             write!(line, " is at {percent}% of requests, target {aim}%")
+        }
+        Aim::AverageValue(aim) if !proposal.ratio.is_finite() => {
+            write!(line, " has no pods to be shared among, target {} each", amount_text(aim))
         }
         Aim::AverageValue(aim) => {
             let value = known(current.average_value);
@@ -115,12 +124,14 @@ fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
         }
         Aim::Unset => Ok(()),
     };
-    let _ = write!(line, " (ratio {:.3}", proposal.ratio);
-    if let Some(adjusted) = proposal.adjusted_ratio {
-        let _ = write!(line, ", {adjusted:.3} with the pods that have no usable sample");
+    if proposal.ratio.is_finite() {
+        let _ = write!(line, " (ratio {:.3}", proposal.ratio);
+        if let Some(adjusted) = proposal.adjusted_ratio {
+            let _ = write!(line, ", {adjusted:.3} with the pods that have no usable sample");
+        }
+        line.push_str(&pods_text(proposal.pods));
+        line.push(')');
     }
-    line.push_str(&pods_text(proposal.pods));
-    line.push(')');
     let _ = match proposal.verdict {
         Verdict::WithinTolerance => write!(line, ": close enough, stay at {}", proposal.replicas),
         Verdict::WouldTurn => {
@@ -158,6 +169,19 @@ fn amount_text(Milli(amount): Milli) -> String {
             format!("{whole}.{:03}", rest.unsigned_abs()).trim_end_matches('0').to_owned()
         }
     }
+}
+
+/// Bytes in the largest binary unit that leaves a whole part.
+fn bytes_text(Milli(milli): Milli) -> String {
+    const UNITS: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    let mut amount = milli as f64 / 1000.0;
+    let mut unit = 0;
+    while amount.abs() >= 1024.0 && unit + 1 < UNITS.len() {
+        amount /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(amount.fract() != 0.0 && unit > 0);
+    format!("{amount:.digits$}{}", UNITS[unit])
 }
 
 fn stabilized_line(

@@ -5,8 +5,10 @@
 mod scene;
 
 use podscale_core::model::PolicyAmount::{Percent, Pods};
-use podscale_core::snapshot::{ScaleError, Selection};
-use podscale_core::{decide, explain};
+use podscale_core::model::{Milli, Source, Targets};
+use podscale_core::snapshot::{Reading, ScaleError, Selection};
+use podscale_core::status::{Condition, ConditionKind, ConditionStatus, Note};
+use podscale_core::{Metric, decide, explain};
 use scene::Scene;
 
 /// Compares all lines but the first, which only says what the target is.
@@ -129,6 +131,47 @@ fn policies_limit_the_pace() {
             "no recent recommendation stands against 1",
             "limited from 1 to 9: 10% in 1m30s, which began at 10",
             "so the size changes from 10 to 9",
+        ],
+    );
+}
+
+#[test]
+fn memory_is_told_in_binary_units() {
+    let mut scene = Scene::of(2).cpu(300, 0).limits(1, 10);
+    let targets = Targets { average_value: Some(Milli((400 << 20) * 1000)), ..Targets::default() };
+    let memory = Source::Resource { name: "memory".into() };
+    scene.autoscaler.metrics[0] = Metric::new(memory, &targets);
+    if let Reading::PerPod(readings) = &mut scene.readings[0] {
+        readings.samples.iter_mut().flatten().for_each(|s| s.value = Milli(629_145_600_000));
+    }
+    check(
+        scene,
+        &[
+            "memory is at 600Mi per pod, target 400Mi (ratio 1.500; pods: 2 ready): asks for 3",
+            "the metrics ask for 3",
+            "no recent recommendation stands against 3",
+            "so the size changes from 2 to 3",
+        ],
+    );
+}
+
+#[test]
+fn work_that_waits_for_no_pods_is_told_without_a_ratio() {
+    let mut scene = Scene::of(0).queue(50, 10).limits(0, 10);
+    scene.status.conditions.push(Condition {
+        kind: Ok(ConditionKind::ScaledToZero),
+        status: ConditionStatus::True,
+        since: None,
+        note: Note::ScaledToZero,
+    });
+    check(
+        scene,
+        &[
+            "queue has no pods to be shared among, target 10 each: asks for 5",
+            "the metrics ask for 5",
+            "no recent recommendation stands against 5",
+            "capped from 5 to 4: at most double, or four, in one step",
+            "so the size changes from 0 to 4",
         ],
     );
 }

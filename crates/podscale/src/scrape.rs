@@ -111,7 +111,7 @@ impl Scraper {
             },
             metric_type::EXTERNAL => match &metric.external {
                 Some(source) => {
-                    let values = self.from_outside(namespace, &source.metric).await;
+                    let values = self.external_values(namespace, &source.metric).await;
                     return values.map_or_else(Answer::Failed, Answer::External);
                 }
                 None => return Answer::Nothing,
@@ -214,7 +214,7 @@ impl Scraper {
         best.copied().unwrap_or(CUSTOM_VERSIONS[0])
     }
 
-    async fn from_outside(
+    async fn external_values(
         &self,
         namespace: &str,
         metric: &MetricIdentifier,

@@ -55,7 +55,8 @@ fn all_agree() {
 
 #[test]
 fn a_difference_is_shown_by_field() {
-    let changed = line("at-target").replacen("\"replicas\":3,\"rescaled\"", "\"replicas\":4,\"rescaled\"", 1);
+    let changed =
+        line("at-target").replacen("\"replicas\":3,\"rescaled\"", "\"replicas\":4,\"rescaled\"", 1);
     let expected = "at-target step 0, 2000-01-01T00:00:15Z
     replicas: expected 4, got 3
 decisions that differ, by field:
@@ -101,7 +102,13 @@ fn what_cannot_be_read_is_named() {
     check(&["-"], "", 2, &["0 of 0"], &["no recording in what was given"]);
     check(&["-"], "{\"nonsense\"", 2, &["0 of 0"], &["stdin: line 1, column"]);
     let pod = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}";
-    check(&["-"], pod, 2, &["0 of 0"], &["stdin: line 1: a v1 Pod, not a podscale.dev/v1alpha1 Recording"]);
+    check(
+        &["-"],
+        pod,
+        2,
+        &["0 of 0"],
+        &["stdin: line 1: a v1 Pod, not a podscale.dev/v1alpha1 Recording"],
+    );
     // What is good is replayed all the same.
     let mixed = format!("{}\nnonsense\n", line("at-target"));
     check(&["-"], &mixed, 2, &["2 of 2 decisions agree"], &["stdin: line 2, column 2"]);
@@ -114,7 +121,13 @@ fn selecting_nothing_is_a_mistake() {
     let file = named();
     let file = file.to_str().expect("UTF-8");
     check(&["--name", "nobody", file], "", 2, &["0 of 0"], &["no recording is called nobody"]);
-    check(&["--name", "double", "--step", "7", file], "", 2, &["0 of 0"], &["no recording has a step 7"]);
+    check(
+        &["--name", "double", "--step", "7", file],
+        "",
+        2,
+        &["0 of 0"],
+        &["no recording has a step 7"],
+    );
     check(&[], "", 2, &[], &["<FILE>..."]);
     check(&["--step", "x", file], "", 2, &[], &["invalid value 'x'"]);
 }

@@ -129,7 +129,7 @@ fn prepare(write: &Write<'_>, object: &mut Value) {
         meta.insert("generation".to_owned(), Value::from(1));
     }
     if served.info.has_status() && served.info.plural != "nodes" {
-        match storage_type(write).as_ref().and_then(|ty| empty_status(ty)) {
+        match storage_type(write).as_ref().and_then(empty_status) {
             Some(status) => {
                 fields(object).insert("status".to_owned(), status);
             }

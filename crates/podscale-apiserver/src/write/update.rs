@@ -155,7 +155,7 @@ pub(crate) fn may_go(object: &Value) -> bool {
     let namespace = text(object, "/kind") == "Namespace" && text(object, "/apiVersion") == "v1";
     list(object, "/metadata/finalizers").is_empty()
         && integer(object, "/metadata/deletionGracePeriodSeconds").unwrap_or_default() == 0
-        && !(namespace && !list(object, "/spec/finalizers").is_empty())
+        && (!namespace || list(object, "/spec/finalizers").is_empty())
 }
 
 /// Whether the request named a version; refuses it if that is not the present one.

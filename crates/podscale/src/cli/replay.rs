@@ -97,11 +97,8 @@ fn replay_all(
     pool: &ThreadPool,
     report: &mut Report<impl Write>,
 ) -> io::Result<ExitCode> {
-    let selection = Selection {
-        names: &arguments.names,
-        step: arguments.step,
-        explain: arguments.explain,
-    };
+    let selection =
+        Selection { names: &arguments.names, step: arguments.step, explain: arguments.explain };
     let mut unreadable = false;
     for path in &arguments.files {
         if let Err(error) = replay_file(path, &selection, pool, report) {
@@ -168,8 +165,7 @@ fn judge_lot(
     report: &mut Report<impl Write>,
     bar: &ProgressBar,
 ) -> Result<(), FileError> {
-    let judge_line =
-        |line: Result<Line, RecordingError>| Ok(judge(&line?.parse()?, selection));
+    let judge_line = |line: Result<Line, RecordingError>| Ok(judge(&line?.parse()?, selection));
     let judged: Vec<Result<Option<Judged>, RecordingError>> =
         pool.install(|| lot.into_par_iter().map(judge_line).collect());
     for result in judged {

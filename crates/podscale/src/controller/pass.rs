@@ -33,12 +33,15 @@ pub struct Passes {
     pub memory: Memory,
 }
 
+/// The selectors of targets, by the name of their autoscalers.
+type SelectorsByName = BTreeMap<Arc<str>, Arc<str>>;
+
 /// What passes leave behind for later ones.
 #[derive(Default)]
 pub struct Memory {
     histories: Mutex<HashMap<Key, Remembered>>,
-    /// The selectors of targets, by the namespace and the name of their autoscalers.
-    selectors: Mutex<HashMap<Arc<str>, BTreeMap<Arc<str>, Arc<str>>>>,
+    /// The selectors of targets, by the namespace of their autoscalers.
+    selectors: Mutex<HashMap<Arc<str>, SelectorsByName>>,
 }
 
 /// The history of one object; another object of the same name does not inherit it.
