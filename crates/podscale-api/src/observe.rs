@@ -61,6 +61,27 @@ pub fn observe(
     (Selection::Pods(pods.iter().map(|pod| model_pod(pod)).collect()), readings)
 }
 
+/// The object with one of its metrics alone, and without that metric's selector of series: for
+/// values to which their source has applied it already.
+#[must_use]
+pub fn with_one_metric(
+    hpa: &HorizontalPodAutoscaler,
+    place: usize,
+) -> Option<HorizontalPodAutoscaler> {
+    let mut metric = hpa.spec.metrics.get(place)?.clone();
+    let series = [
+        metric.pods.as_mut().map(|source| &mut source.metric),
+        metric.object.as_mut().map(|source| &mut source.metric),
+        metric.external.as_mut().map(|source| &mut source.metric),
+    ];
+    for series in series.into_iter().flatten() {
+        series.selector = None;
+    }
+    let mut alone = HorizontalPodAutoscaler { status: None, ..hpa.clone() };
+    alone.spec.metrics = vec![metric];
+    Some(alone)
+}
+
 /// The selector and its pods, or what is wrong with it.
 fn select<'a>(
     autoscaler: &Autoscaler,

@@ -11,12 +11,15 @@ use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
 use crate::pod::Pod;
 use crate::serde_form::{is_zero, null_default};
 use crate::time::{ExactTimestamp, GoDuration};
+use std::collections::BTreeMap;
 
+mod past;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
 
@@ -41,6 +44,9 @@ pub struct Recording {
     pub controller: ControllerSettings,
     /// The autoscaler at the beginning, as stored (defaulted).
     pub autoscaler: HorizontalPodAutoscaler,
+    /// What earlier decisions left behind; nothing if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<RecordedHistory>,
     /// One look at the autoscaler after the other.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -105,6 +111,20 @@ pub struct Step {
     /// What the external metrics API has.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub external_metrics: Vec<ExternalMetricValue>,
+    /// What single metrics were told, by their place in the spec, where the lists above cannot say it:
+    /// their selectors of series have been applied, or only they failed.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "null_default"
+    )]
+    pub answers: BTreeMap<u32, RecordedAnswer>,
+    /// When the write of the scale ended; by the rules for conflicts if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_at: Option<ExactTimestamp>,
+    /// Whether a new status was kept back on purpose, to be written later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub status_put_off: bool,
     /// Calls that fail in this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<StepErrors>,
@@ -147,6 +167,24 @@ pub struct RecordedScaleStatus {
     /// As before if absent; an empty one is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
+}
+
+/// What one metric's source answered, with the metric's selector of series applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RecordedAnswer {
+    /// What the resource metrics API has.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub pod_metrics: Vec<PodMetrics>,
+    /// What the custom metrics API has.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub custom_metrics: Vec<MetricValue>,
+    /// What the external metrics API has.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub external_metrics: Vec<ExternalMetricValue>,
+    /// Why there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Another autoscaler of the namespace and the pods of its target.

@@ -1,11 +1,15 @@
 //! Decides the steps of a Recording anew, each on what the one before it left.
 
-use crate::hpa::v2::{CrossVersionObjectReference, HorizontalPodAutoscaler};
-use crate::observe::{Surroundings, observe};
+use crate::hpa::v2::{
+    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
+};
+use crate::observe::{Surroundings, observe, with_one_metric};
 use crate::pod::PodPhase;
-use crate::recording::{RecordedDecision, RecordedEvent, Recording, Step, StepErrors};
+use crate::recording::{
+    RecordedAnswer, RecordedDecision, RecordedEvent, Recording, Step, StepErrors,
+};
 use crate::translate;
-use podscale_core::snapshot::{Scale, ScaleError};
+use podscale_core::snapshot::{Reading, Scale, ScaleError};
 use podscale_core::{
     Autoscaler, Decision, History, ScaleWrite, Settings, Snapshot, Span, Status, Time, decide,
 };
@@ -49,7 +53,7 @@ impl Replayer {
             autoscaler: translate::autoscaler(&hpa),
             status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
             hpa,
-            history: History::default(),
+            history: recording.history.as_ref().map(History::from).unwrap_or_default(),
             replicas: 0,
             selector: String::new(),
         }
@@ -71,7 +75,14 @@ impl Replayer {
             custom_metrics: unless(&errors.custom_metrics, &step.custom_metrics),
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
         };
-        let (pods, readings) = observe(&self.hpa, &self.autoscaler, &around);
+        let (pods, mut readings) = observe(&self.hpa, &self.autoscaler, &around);
+        for (place, answer) in &step.answers {
+            if let Some(reading) = readings.get_mut(*place as usize)
+                && let Some(answered) = self.answered(*place, answer, around)
+            {
+                *reading = answered;
+            }
+        }
         let snapshot = Snapshot {
             now: step.time.0,
             settings: &self.settings,
@@ -86,9 +97,10 @@ impl Replayer {
         let mut decision = decide(&snapshot);
         if decision.rescale.is_some() {
             let (write, at) = self.write_scale(errors, snapshot.now);
+            let at = step.written_at.map_or(at, |written| written.0);
             decision.settle(&snapshot, &write, at);
         }
-        let changed = decision.changes_status(&snapshot);
+        let changed = decision.changes_status(&snapshot) && !step.status_put_off;
         let written = changed && errors.update_status.is_none();
         if changed && let Some(error) = &errors.update_status {
             decision.status_write_failed(&snapshot, error);
@@ -100,14 +112,7 @@ impl Replayer {
         } else {
             self.hpa.status.clone().unwrap_or_default()
         };
-        let outcome = RecordedDecision {
-            replicas,
-            rescaled: decision.rescaled_at.is_some(),
-            error: decision.error.as_deref().map(str::to_owned),
-            status_written: written,
-            status: stored,
-            events: decision.events.iter().map(recorded_event).collect(),
-        };
+        let outcome = RecordedDecision::of(&decision, replicas, written, stored);
         let next_status = written.then(|| (decision.status(&snapshot), outcome.status.clone()));
         let result = look(Replayed { outcome, decision: &decision, snapshot: &snapshot });
 
@@ -136,6 +141,26 @@ impl Replayer {
         if let Some(selector) = scale.status.as_ref().and_then(|s| s.selector.as_ref()) {
             self.selector.clone_from(selector);
         }
+    }
+
+    /// What one metric says by an answer of its own.
+    fn answered(
+        &self,
+        place: u32,
+        answer: &RecordedAnswer,
+        around: Surroundings<'_>,
+    ) -> Option<Reading> {
+        if let Some(error) = &answer.error {
+            return Some(Reading::Failed(error.as_str().into()));
+        }
+        let alone = with_one_metric(&self.hpa, place as usize)?;
+        let around = Surroundings {
+            pod_metrics: Ok(&answer.pod_metrics),
+            custom_metrics: Ok(&answer.custom_metrics),
+            external_metrics: Ok(&answer.external_metrics),
+            ..around
+        };
+        observe(&alone, &translate::autoscaler(&alone), &around).1.pop()
     }
 
     fn scale(&self, step: &Step, errors: &StepErrors) -> Result<Scale, ScaleError> {
@@ -192,6 +217,26 @@ fn conflict(target: &CrossVersionObjectReference) -> Arc<str> {
          been modified; please apply your changes to the latest version and try again"
     )
     .into()
+}
+
+impl RecordedDecision {
+    /// A settled decision in the form of a Recording. `stored` is the status as it is afterwards.
+    #[must_use]
+    pub fn of(
+        decision: &Decision,
+        replicas: i32,
+        status_written: bool,
+        stored: HorizontalPodAutoscalerStatus,
+    ) -> RecordedDecision {
+        RecordedDecision {
+            replicas,
+            rescaled: decision.rescaled_at.is_some(),
+            error: decision.error.as_deref().map(str::to_owned),
+            status_written,
+            status: stored,
+            events: decision.events.iter().map(recorded_event).collect(),
+        }
+    }
 }
 
 fn recorded_event(event: &podscale_core::Event) -> RecordedEvent {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 pub mod demo;
+pub mod logs;
 pub mod replay;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.

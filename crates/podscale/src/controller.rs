@@ -8,6 +8,8 @@ pub mod schedule;
 use crate::act::{Actor, COMPONENT};
 use crate::clock::Clock;
 use crate::cluster::controllers::events;
+use crate::meters::Meters;
+use crate::readiness::Readiness;
 use crate::scrape::Scraper;
 use crate::watch::follow;
 use crate::watch::kinds::Kinds;
@@ -39,6 +41,21 @@ impl Default for Config {
     }
 }
 
+/// Who is told of what the controller does.
+#[derive(Clone, Default)]
+pub struct Watchers {
+    /// Are told of every decision.
+    pub observers: Vec<Arc<dyn Observer>>,
+    /// Count and measure.
+    pub meters: Meters,
+    /// Is told when everything is known that deciding needs.
+    pub readiness: Readiness,
+}
+
+/// What must be known before anything is decided.
+const PODS: &str = "the list of pods";
+const AUTOSCALERS: &str = "the list of autoscalers";
+
 /// A running controller; it ends at once when this is dropped.
 pub struct Controller {
     stop: watch::Sender<bool>,
@@ -49,19 +66,17 @@ pub struct Controller {
 impl Controller {
     /// Begins to watch and, once everything is known, to decide.
     #[must_use]
-    pub fn start(
-        client: &Client,
-        clock: Clock,
-        config: Config,
-        observers: Vec<Arc<dyn Observer>>,
-    ) -> Controller {
+    pub fn start(client: &Client, clock: Clock, config: Config, watchers: Watchers) -> Controller {
+        let Watchers { mut observers, meters, readiness } = watchers;
+        observers.push(Arc::new(meters.clone()));
+        [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
         let (stop, stopped) = watch::channel(false);
         let (recorder, happenings) = events::channel(COMPONENT);
         let kinds = Kinds::new(client.clone(), clock);
         let world = Arc::new(World::default());
         let passes = Arc::new(Passes {
             world: Arc::clone(&world),
-            scraper: Scraper::new(client.clone(), clock, kinds.clone()),
+            scraper: Scraper::new(client.clone(), clock, kinds.clone(), meters.clone()),
             actor: Actor::new(client.clone(), clock, kinds, recorder),
             clock,
             settings: config.settings,
@@ -69,33 +84,40 @@ impl Controller {
             memory: Memory::default(),
         });
         let schedule = Arc::new(Schedule::new(clock, config.period));
+        show_sizes(&meters, &world, &schedule);
         let (pods_known, pods_synced) = watch::channel(false);
         let (mut work, mut watches) = (JoinSet::new(), JoinSet::new());
         work.spawn(events::write(client.clone(), clock, happenings, stopped.clone()));
         let (own, of_pods) = (client.clone(), world);
+        let (counting, ready) = (meters.clone(), readiness.clone());
         watches.spawn(async move {
-            follow(&own, "/api/v1/pods", "pods", |change| {
+            follow(&own, "/api/v1/pods", "pods", &counting, |change| {
                 of_pods.take_pods(change);
+                ready.has(PODS);
                 pods_known.send_replace(true);
             })
             .await;
         });
         let (own, theirs) = (client.clone(), (Arc::clone(&passes), Arc::clone(&schedule)));
+        let counting = meters.clone();
         watches.spawn(async move {
             let path = "/apis/autoscaling/v2/horizontalpodautoscalers";
             let (passes, schedule) = theirs;
-            follow(&own, path, "horizontalpodautoscalers.autoscaling", |change| {
+            let resource = "horizontalpodautoscalers.autoscaling";
+            follow(&own, path, resource, &counting, |change| {
                 let called = passes.world.take_autoscalers(change);
+                readiness.has(AUTOSCALERS);
                 for key in called.gone {
                     schedule.forget(&key);
                     passes.memory.forget(&key);
                     passes.observers.iter().for_each(|observer| observer.gone(&key));
                 }
                 called.due.into_iter().for_each(|key| schedule.hurry(key));
+                counting.looks_after(schedule.len());
             })
             .await;
         });
-        work.spawn(run(passes, schedule, config.concurrency, pods_synced, stopped));
+        work.spawn(run(passes, schedule, meters, config.concurrency, pods_synced, stopped));
         Controller { stop, work, watches }
     }
 
@@ -110,6 +132,16 @@ impl Controller {
     }
 }
 
+/// Sizes are asked for by whoever looks; what has ended by then has none.
+fn show_sizes(meters: &Meters, world: &Arc<World>, schedule: &Arc<Schedule>) {
+    let known = Arc::downgrade(schedule);
+    meters.show_queue(move || known.upgrade().map_or(0, |schedule| schedule.due()));
+    let known = Arc::downgrade(world);
+    meters.show_cache("autoscalers", move || known.upgrade().map_or(0, |w| w.sizes().0));
+    let known = Arc::downgrade(world);
+    meters.show_cache("pods", move || known.upgrade().map_or(0, |w| w.sizes().1));
+}
+
 /// How long the end of what has begun is waited for; time of the wall.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -118,6 +150,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 async fn run(
     passes: Arc<Passes>,
     schedule: Arc<Schedule>,
+    meters: Meters,
     concurrency: usize,
     mut pods_synced: watch::Receiver<bool>,
     mut stopped: watch::Receiver<bool>,
@@ -141,6 +174,7 @@ async fn run(
             _ = stopped.wait_for(|stop| *stop) => break,
             due = due => due,
         };
+        meters.due(late);
         tracing::trace!(autoscaler = %key, ?late, "due");
         let (passes, schedule) = (Arc::clone(&passes), Arc::clone(&schedule));
         running.spawn(async move {

@@ -14,7 +14,7 @@ pub use hub::Hub;
 pub use model::{
     AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Unit,
 };
-pub use view::view;
+pub use view::{outcome, view};
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

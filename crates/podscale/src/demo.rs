@@ -10,7 +10,7 @@ use crate::cluster::load::{self, LoadModel, WorkloadError};
 use crate::cluster::metrics::{self, Metrics};
 use crate::cluster::nodes::{self, Nodes, NodesConfig, NodesError};
 use crate::controller::observer::{Log, Observer};
-use crate::controller::{self, Controller};
+use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::{self, Hub};
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
 use crate::watch::call::{self, About};
@@ -170,7 +170,8 @@ impl Demo {
         let hub = Hub::new(clock);
         let mut told: Vec<Arc<dyn Observer>> = vec![Arc::new(hub.clone()), Arc::new(Log)];
         told.extend(observers);
-        let controller = Controller::start(&client, clock, controller::Config::default(), told);
+        let watchers = Watchers { observers: told, ..Watchers::default() };
+        let controller = Controller::start(&client, clock, controller::Config::default(), watchers);
         let page = show(listener, &hub, &load, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };

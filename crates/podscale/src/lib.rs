@@ -1,12 +1,16 @@
 //! The parts of the `podscale` program; nothing but its own `main`, tests and benchmarks uses them.
 
 pub mod act;
+pub mod admin;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod controller;
 pub mod dashboard;
 pub mod demo;
+pub mod meters;
+pub mod readiness;
+pub mod record;
 pub mod scenario;
 pub mod scrape;
 pub mod watch;

@@ -4,6 +4,7 @@
 mod cache;
 
 use crate::clock::Clock;
+use crate::meters::{Meters, Source};
 use crate::watch::call::{self, About, CallError, query, segment};
 use crate::watch::kinds::{KindError, Kinds};
 use cache::Cache;
@@ -13,7 +14,7 @@ use podscale_api::metrics::{ExternalMetricValue, MetricValue, ObjectReference, P
 use podscale_api::selector::LabelSelector;
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How old an answer may be to be given to somebody else; far less than a period.
 const FRESH: Duration = Duration::from_secs(3);
@@ -43,6 +44,7 @@ type Values<T> = Result<Arc<[T]>, Arc<str>>;
 pub struct Scraper {
     client: Client,
     kinds: Kinds,
+    meters: Meters,
     resource: Cache<String, Values<PodMetrics>>,
     custom: Cache<CustomQuestion, Values<MetricValue>>,
     external: Cache<String, Values<ExternalMetricValue>>,
@@ -66,10 +68,11 @@ struct List<T> {
 impl Scraper {
     /// Reads through this API server.
     #[must_use]
-    pub fn new(client: Client, clock: Clock, kinds: Kinds) -> Scraper {
+    pub fn new(client: Client, clock: Clock, kinds: Kinds, meters: Meters) -> Scraper {
         Scraper {
             client,
             kinds,
+            meters,
             resource: Cache::new(clock, FRESH),
             custom: Cache::new(clock, FRESH),
             external: Cache::new(clock, FRESH),
@@ -125,7 +128,7 @@ impl Scraper {
     async fn pod_metrics(&self, namespace: &str) -> Values<PodMetrics> {
         let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{}/pods", segment(namespace));
         let about = About { resource: "pods.metrics.k8s.io", name: "" };
-        let fetch = || async { self.list(&path, about).await };
+        let fetch = || async { self.list(Source::Resource, &path, about).await };
         self.resource.get(namespace.to_owned(), fetch).await
     }
 
@@ -194,7 +197,7 @@ impl Scraper {
         let object = question.object.clone();
         let fetch = || async {
             let about = About { resource: &resource, name: &object };
-            self.list(&path, about).await
+            self.list(Source::Custom, &path, about).await
         };
         self.custom.get(question, fetch).await
     }
@@ -228,7 +231,7 @@ impl Scraper {
         let resource = format!("{}.external.metrics.k8s.io", metric.name);
         let fetch = || async {
             let about = About { resource: &resource, name: "" };
-            self.list(&path, about).await
+            self.list(Source::External, &path, about).await
         };
         let values = self.external.get(path.clone(), fetch).await?;
         // The source may answer with a name of its own.
@@ -244,12 +247,14 @@ impl Scraper {
 
     async fn list<T: serde::de::DeserializeOwned>(
         &self,
+        source: Source,
         path: &str,
         about: About<'_>,
     ) -> Values<T> {
-        let list: List<T> = call::get(&self.client, path, about)
-            .await
-            .map_err(|error| Arc::from(error.to_string()))?;
+        let began = Instant::now();
+        let list: Result<List<T>, CallError> = call::get(&self.client, path, about).await;
+        self.meters.source_answered(source, list.is_ok(), began.elapsed());
+        let list = list.map_err(|error| Arc::from(error.to_string()))?;
         Ok(list.items.unwrap_or_default().into())
     }
 }

@@ -5,6 +5,7 @@ pub mod call;
 pub mod kinds;
 pub mod world;
 
+use crate::meters::{Meters, WatchEnd};
 use call::{About, CallError, DEADLINE, query};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -47,11 +48,22 @@ enum End {
     Failed(CallError),
 }
 
+impl End {
+    fn kind(&self) -> WatchEnd {
+        match self {
+            End::Closed => WatchEnd::Closed,
+            End::Expired => WatchEnd::Expired,
+            End::Failed(_) => WatchEnd::Failed,
+        }
+    }
+}
+
 /// Follows the objects at a path such as `/api/v1/pods`, telling each change, until dropped.
 pub async fn follow<T: DeserializeOwned>(
     client: &Client,
     path: &str,
-    resource: &str,
+    resource: &'static str,
+    meters: &Meters,
     mut tell: impl FnMut(Change<T>),
 ) {
     let about = About { resource, name: "" };
@@ -70,7 +82,9 @@ pub async fn follow<T: DeserializeOwned>(
             }
         };
         loop {
-            match watch(client, path, about, &mut version, &mut tell).await {
+            let end = watch(client, path, about, &mut version, &mut tell).await;
+            meters.watch_ended(resource, end.kind());
+            match end {
                 End::Closed => pause.reset(),
                 End::Expired => break,
                 End::Failed(error) => {

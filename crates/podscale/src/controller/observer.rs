@@ -1,9 +1,16 @@
 //! Those who are told of every decision: the log, the dashboard, whoever else wants to know.
 
 use crate::dashboard::{Hub, view};
+use crate::scrape::Answer;
 use crate::watch::world::Key;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, KIND};
-use podscale_core::{Decision, Snapshot, explain};
+use podscale_api::pod::Pod;
+use podscale_api::scale::Scale;
+use podscale_core::snapshot::ScaleError;
+use podscale_core::{Decision, ScaleWrite, Snapshot, Time, explain};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// One decision, after it was acted on.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +23,60 @@ pub struct Decided<'a> {
     pub snapshot: &'a Snapshot<'a>,
     /// What was decided, settled.
     pub decision: &'a Decision,
+    /// How long it took.
+    pub took: &'a Took,
+    /// What it was made on, if somebody wants to know.
+    pub inputs: Option<&'a Inputs>,
+}
+
+/// How long a look at an autoscaler took; time of the wall.
+#[derive(Clone, Debug, Default)]
+pub struct Took {
+    /// From its beginning until it was acted on.
+    pub whole: Duration,
+    /// Until each metric's source had answered, in the order of the spec.
+    pub metrics: SmallVec<[Duration; 2]>,
+}
+
+/// What a decision was made on, as it was read, and what came of the writes.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The target's scale.
+    pub scale: Result<Scale, ScaleError>,
+    /// The pods of the namespace.
+    pub pods: Arc<[Pod]>,
+    /// The other autoscalers of the namespace: name and selector.
+    pub others: Vec<(Arc<str>, Arc<str>)>,
+    /// What each metric's source answered, in the order of the spec.
+    pub answers: Vec<Answer>,
+    /// How the write of the scale ended, and when, if there was one.
+    pub write: Option<(ScaleWrite, Time)>,
+    /// What became of the status.
+    pub status: StatusWrite,
+}
+
+/// What became of a status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusWrite {
+    /// It is as it was.
+    Unchanged,
+    /// It was stored.
+    Written,
+    /// It has changed and is not stored now.
+    PutOff,
+    /// It could not be stored.
+    Failed(Arc<str>),
 }
 
 /// Is told of every decision. Must not wait: it is called between two decisions.
 pub trait Observer: Send + Sync {
     /// An autoscaler was decided.
     fn decided(&self, decided: &Decided<'_>);
+
+    /// Whether it wants to know what decisions are made on; keeping that costs something.
+    fn wants_inputs(&self) -> bool {
+        false
+    }
 
     /// An autoscaler is gone.
     fn gone(&self, _key: &Key) {}

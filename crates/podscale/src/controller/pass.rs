@@ -1,7 +1,7 @@
 //! One look at one autoscaler: observe, decide, act, learn.
 
-use super::observer::{Decided, Observer};
-use crate::act::{Actor, now};
+use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
+use crate::act::{Actor, Target, now};
 use crate::clock::Clock;
 use crate::scrape::{Answer, Scraper};
 use crate::watch::world::{Key, Known, World};
@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 use podscale_api::observe::{Surroundings, observe};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
-use podscale_core::snapshot::{Reading, Scale, Selection};
+use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
 use podscale_core::{Decision, History, Settings, Snapshot, decide};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What every pass needs.
 pub struct Passes {
@@ -35,6 +36,14 @@ pub struct Passes {
 
 /// The selectors of targets, by the name of their autoscalers.
 type SelectorsByName = BTreeMap<Arc<str>, Arc<str>>;
+
+/// What is noted on the way for those who are told.
+#[derive(Default)]
+struct Notes {
+    took: Took,
+    /// Kept only if somebody wants it.
+    inputs: Option<Inputs>,
+}
 
 /// What passes leave behind for later ones.
 #[derive(Default)]
@@ -95,10 +104,16 @@ impl Passes {
     pub async fn pass(&self, key: &Key) {
         let Some(known) = self.world.autoscaler(key) else { return };
         let Known { hpa, wants } = &*known;
+        let (began, mut notes) = (Instant::now(), Notes::default());
         let history = self.memory.history(key, &hpa.metadata.uid);
         let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref).await;
+        if self.observers.iter().any(|observer| observer.wants_inputs()) {
+            notes.inputs = Some(Inputs::of(&target));
+        }
         let (selection, readings) = match &target {
-            Ok(target) => self.observe(key, &known, &target.scale.status.selector).await,
+            Ok(target) => {
+                self.observe(key, &known, &target.scale.status.selector, &mut notes).await
+            }
             Err(_) => (Selection::NoSelector, Vec::new()),
         };
         let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
@@ -120,40 +135,75 @@ impl Passes {
             readings: &readings,
         };
         let mut decision = decide(&snapshot);
+        let mut written = None;
         if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
             let (write, at) = self.actor.resize(target, rescale.to).await;
             decision.settle(&snapshot, &write, at);
+            written = Some((write, at));
         }
         // What was learned stands, whatever becomes of the status.
         let mut learned = history.clone();
         decision.teach(&wants.autoscaler, &mut learned);
         self.memory.remember(key, &hpa.metadata.uid, learned);
-        self.store(&known, &snapshot, &mut decision).await;
+        let stored = self.store(&known, &snapshot, &mut decision).await;
         self.actor.record(hpa, &decision.events);
-        let decided = Decided { key, hpa, snapshot: &snapshot, decision: &decision };
+        notes.took.whole = began.elapsed();
+        if let Some(inputs) = &mut notes.inputs {
+            (inputs.write, inputs.status) = (written, stored);
+        }
+        let decided = Decided {
+            key,
+            hpa,
+            snapshot: &snapshot,
+            decision: &decision,
+            took: &notes.took,
+            inputs: notes.inputs.as_ref(),
+        };
         for observer in &self.observers {
             observer.decided(&decided);
         }
     }
 
-    async fn store(&self, known: &Known, snapshot: &Snapshot<'_>, decision: &mut Decision) {
+    async fn store(
+        &self,
+        known: &Known,
+        snapshot: &Snapshot<'_>,
+        decision: &mut Decision,
+    ) -> StatusWrite {
         if !decision.changes_status(snapshot) {
-            return;
+            return StatusWrite::Unchanged;
         }
         let status = translate::status::to_wire(decision, snapshot, &known.hpa);
         match self.actor.store_status(&known.hpa, status).await {
-            Ok(stored) => self.world.wrote(stored),
-            Err(error) if error.is_not_found() => {}
-            Err(error) => decision.status_write_failed(snapshot, &error.to_string()),
+            Ok(stored) => {
+                self.world.wrote(stored);
+                StatusWrite::Written
+            }
+            Err(error) if error.is_not_found() => StatusWrite::PutOff,
+            Err(error) => {
+                let error = error.to_string();
+                decision.status_write_failed(snapshot, &error);
+                StatusWrite::Failed(error.into())
+            }
         }
     }
 
     /// The target's pods and what each metric says.
-    async fn observe(&self, key: &Key, known: &Known, selector: &str) -> (Selection, Vec<Reading>) {
-        let asking = known.hpa.spec.metrics.iter();
-        let answers = join_all(asking.map(|m| self.scraper.read(&known.hpa, m, selector))).await;
-        let others = self.memory.others(key, selector);
-        let others: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
+    async fn observe(
+        &self,
+        key: &Key,
+        known: &Known,
+        selector: &str,
+        notes: &mut Notes,
+    ) -> (Selection, Vec<Reading>) {
+        let asking = known.hpa.spec.metrics.iter().map(async |metric| {
+            let began = Instant::now();
+            (self.scraper.read(&known.hpa, metric, selector).await, began.elapsed())
+        });
+        let (answers, waits): (Vec<Answer>, _) = join_all(asking).await.into_iter().unzip();
+        notes.took.metrics = waits;
+        let rivals = self.memory.others(key, selector);
+        let others: Vec<(&str, &str)> = rivals.iter().map(|(name, s)| (&**name, &**s)).collect();
         let pods = self.world.pods(&key.namespace);
         let mut readings = Vec::with_capacity(answers.len());
         let mut selection = None;
@@ -167,7 +217,25 @@ impl Passes {
             let around = surroundings(selector, &pods, &others, &Answer::Nothing);
             observe(&known.hpa, &known.wants.autoscaler, &around).0
         });
+        if let Some(inputs) = &mut notes.inputs {
+            inputs.pods = Arc::clone(&pods);
+            (inputs.others, inputs.answers) = (rivals.clone(), answers);
+        }
         (selection, readings)
+    }
+}
+
+impl Inputs {
+    /// What is known once the target was looked for.
+    fn of(target: &Result<Target, ScaleError>) -> Inputs {
+        Inputs {
+            scale: target.as_ref().map(|target| target.scale.clone()).map_err(Clone::clone),
+            pods: Arc::default(),
+            others: Vec::new(),
+            answers: Vec::new(),
+            write: None,
+            status: StatusWrite::Unchanged,
+        }
     }
 }
 

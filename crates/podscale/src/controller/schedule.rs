@@ -94,6 +94,13 @@ impl Schedule {
         }
     }
 
+    /// How many are due and wait for their turn.
+    #[must_use]
+    pub fn due(&self) -> usize {
+        let now = self.clock.now().as_microsecond();
+        self.state.lock().waiting.iter().take_while(|(due, _)| *due <= now).count()
+    }
+
     /// How many are known.
     #[must_use]
     pub fn len(&self) -> usize {

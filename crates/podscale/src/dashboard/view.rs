@@ -95,7 +95,9 @@ fn holds(step: &Step) -> bool {
     }
 }
 
-fn outcome(decision: &Decision) -> Outcome {
+/// What kind of outcome a settled decision has.
+#[must_use]
+pub fn outcome(decision: &Decision) -> Outcome {
     if let Some(rescale) = &decision.rescale {
         return match decision.rescaled_at {
             None => Outcome::Failed,

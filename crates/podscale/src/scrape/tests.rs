@@ -14,7 +14,7 @@ fn scraper(answer: fn(&str) -> (u16, String)) -> (Scraper, Arc<Mutex<Vec<String>
     let client = Client::new(router, "default");
     let clock = Clock::wall();
     let kinds = Kinds::new(client.clone(), clock);
-    (Scraper::new(client, clock, kinds), asked)
+    (Scraper::new(client, clock, kinds, Meters::new()), asked)
 }
 
 fn hpa(metric: &str) -> HorizontalPodAutoscaler {

@@ -2,7 +2,8 @@
 
 use super::Change;
 use parking_lot::RwLock;
-use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::observe::with_one_metric;
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::Autoscaler;
@@ -66,25 +67,11 @@ pub struct Probe {
 
 impl Wants {
     fn of(hpa: &HorizontalPodAutoscaler) -> Wants {
-        let probes = hpa.spec.metrics.iter().map(|metric| Probe::of(hpa, metric)).collect();
+        let places = 0..hpa.spec.metrics.len();
+        let alone = places.filter_map(|place| with_one_metric(hpa, place));
+        let probe = |hpa| Probe { autoscaler: translate::autoscaler(&hpa), hpa };
+        let probes = alone.map(probe).collect();
         Wants { autoscaler: translate::autoscaler(hpa), probes }
-    }
-}
-
-impl Probe {
-    fn of(hpa: &HorizontalPodAutoscaler, metric: &MetricSpec) -> Probe {
-        let mut metric = metric.clone();
-        let series = [
-            metric.pods.as_mut().map(|source| &mut source.metric),
-            metric.object.as_mut().map(|source| &mut source.metric),
-            metric.external.as_mut().map(|source| &mut source.metric),
-        ];
-        for series in series.into_iter().flatten() {
-            series.selector = None;
-        }
-        let mut probe = HorizontalPodAutoscaler { status: None, ..hpa.clone() };
-        probe.spec.metrics = vec![metric];
-        Probe { autoscaler: translate::autoscaler(&probe), hpa: probe }
     }
 }
 
@@ -137,6 +124,13 @@ impl World {
         let Some(known) = pods.get_mut(namespace) else { return Arc::default() };
         let by_name = &known.by_name;
         Arc::clone(known.in_a_row.get_or_insert_with(|| by_name.values().cloned().collect()))
+    }
+
+    /// How many autoscalers and how many pods are known.
+    #[must_use]
+    pub fn sizes(&self) -> (usize, usize) {
+        let pods = self.pods.read().values().map(|namespace| namespace.by_name.len()).sum();
+        (self.autoscalers.read().len(), pods)
     }
 
     /// Takes in a change of the autoscalers.

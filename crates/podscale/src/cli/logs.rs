@@ -1,0 +1,81 @@
+//! What the program tells its log, and in which form. The log goes to standard error; nothing in it
+//! is secret: neither tokens nor bodies of requests are ever logged.
+
+use clap::{Args, ValueEnum};
+use std::io::IsTerminal;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+/// Where log levels are read from if no flag says them, as with other Rust programs.
+const VARIABLE: &str = "RUST_LOG";
+/// Libraries that tell little that matters, and much of it.
+const QUIET: &str = "hyper=warn,h2=warn,tower=warn,kube=warn,rustls=warn";
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Flags about the log.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Log")]
+pub struct Arguments {
+    /// The form of the log on standard error.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_LOG_FORMAT")]
+    log_format: Format,
+
+    /// What to log: error, warn, info, debug or trace, also per part, as in
+    /// info,podscale::watch=debug. Without it RUST_LOG counts, else it is info.
+    #[arg(long, value_name = "LEVEL", env = "PODSCALE_LOG_LEVEL", value_parser = filter)]
+    log_level: Option<String>,
+}
+
+/// The log cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The environment asks for levels that make no sense.
+    #[error("{VARIABLE}: {0}")]
+    Variable(String),
+    /// Something else has set up a log already.
+    #[error("the log cannot be set up: {0}")]
+    Twice(#[from] TryInitError),
+}
+
+fn filter(text: &str) -> Result<String, String> {
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+impl Arguments {
+    /// Begins to log, to be called once.
+    ///
+    /// # Errors
+    /// The environment asks for nonsense, or there is a log already.
+    pub fn start(&self) -> Result<(), LogError> {
+        tracing_subscriber::registry().with(self.layer()?).try_init()?;
+        Ok(())
+    }
+
+    fn layer(&self) -> Result<Box<dyn Layer<Registry> + Send + Sync>, LogError> {
+        let variable = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+        let levels = match (&self.log_level, variable) {
+            (Some(levels), _) => levels.clone(),
+            (None, Some(levels)) => filter(&levels).map_err(LogError::Variable)?,
+            (None, None) => "info".to_owned(),
+        };
+        // What is asked for comes last and so counts more.
+        let filter = EnvFilter::new(format!("{QUIET},{levels}"));
+        let out = std::io::stderr;
+        let layer = tracing_subscriber::fmt::layer().with_writer(out).with_target(false);
+        Ok(match self.log_format {
+            Format::Text => layer.with_ansi(out().is_terminal()).with_filter(filter).boxed(),
+            Format::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
+        })
+    }
+}

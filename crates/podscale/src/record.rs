@@ -1,0 +1,187 @@
+//! Writes what was decided, and on what, as Recordings that `podscale replay` decides anew.
+//!
+//! Deciding never waits for the disk: whatever is to be recorded goes through a bounded queue to one
+//! thread, and what finds no place is dropped and counted. Each line of a file is complete in
+//! itself; a gap only begins another line.
+
+mod files;
+mod segment;
+mod step;
+
+pub use files::Limits;
+
+use crate::controller::observer::{Decided, Inputs, Observer, StatusWrite};
+use crate::meters::Meters;
+use crate::watch::world::Key;
+use files::Files;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::recording::RecordedDecision;
+use podscale_api::translate;
+use podscale_core::{History, Settings, Time};
+use segment::Segments;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How many decisions may wait to be written.
+const QUEUE: usize = 4_096;
+/// How often it is looked whether something must be written although nothing new comes.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Recordings cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write recordings into {}: {source}", folder.display())]
+pub struct RecordError {
+    /// Where to.
+    pub folder: PathBuf,
+    /// Why not.
+    pub source: std::io::Error,
+}
+
+/// Takes decisions to be recorded. Clones share one queue.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    queue: SyncSender<Box<Entry>>,
+    /// Goes up whenever something was dropped, so that nobody takes what follows for what came next.
+    gaps: AtomicU64,
+    closing: Arc<AtomicBool>,
+    meters: Meters,
+}
+
+/// One decision with what it was made on.
+struct Entry {
+    key: Key,
+    gap: u64,
+    hpa: HorizontalPodAutoscaler,
+    settings: Settings,
+    history: History,
+    now: Time,
+    inputs: Inputs,
+    decision: RecordedDecision,
+    /// Whether the target's size is known, so that the decision's count is one.
+    found: bool,
+}
+
+/// The thread that writes.
+pub struct Writing {
+    closing: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Begins to record into a folder, which is made if need be.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written into.
+    pub fn start(
+        folder: &Path,
+        limits: Limits,
+        meters: Meters,
+    ) -> Result<(Recorder, Writing), RecordError> {
+        let fail = |source| RecordError { folder: folder.to_owned(), source };
+        let files = Files::open(folder, limits).map_err(fail)?;
+        let (queue, entries) = sync_channel(QUEUE);
+        let closing = Arc::new(AtomicBool::new(false));
+        let (ending, counting) = (Arc::clone(&closing), meters.clone());
+        let thread = std::thread::Builder::new().name("record".to_owned());
+        let thread = thread.spawn(move || write(&entries, files, &counting, &ending));
+        let thread = thread.map_err(fail)?;
+        let shared =
+            Shared { queue, gaps: AtomicU64::new(0), closing: Arc::clone(&closing), meters };
+        Ok((Recorder(Arc::new(shared)), Writing { closing, thread }))
+    }
+}
+
+impl Observer for Recorder {
+    fn wants_inputs(&self) -> bool {
+        true
+    }
+
+    fn decided(&self, decided: &Decided<'_>) {
+        let Decided { key, hpa, snapshot, decision, inputs: Some(inputs), .. } = decided else {
+            return;
+        };
+        let written = inputs.status == StatusWrite::Written;
+        let stored = if written {
+            translate::status::to_wire(decision, snapshot, hpa)
+        } else {
+            hpa.status.clone().unwrap_or_default()
+        };
+        let replicas = decision.replicas();
+        let shared = &self.0;
+        let entry = Entry {
+            key: (*key).clone(),
+            gap: shared.gaps.load(Ordering::Relaxed),
+            hpa: (*hpa).clone(),
+            settings: *snapshot.settings,
+            history: snapshot.history.clone(),
+            now: snapshot.now,
+            inputs: (*inputs).clone(),
+            decision: RecordedDecision::of(decision, replicas.unwrap_or(0), written, stored),
+            found: replicas.is_some(),
+        };
+        match shared.queue.try_send(Box::new(entry)) {
+            Ok(()) => {}
+            Err(TrySendError::Disconnected(_)) if shared.closing.load(Ordering::Relaxed) => {}
+            Err(_) => {
+                shared.gaps.fetch_add(1, Ordering::Relaxed);
+                shared.meters.record_dropped();
+            }
+        }
+    }
+}
+
+impl Writing {
+    /// Writes what has been taken so far, and ends.
+    pub fn finish(self) {
+        self.closing.store(true, Ordering::Relaxed);
+        if self.thread.join().is_err() {
+            tracing::error!("recording ended in a crash");
+        }
+    }
+}
+
+fn write(entries: &Receiver<Box<Entry>>, mut files: Files, meters: &Meters, closing: &AtomicBool) {
+    let mut segments = Segments::default();
+    let mut failing = false;
+    loop {
+        let ended = match entries.recv_timeout(LOOK) {
+            Ok(entry) => {
+                segments.take(*entry, Instant::now());
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => closing.load(Ordering::Relaxed),
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let ready = if ended { segments.all() } else { segments.ready(Instant::now()) };
+        if !ready.is_empty() {
+            let steps: usize = ready.iter().map(|recording| recording.steps.len()).sum();
+            match files.write(&ready) {
+                Ok(()) => {
+                    meters.recorded(steps as u64);
+                    failing = false;
+                }
+                Err(error) => {
+                    meters.record_failed();
+                    // Once is enough until it works again.
+                    if !failing {
+                        let folder = files.folder().display();
+                        tracing::warn!(%error, "cannot write recordings into {folder}");
+                    }
+                    failing = true;
+                }
+            }
+        }
+        if ended {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
