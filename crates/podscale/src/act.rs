@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::clock::Clock;
-use crate::cluster::controllers::events::{Kind, Recorder};
+use crate::events::{Kind, Recorder};
 use crate::watch::call::{self, About, CallError, segment};
 use crate::watch::kinds::{KindError, Kinds, Resource};
 use k8s_openapi::api::core::v1::ObjectReference;

@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 pub mod demo;
 pub mod logs;
+pub mod read;
 pub mod replay;
+pub mod run;
+pub mod signal;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
 #[derive(Debug, Parser)]
@@ -20,6 +23,7 @@ pub struct Cli {
 enum Command {
     Demo(demo::Arguments),
     Replay(replay::Arguments),
+    Run(Box<run::Arguments>),
 }
 
 impl Cli {
@@ -29,6 +33,7 @@ impl Cli {
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Replay(arguments) => replay::run(&arguments),
+            Command::Run(arguments) => run::run(&arguments),
         }
     }
 }

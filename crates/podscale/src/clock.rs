@@ -1,6 +1,7 @@
 //! The one clock of the program: the wall's, or one that runs faster from a given start.
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -55,4 +56,10 @@ impl Clock {
     pub async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(self.to_wall(duration)).await;
     }
+}
+
+/// A time as objects hold it: whole seconds.
+#[must_use]
+pub fn stamp(now: Timestamp) -> Time {
+    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }

@@ -7,7 +7,7 @@ pub mod schedule;
 
 use crate::act::{Actor, COMPONENT};
 use crate::clock::Clock;
-use crate::cluster::controllers::events;
+use crate::events;
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::scrape::Scraper;
@@ -124,11 +124,12 @@ impl Controller {
     /// Starts nothing new, lets what has begun come to its end, and ends.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
+        // The last recorder goes with them, and with it the task that writes events.
+        self.watches.shutdown().await;
         let rest = async { while self.work.join_next().await.is_some() {} };
         // Whatever still waits for an answer then is cut off.
         let _ = tokio::time::timeout(PATIENCE, rest).await;
         self.work.shutdown().await;
-        self.watches.shutdown().await;
     }
 }
 

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod controller;
 pub mod dashboard;
 pub mod demo;
+pub mod events;
 pub mod meters;
 pub mod readiness;
 pub mod record;

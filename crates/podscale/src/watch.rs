@@ -130,6 +130,15 @@ struct ListMeta {
     r#continue: String,
 }
 
+/// A path and a query, which goes on where the path has one already.
+fn joined(path: &str, query: &str) -> String {
+    if path.contains('?') {
+        format!("{path}{}", query.replacen('?', "&", 1))
+    } else {
+        format!("{path}{query}")
+    }
+}
+
 /// All objects, page by page, and the version of the list.
 async fn list<T: DeserializeOwned>(
     client: &Client,
@@ -139,7 +148,7 @@ async fn list<T: DeserializeOwned>(
     let (mut objects, mut next) = (Vec::new(), String::new());
     loop {
         let query = query(&[("limit", PAGE), ("continue", &next)]);
-        let page: List<T> = call::get(client, &format!("{path}{query}"), about).await?;
+        let page: List<T> = call::get(client, &joined(path, &query), about).await?;
         objects.extend(page.items.unwrap_or_default());
         next = page.metadata.r#continue;
         if next.is_empty() {
@@ -191,7 +200,7 @@ async fn watch<T: DeserializeOwned>(
         ("timeoutSeconds", &seconds),
         ("resourceVersion", version),
     ]);
-    let path = format!("{path}{query}");
+    let path = joined(path, &query);
     let opening = call::open(client, "GET", &path, Vec::new(), about);
     let body = match tokio::time::timeout(DEADLINE, opening).await {
         Ok(Ok(body)) => body,

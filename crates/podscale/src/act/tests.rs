@@ -42,7 +42,7 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
         async move { (code, Json(answer.1)) }
     });
     let (client, clock) = (Client::new(router, "default"), Clock::wall());
-    let (recorder, _) = crate::cluster::controllers::events::channel(COMPONENT);
+    let (recorder, _) = crate::events::channel(COMPONENT);
     let kinds = Kinds::new(client.clone(), clock);
     (Actor::new(client, clock, kinds, recorder), log)
 }

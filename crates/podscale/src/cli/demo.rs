@@ -1,13 +1,14 @@
 //! `podscale demo`: a cluster in one process, scaled while one watches.
 
 use super::complain;
+use super::read::duration;
+use super::signal;
 use crate::clock::Clock;
 use crate::cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
 use crate::demo::tell::Teller;
 use crate::demo::{Config, Demo, DemoError};
 use crate::scenario::{self, Scenario, ScenarioError};
 use clap::Args;
-use podscale_api::time::GoDuration;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,12 +65,6 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let GoDuration(nanos) = GoDuration::parse(text).map_err(|error| error.to_string())?;
-    let nanos = u64::try_from(nanos).map_err(|_| "a duration cannot be negative".to_owned())?;
-    Ok(Duration::from_nanos(nanos))
-}
-
 fn nodes(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(nodes) if (1..=MAX_NODES).contains(&nodes) => Ok(nodes),
@@ -122,7 +117,7 @@ async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure
     say(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
     let teller = Teller::new(Clock::fast(jiff::Timestamp::now(), speed), io::stdout());
     // Asked to end while it starts, it ends as well.
-    let end = end();
+    let end = signal::end();
     tokio::pin!(end);
     let demo = tokio::select! {
         biased;
@@ -171,28 +166,5 @@ async fn pause(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Waits until somebody asks the program to end.
-async fn end() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                () = interrupt() => {}
-            }
-            return;
-        }
-    }
-    interrupt().await;
-}
-
-async fn interrupt() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Without signals only the duration can end it.
-        std::future::pending::<()>().await;
     }
 }

@@ -8,7 +8,6 @@ pub mod calls;
 pub mod claim;
 pub mod deployment;
 pub mod endpoints;
-pub mod events;
 pub mod garbage;
 pub mod kinds;
 pub mod namespaces;
@@ -21,8 +20,8 @@ pub mod stateful;
 pub mod written;
 
 use crate::clock::Clock;
+use crate::events::{self, Recorder};
 use cache::Cache;
-use events::Recorder;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{

@@ -137,7 +137,9 @@ pub async fn open(
 ) -> Result<Body, CallError> {
     let mut request = axum::http::Request::builder().method(verb).uri(path);
     if !body.is_empty() {
-        request = request.header("content-type", "application/json");
+        let form =
+            if verb == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        request = request.header("content-type", form);
     }
     let request = request.header("accept", "application/json").body(Body::from(body));
     let request = request.map_err(|error| CallError::Unreachable(error.to_string()))?;

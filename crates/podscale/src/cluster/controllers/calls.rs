@@ -1,7 +1,6 @@
 //! Calls of the API server: each within a deadline, each error saying what was tried.
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+pub use crate::clock::stamp;
 use std::future::Future;
 use std::time::Duration;
 
@@ -122,10 +121,4 @@ pub fn gone_is_fine<T>(result: Result<T, Error>) -> Result<(), Error> {
         Err(error) if !error.is_not_found() => Err(error),
         _ => Ok(()),
     }
-}
-
-/// A time as objects hold it: whole seconds.
-#[must_use]
-pub fn stamp(now: Timestamp) -> Time {
-    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }

@@ -5,10 +5,10 @@ pub mod plan;
 
 use super::cache::Key;
 use super::calls::{Error, call, gone_is_fine, stamp};
-use super::events::{Kind, Recorder, reference};
 use super::pod::Pod;
 use super::queue::{Next, Queue, Shutdown};
 use super::{BY_NODE, Context};
+use crate::events::{Kind, Recorder, reference};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;

@@ -1,0 +1,36 @@
+//! Reads the values of flags.
+
+use podscale_api::time::GoDuration;
+use std::time::Duration;
+
+/// A duration as Go writes it, such as `90s` or `1m30s`.
+///
+/// # Errors
+/// It is not one, or negative.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let GoDuration(nanos) = GoDuration::parse(text).map_err(|error| error.to_string())?;
+    let nanos = u64::try_from(nanos).map_err(|_| "a duration cannot be negative".to_owned())?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// A duration as [`duration`] reads it that is longer than nothing.
+///
+/// # Errors
+/// It is not one.
+pub fn period(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be longer than nothing".to_owned()),
+        period => Ok(period),
+    }
+}
+
+/// The share of one by which a ratio may be off.
+///
+/// # Errors
+/// It is not a finite number, or negative.
+pub fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(tolerance) if tolerance.is_finite() && tolerance >= 0.0 => Ok(tolerance),
+        _ => Err("not a number of at least 0, such as 0.1".to_owned()),
+    }
+}

@@ -1,0 +1,254 @@
+//! `podscale run`: the controller on a real cluster.
+
+pub mod connect;
+
+use super::read::{duration, period, tolerance};
+use super::{complain, logs, signal};
+use crate::admin::{Admin, AdminError, Shown};
+use crate::clock::Clock;
+use crate::controller::observer::Log;
+use crate::controller::{Config, Controller, Watchers};
+use crate::dashboard::Hub;
+use crate::meters::Meters;
+use crate::readiness::Readiness;
+use clap::{ArgAction, Args};
+use connect::ConnectError;
+use podscale_core::{Settings, Span};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Run the controller on a cluster.
+///
+/// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
+/// runs in, and scales their targets as Kubernetes' own controller does. Flags that
+/// kube-controller-manager has carry its names and defaults; durations are written as in Go (15s,
+/// 1m30s). SIGTERM and Ctrl-C end it in good order.
+///
+/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 if it was asked wrongly.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The kubeconfig's context; its current one if not given.
+    #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
+    context: Option<String>,
+
+    /// How often each autoscaler is looked at.
+    #[arg(
+        long = "horizontal-pod-autoscaler-sync-period",
+        visible_alias = "sync-period",
+        value_name = "DURATION",
+        value_parser = period,
+        default_value = "15s",
+        env = "PODSCALE_SYNC_PERIOD"
+    )]
+    sync_period: Duration,
+
+    /// How far the ratio of a metric to its target may be off 1 before anything moves.
+    #[arg(
+        long = "horizontal-pod-autoscaler-tolerance",
+        visible_alias = "tolerance",
+        value_name = "NUMBER",
+        value_parser = tolerance,
+        default_value = "0.1",
+        env = "PODSCALE_TOLERANCE"
+    )]
+    tolerance: f64,
+
+    /// How far back recommendations hold up a scale-down.
+    #[arg(
+        long = "horizontal-pod-autoscaler-downscale-stabilization",
+        visible_alias = "downscale-stabilization",
+        value_name = "DURATION",
+        value_parser = duration,
+        default_value = "5m",
+        env = "PODSCALE_DOWNSCALE_STABILIZATION"
+    )]
+    downscale_stabilization: Duration,
+
+    /// How long after a pod's start its cpu samples may come from starting up.
+    #[arg(
+        long = "horizontal-pod-autoscaler-cpu-initialization-period",
+        visible_alias = "cpu-initialization-period",
+        value_name = "DURATION",
+        value_parser = duration,
+        default_value = "5m",
+        env = "PODSCALE_CPU_INITIALIZATION_PERIOD"
+    )]
+    cpu_initialization_period: Duration,
+
+    /// Up to how long after its start an unready pod counts as never having been ready.
+    #[arg(
+        long = "horizontal-pod-autoscaler-initial-readiness-delay",
+        visible_alias = "initial-readiness-delay",
+        value_name = "DURATION",
+        value_parser = duration,
+        default_value = "30s",
+        env = "PODSCALE_INITIAL_READINESS_DELAY"
+    )]
+    initial_readiness_delay: Duration,
+
+    /// How many autoscalers are looked at at the same time.
+    #[arg(
+        long = "concurrent-horizontal-pod-autoscaler-syncs",
+        visible_alias = "concurrency",
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..),
+        default_value_t = 64,
+        env = "PODSCALE_CONCURRENCY"
+    )]
+    concurrency: u16,
+
+    /// Act only while holding a lease, so that several replicas can run.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = true,
+        env = "PODSCALE_LEADER_ELECT"
+    )]
+    leader_elect: bool,
+
+    /// How long a lease holds without being renewed.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        default_value = "15s",
+        env = "PODSCALE_LEADER_ELECT_LEASE_DURATION"
+    )]
+    leader_elect_lease_duration: Duration,
+
+    /// How long the leader tries to renew its lease before it stops leading.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        default_value = "10s",
+        env = "PODSCALE_LEADER_ELECT_RENEW_DEADLINE"
+    )]
+    leader_elect_renew_deadline: Duration,
+
+    /// How long is waited between two tries to get or renew the lease.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        default_value = "2s",
+        env = "PODSCALE_LEADER_ELECT_RETRY_PERIOD"
+    )]
+    leader_elect_retry_period: Duration,
+
+    /// The name of the lease.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "podscale",
+        env = "PODSCALE_LEADER_ELECT_RESOURCE_NAME"
+    )]
+    leader_elect_resource_name: String,
+
+    /// The namespace of the lease; the one it runs in, or kube-system if it runs outside.
+    #[arg(long, value_name = "NAMESPACE", env = "PODSCALE_LEADER_ELECT_RESOURCE_NAMESPACE")]
+    leader_elect_resource_namespace: Option<String>,
+
+    /// Where metrics, health and the dashboard are served.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:9090",
+        env = "PODSCALE_ADMIN_ADDRESS"
+    )]
+    admin_address: SocketAddr,
+
+    #[command(flatten)]
+    log: logs::Arguments,
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        Settings {
+            tolerance: self.tolerance,
+            downscale_stabilization: span(self.downscale_stabilization),
+            cpu_initialization_period: span(self.cpu_initialization_period),
+            initial_readiness_delay: span(self.initial_readiness_delay),
+        }
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            period: self.sync_period,
+            concurrency: usize::from(self.concurrency),
+            settings: self.settings(),
+        }
+    }
+}
+
+fn span(duration: Duration) -> Span {
+    Span(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Why the controller could not start.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    #[error(transparent)]
+    Log(#[from] logs::LogError),
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.log.start()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Failure::Runtime)?.block_on(control(arguments))
+}
+
+async fn control(arguments: &Arguments) -> Result<(), Failure> {
+    let end = signal::end();
+    tokio::pin!(end);
+    let (clock, meters, readiness) = (Clock::wall(), Meters::new(), Readiness::new());
+    let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
+    // Asked to end while it starts, it ends as well.
+    let cluster = tokio::select! {
+        biased;
+        () = &mut end => return Ok(()),
+        cluster = connect::connect(kubeconfig, context, &meters) => cluster?,
+    };
+    let hub = Hub::new(clock);
+    let shown = Shown { hub: hub.clone(), meters: meters.clone(), readiness: readiness.clone() };
+    let admin = Admin::start(arguments.admin_address, shown).await?;
+    let (version, namespace) = (env!("CARGO_PKG_VERSION"), &cluster.namespace);
+    tracing::info!(version, server = %cluster.url, %namespace, admin = %admin.address(), "started");
+    let watchers = Watchers { observers: vec![Arc::new(hub), Arc::new(Log)], meters, readiness };
+    let controller = Controller::start(&cluster.client, clock, arguments.config(), watchers);
+    end.await;
+    tracing::info!("ending");
+    controller.stop().await;
+    admin.stop().await;
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Finds the cluster: by a kubeconfig, or because the program runs inside it.
+
+use crate::meters::Meters;
+use axum::http::HeaderValue;
+use axum::http::header::USER_AGENT;
+use kube::client::ClientBuilder;
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection may be silent while something is awaited from it. Watches get a sign of life
+/// every minute; one that does not is opened again, which costs little.
+const SILENCE: Duration = Duration::from_secs(90);
+/// The namespace of what belongs to Podscale itself, where nothing tells it.
+const DEFAULT_NAMESPACE: &str = "kube-system";
+/// What API servers know the program by, in their logs and in the managed fields of objects.
+const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("podscale/", env!("CARGO_PKG_VERSION")));
+
+/// Why there is no way to a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// A kubeconfig cannot be used.
+    #[error("cannot use the kubeconfig{}: {}", named(.path.as_deref()), one_line(.source))]
+    Kubeconfig {
+        /// Which one, if it was named.
+        path: Option<PathBuf>,
+        /// What is wrong with it.
+        source: KubeconfigError,
+    },
+    /// There is no kubeconfig, and this is not a pod.
+    #[error(
+        "no cluster: there is no kubeconfig (--kubeconfig, $KUBECONFIG, ~/.kube/config), and this \
+         does not run in a cluster: {}", one_line(.0)
+    )]
+    Nowhere(InClusterError),
+    /// The way is known, but cannot be gone.
+    #[error("cannot connect to {url}: {}", one_line(.source))]
+    Client {
+        /// Where to.
+        url: String,
+        /// Why not.
+        source: kube::Error,
+    },
+}
+
+fn named(path: Option<&Path>) -> String {
+    path.map(|path| format!(" {}", path.display())).unwrap_or_default()
+}
+
+/// An error and its causes in one line, each said once.
+fn one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let words = next.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = next.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A way to a cluster.
+pub struct Cluster {
+    /// Its client.
+    pub client: Client,
+    /// Where its API server is.
+    pub url: String,
+    /// The namespace that the program runs in, or one that every cluster has.
+    pub namespace: String,
+}
+
+/// Finds the cluster as kubectl does.
+///
+/// # Errors
+/// There is none, or its kubeconfig makes no sense.
+pub async fn connect(
+    path: Option<&Path>,
+    context: Option<&str>,
+    meters: &Meters,
+) -> Result<Cluster, ConnectError> {
+    let (mut config, namespace) = find(path, context).await?;
+    let url = config.cluster_url.to_string();
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = Some(SILENCE);
+    config.write_timeout = Some(SILENCE);
+    // Otherwise a connection's idle time would count against its next answer.
+    config.reset_reader_on_write = true;
+    // What to do after a failure is decided where the call is made.
+    config.default_retry = false;
+    config.headers.push((USER_AGENT, AGENT));
+    let fail = |source| ConnectError::Client { url: url.clone(), source };
+    let builder = ClientBuilder::try_from(config).map_err(fail)?;
+    let client = builder.with_layer(&meters.call_layer()).build();
+    Ok(Cluster { client, url, namespace })
+}
+
+async fn find(
+    path: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Config, String), ConnectError> {
+    let fail = |source| ConnectError::Kubeconfig { path: path.map(Path::to_owned), source };
+    let read = match path {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = match read {
+        Ok(kubeconfig) => kubeconfig,
+        Err(error) => {
+            let absent =
+                matches!(error, KubeconfigError::FindPath | KubeconfigError::ReadConfig(..));
+            let asked = path.is_some() || context.is_some();
+            if !absent || asked || std::env::var_os("KUBECONFIG").is_some() {
+                return Err(fail(error));
+            }
+            let config = Config::incluster().map_err(ConnectError::Nowhere)?;
+            let namespace = config.default_namespace.clone();
+            return Ok((config, namespace));
+        }
+    };
+    let options =
+        KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(fail)?;
+    Ok((config, DEFAULT_NAMESPACE.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn complaint(yaml: &str, context: Option<&str>) -> String {
+        let name = format!("podscale-connect-{}-{}", std::process::id(), yaml.len());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, yaml).unwrap();
+        let outcome = connect(Some(&path), context, &Meters::new()).await;
+        std::fs::remove_file(&path).unwrap();
+        match outcome {
+            Ok(cluster) => format!("{} {}", cluster.url, cluster.namespace),
+            Err(error) => error.to_string().replace(&path.display().to_string(), "FILE"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_cannot_be_used_is_told_in_one_line() {
+        let good = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: c, cluster: \
+            {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n\
+            users: [{name: u, user: {}}]\n";
+        assert_eq!(complaint(good, None).await, "http://127.0.0.1:1/ kube-system");
+        for (yaml, context, words) in [
+            (good, Some("b"), "cannot use the kubeconfig FILE: failed to load current context: b"),
+            (
+                "apiVersion: [",
+                None,
+                "cannot use the kubeconfig FILE: failed to parse kubeconfig YAML",
+            ),
+            (
+                "kind: Config",
+                None,
+                "cannot use the kubeconfig FILE: failed to determine current context",
+            ),
+        ] {
+            let text = complaint(yaml, context).await;
+            assert!(text.starts_with(words) && !text.contains('\n'), "{text}");
+        }
+        let absent =
+            connect(Some(Path::new("/nonexistent/kubeconfig")), None, &Meters::new()).await.err();
+        let absent = absent.map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            absent.starts_with("cannot use the kubeconfig /nonexistent/kubeconfig: "),
+            "{absent}"
+        );
+    }
+}
