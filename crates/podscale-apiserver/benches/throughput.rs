@@ -1,100 +1,80 @@
-//! How much the server does in a second, in-process: creates, lists of 10,000 pods, watch events.
+//! How much the server does in a second, next to a real API server on the same machine:
+//! `cargo bench -p podscale-apiserver --bench throughput`. Both are asked the same things over TLS
+//! by the same client, one after the other. The real one is left out if
+//! `e2e/controlplane/build etcd kube-apiserver` has not been run.
 
-#![allow(missing_docs, reason = "criterion's macros write functions without any")]
+#![allow(missing_docs, reason = "nothing here is used from elsewhere")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may fail anywhere")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its table is for people")]
 
-use axum::body::Body;
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use futures::StreamExt;
-use http::Request;
-use http_body_util::BodyExt;
-use podscale_apiserver::{ApiServer, Config};
-use serde_json::{Value, json};
-use tower::ServiceExt;
+#[path = "throughput/many.rs"]
+mod many;
+#[path = "throughput/real.rs"]
+mod real;
+#[path = "throughput/work.rs"]
+mod work;
 
-const PODS: u64 = 10_000;
-const BURST: u64 = 1_000;
+use std::net::{Ipv4Addr, SocketAddr};
 
-fn pod(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "name": name, "labels": { "app": "web", "pod-template-hash": "abc" } },
-        "spec": { "nodeName": "node-1", "containers": [{
-            "name": "main", "image": "registry.example/web:1.2.3",
-            "ports": [{ "containerPort": 8080 }],
-            "resources": { "requests": { "cpu": "100m", "memory": "128Mi" } },
-        }] },
-    })
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use podscale_apiserver::{ApiServer, Certificates, Config};
+use serde_json::json;
+
+use work::Figures;
+
+const TOKEN: &str = "benchmark";
+
+#[tokio::main]
+async fn main() {
+    // `cargo test --benches` only wants to know that it runs.
+    let brief = !std::env::args().any(|argument| argument == "--bench");
+    let scale = if brief { work::Scale::BRIEF } else { work::Scale::FULL };
+
+    let certificates = Certificates::generate(&["127.0.0.1"]).unwrap();
+    let server = ApiServer::new(Config { token: Some(TOKEN.to_owned()), ..Config::default() });
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let serving = server.serve(address, Some(&certificates)).await.unwrap();
+    let client = client(embedded_kubeconfig(&serving.url(), &certificates)).await;
+    let embedded = work::measure(&client, scale).await;
+    serving.stop().await;
+
+    let real = match real::Server::start() {
+        Ok(server) => {
+            let client = self::client(server.kubeconfig()).await;
+            Some(work::measure(&client, scale).await)
+        }
+        Err(why) => {
+            eprintln!("!! LEFT OUT: no real API server to compare with ({why})");
+            None
+        }
+    };
+    print(&embedded, real.as_ref());
+    many::measure(scale.many).await.print();
 }
 
-async fn send(server: &ApiServer, method: &str, path: &str, body: String) -> Body {
-    let request = Request::builder().method(method).uri(path).body(Body::from(body));
-    let request = request.unwrap_or_default();
-    match server.router().oneshot(request).await {
-        Ok(response) => response.into_body(),
-        Err(never) => match never {},
+fn embedded_kubeconfig(url: &str, certificates: &Certificates) -> Kubeconfig {
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": {
+            "server": url, "certificate-authority-data": certificates.authority_data() } }],
+        "users": [{ "name": "u", "user": { "token": TOKEN } }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+    });
+    serde_json::from_value(kubeconfig).unwrap()
+}
+
+async fn client(kubeconfig: Kubeconfig) -> kube::Client {
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+fn print(embedded: &Figures, real: Option<&Figures>) {
+    println!("| | embedded | kube-apiserver and etcd |");
+    println!("|---|---:|---:|");
+    for (name, unit, value) in work::ROWS {
+        let show = |figures: &Figures| format!("{:.0} {unit}", value(figures));
+        let other = real.map_or_else(|| "not measured".to_owned(), show);
+        println!("| {name} | {} | {other} |", show(embedded));
     }
 }
-
-async fn create(server: &ApiServer, from: u64, count: u64) {
-    for number in from..from + count {
-        let body = pod(&format!("pod-{number}")).to_string();
-        let answer = send(server, "POST", "/api/v1/namespaces/default/pods", body).await;
-        let _ = answer.collect().await;
-    }
-}
-
-fn throughput(criterion: &mut Criterion) {
-    let Ok(runtime) = tokio::runtime::Runtime::new() else { return };
-    let mut group = criterion.benchmark_group("apiserver");
-    group.sample_size(10);
-
-    let server = ApiServer::new(Config::default());
-    let mut next = 0;
-    group.throughput(Throughput::Elements(BURST));
-    group.bench_function("creates", |bencher| {
-        bencher.iter(|| {
-            runtime.block_on(create(&server, next, BURST));
-            next += BURST;
-        });
-    });
-
-    let server = ApiServer::new(Config::default());
-    runtime.block_on(create(&server, 0, PODS));
-    group.throughput(Throughput::Elements(1));
-    group.bench_function("lists of 10,000 pods", |bencher| {
-        bencher.iter(|| {
-            runtime.block_on(async {
-                let mut pieces =
-                    send(&server, "GET", "/api/v1/pods", String::new()).await.into_data_stream();
-                let mut bytes = 0;
-                while let Some(Ok(piece)) = pieces.next().await {
-                    bytes += piece.len();
-                }
-                bytes
-            })
-        });
-    });
-
-    let server = ApiServer::new(Config::default());
-    runtime.block_on(create(&server, 0, PODS));
-    group.throughput(Throughput::Elements(PODS));
-    group.bench_function("watch events", |bencher| {
-        bencher.iter(|| {
-            runtime.block_on(async {
-                // The history holds the creations; reading them back is what watchers do.
-                let path = "/api/v1/pods?watch=1&resourceVersion=10";
-                let mut pieces = send(&server, "GET", path, String::new()).await.into_data_stream();
-                let mut events = 0;
-                while events + 10 < PODS {
-                    let Some(Ok(piece)) = pieces.next().await else { break };
-                    events += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
-                }
-                events
-            })
-        });
-    });
-    group.finish();
-}
-
-criterion_group!(benches, throughput);
-criterion_main!(benches);

@@ -14,6 +14,7 @@ mod rules;
 mod scale;
 mod schema;
 mod structural;
+mod typing;
 mod validate;
 
 #[cfg(test)]

@@ -80,10 +80,12 @@ pub(crate) fn before_delete(write: &Write<'_>, name: &str, options: &DeleteOptio
     if kind(write.served) != Kind::Definition || options.dry_run {
         return;
     }
+    let now = write.server.now();
     change(write.server, &definitions(), name, |definition| {
         if !is_established(definition) {
             return;
         }
+        definition::mark_terminating(definition, now);
         let finalizers = metadata(definition).entry("finalizers").or_insert_with(|| json!([]));
         if let Some(finalizers) = finalizers.as_array_mut()
             && !finalizers.iter().any(|finalizer| finalizer == CLEANUP)

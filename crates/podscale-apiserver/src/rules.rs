@@ -3,6 +3,7 @@
 pub(crate) mod autoscaling;
 pub(crate) mod cluster;
 pub(crate) mod config;
+pub(crate) mod daemons;
 pub(crate) mod pod_defaults;
 pub(crate) mod pod_spec;
 pub(crate) mod pods;
@@ -279,6 +280,19 @@ static STATEFUL_SETS: Rules = Rules {
     ..PLAIN
 };
 
+static DAEMON_SETS: Rules = Rules {
+    default: daemons::default_daemon_set,
+    prepare_create: daemons::prepare_create,
+    prepare_update: daemons::prepare_update,
+    check: daemons::check_daemon_set,
+    check_update: daemons::check_daemon_set_update,
+    check_status: daemons::check_daemon_set_status,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
 static AUTOSCALERS: Rules = Rules {
     default: autoscaling::default,
     check: autoscaling::check,
@@ -323,6 +337,7 @@ pub(crate) fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "serviceaccounts") => &SERVICE_ACCOUNTS,
         ("" | "events.k8s.io", "events") => &EVENTS,
         ("", "replicationcontrollers") => &REPLICATION_CONTROLLERS,
+        ("apps", "daemonsets") => &DAEMON_SETS,
         ("apps", "deployments") => &DEPLOYMENTS,
         ("apps", "replicasets") => &REPLICA_SETS,
         ("apps", "statefulsets") => &STATEFUL_SETS,

@@ -147,6 +147,7 @@ impl Printer {
                 (workload::replica_columns(), workload::replication_controller_row)
             }
             ("apps", "replicasets") => (workload::replica_columns(), workload::replica_set_row),
+            ("apps", "daemonsets") => (workload::daemon_set_columns(), workload::daemon_set_row),
             ("apps", "deployments") => (workload::deployment_columns(), workload::deployment_row),
             ("apps", "statefulsets") => {
                 (workload::stateful_set_columns(), workload::stateful_set_row)

@@ -350,9 +350,29 @@ pub fn established_status(definition: &Value, others: &[&Value], now: Timestamp)
             "message": message,
         })
     };
-    status["conditions"] = json!([
+    let mut conditions = vec![
         entry("NamesAccepted", accepted, reason, message),
         entry("Established", established, established_reason, established_message),
-    ]);
+    ];
+    conditions.extend(condition(definition, "Terminating").cloned());
+    status["conditions"] = Value::Array(conditions);
     status
+}
+
+/// Says in a definition's status that its objects are about to be deleted.
+pub fn mark_terminating(definition: &mut Value, now: Timestamp) {
+    if condition(definition, "Terminating").is_some() {
+        return;
+    }
+    let conditions = definition.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(conditions) = conditions {
+        conditions.push(json!({
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "reason": "InstanceDeletionPending",
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will \
+                        begin soon",
+        }));
+    }
 }

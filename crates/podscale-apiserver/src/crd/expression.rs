@@ -3,11 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cel::functions::{duration, timestamp};
 use cel::objects::{Key, Map};
 use cel::{Context, ExecutionError, Program, Value as CelValue};
 use serde_json::Value;
 
 use super::schema::Schema;
+use super::typing::place::draw;
+use super::typing::{self, Purpose, Standing};
 
 /// Longest expression that is compiled; deeply nested ones would be costly to read.
 const MAX_LENGTH: usize = 10_000;
@@ -49,7 +54,10 @@ const FUNCTIONS: [&str; 31] = [
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
-pub struct Expression(Arc<Program>);
+pub struct Expression {
+    text: Arc<str>,
+    program: Arc<Program>,
+}
 
 impl Expression {
     /// Compiles an expression; the error tells why it cannot be used.
@@ -57,10 +65,12 @@ impl Expression {
         if text.len() > MAX_LENGTH {
             return Err(format!("expressions of more than {MAX_LENGTH} bytes are not compiled"));
         }
-        let program = Program::compile(text).map_err(|error| {
-            // The drawing below the first line repeats the expression.
-            let text = error.to_string();
-            text.lines().next().unwrap_or_default().to_owned()
+        let program = Program::compile(text).map_err(|found| {
+            let drawn = found.errors.iter().map(|error| {
+                let place = |part: isize| usize::try_from(part).unwrap_or(1);
+                draw(text, place(error.pos.0), place(error.pos.1), &error.msg)
+            });
+            drawn.collect::<Vec<_>>().join("\n")
         })?;
         let references = program.references();
         // Operators are functions too, with names that no one can write.
@@ -70,17 +80,22 @@ impl Expression {
         {
             return Err(format!("the function '{unknown}' is not supported"));
         }
-        let variables = references.variables();
-        let unknown = variables.into_iter().find(|name| !matches!(*name, "self" | "oldSelf"));
-        match unknown.filter(|name| !is_comprehension_variable(name, text)) {
-            Some(unknown) => Err(format!("undeclared reference to '{unknown}'")),
-            None => Ok(Self(Arc::new(program))),
-        }
+        Ok(Self { text: text.into(), program: Arc::new(program) })
+    }
+
+    /// Checks the expression against the schema that it is written for; the error is the message.
+    pub(super) fn check(
+        &self,
+        schema: &Schema,
+        standing: Standing,
+        purpose: Purpose,
+    ) -> Result<(), String> {
+        typing::check(self.program.expression(), &self.text, schema, standing, purpose)
     }
 
     /// Whether the expression looks at the old value.
     pub(super) fn uses_old(&self) -> bool {
-        self.0.references().has_variable("oldSelf")
+        self.program.references().has_variable("oldSelf")
     }
 
     /// Evaluates the expression.
@@ -96,7 +111,7 @@ impl Expression {
         if let Some(old) = old {
             context.add_variable_from_value("oldSelf", old);
         }
-        self.0.execute(&context).map_err(|error| match error {
+        self.program.execute(&context).map_err(|error| match error {
             ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
             other => other.to_string(),
         })
@@ -111,14 +126,6 @@ fn trim(cel::extractors::This(text): cel::extractors::This<Arc<String>>) -> Stri
     text.trim().to_owned()
 }
 
-/// Macros such as `all(x, …)` bring their own variables, which look free from the outside.
-fn is_comprehension_variable(name: &str, text: &str) -> bool {
-    name.starts_with('@')
-        || ["all", "exists", "exists_one", "existsOne", "map", "filter"]
-            .iter()
-            .any(|called| text.replace(' ', "").contains(&format!(".{called}({name},")))
-}
-
 /// A value as expressions see it: typed by the schema, with only the fields that it specifies.
 pub(super) fn typed(value: &Value, schema: &Schema) -> CelValue {
     match value {
@@ -128,7 +135,7 @@ pub(super) fn typed(value: &Value, schema: &Schema) -> CelValue {
             Some(integer) if schema.kind != "number" => CelValue::Int(integer),
             _ => CelValue::Float(number.as_f64().unwrap_or_default()),
         },
-        Value::String(text) => CelValue::String(Arc::new(text.clone())),
+        Value::String(text) => typed_text(text, &schema.format),
         Value::Array(items) => {
             let any = Schema::default();
             let schema = schema.items.as_deref().unwrap_or(&any);
@@ -151,12 +158,25 @@ pub(super) fn typed(value: &Value, schema: &Schema) -> CelValue {
     }
 }
 
+/// Texts of some formats are values of their own; what cannot be read as one stays a text.
+fn typed_text(text: &str, format: &str) -> CelValue {
+    let owned = |text: &str| Arc::new(text.to_owned());
+    let read = match format {
+        "byte" => STANDARD.decode(text).ok().map(|bytes| CelValue::Bytes(Arc::new(bytes))),
+        "date" => timestamp(owned(&format!("{text}T00:00:00Z"))).ok(),
+        "date-time" => timestamp(owned(text)).ok(),
+        "duration" => duration(owned(text)).ok(),
+        _ => None,
+    };
+    read.unwrap_or_else(|| CelValue::String(owned(text)))
+}
+
 fn key(name: String) -> Key {
     Key::String(Arc::new(name))
 }
 
 /// The name of a field in expressions, where not every character can be written.
-fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     const RESERVED: [&str; 20] = [
         "true",
         "false",

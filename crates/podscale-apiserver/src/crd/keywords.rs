@@ -6,7 +6,9 @@ use podscale_api::field_error::{BadValue, FieldError, FieldPath};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::expression::Expression;
 use super::schema::{Additional, Rule, Schema};
+use super::typing::{self, Purpose, Standing};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] =
@@ -17,12 +19,62 @@ const UNSUPPORTED: [&str; 5] =
 /// Everything that is wrong with the keywords of a schema; `raw` is its JSON, which also holds the
 /// keywords that are not supported.
 pub(super) fn check(schema: &Schema, raw: &Value, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    check_level(schema, raw, path, &mut errors);
-    errors
+    let mut found = Found::default();
+    let place = Place { path: path.clone(), standing: Standing::Root, unrelated: None };
+    check_level(schema, raw, &place, &mut found);
+    found.schema.append(&mut found.rules);
+    found.schema
 }
 
-fn check_level(schema: &Schema, raw: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+/// What was found: rules are told after everything else.
+#[derive(Default)]
+struct Found {
+    schema: Vec<FieldError>,
+    rules: Vec<FieldError>,
+}
+
+/// Where a level of the schema is.
+struct Place {
+    path: FieldPath,
+    standing: Standing,
+    /// The nearest level above whose parts cannot be told apart from one version of an object to
+    /// the next, so that rules about changes make no sense.
+    unrelated: Option<FieldPath>,
+}
+
+impl Place {
+    fn below(&self, path: FieldPath, related: bool) -> Self {
+        let unrelated = self.unrelated.clone();
+        let unrelated = unrelated.or_else(|| (!related).then(|| self.path.clone()));
+        Self { path, standing: Standing::Below, unrelated }
+    }
+}
+
+fn check_level(schema: &Schema, raw: &Value, place: &Place, found: &mut Found) {
+    let (path, before) = (&place.path, found.schema.len());
+    check_types(schema, raw, path, &mut found.schema);
+    check_children(schema, raw, place, found);
+    let errors = &mut found.schema;
+    if raw.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+        let field = path.child("x-kubernetes-preserve-unknown-fields");
+        let value = BadValue::verbatim("false");
+        errors.push(FieldError::invalid(&field, value, "must be true or undefined"));
+    }
+    check_map_type(schema, path, errors);
+    check_list_type(schema, path, errors);
+    let rules = path.child("x-kubernetes-validations");
+    for (index, rule) in schema.rules.iter().enumerate() {
+        errors.extend(check_rule(rule, schema, &rules.index(index)));
+    }
+    // What rules may use is only clear once the rest is right.
+    if errors.len() == before {
+        for (index, rule) in schema.rules.iter().enumerate() {
+            found.rules.extend(check_expressions(rule, schema, place, &rules.index(index)));
+        }
+    }
+}
+
+fn check_types(schema: &Schema, raw: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let type_field = path.child("type");
     let kind = schema.kind.as_str();
     if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -51,33 +103,26 @@ fn check_level(schema: &Schema, raw: &Value, path: &FieldPath, errors: &mut Vec<
             "additionalProperties and properties are mutual exclusive",
         ));
     }
-    check_children(schema, raw, path, errors);
-    if raw.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
-        let field = path.child("x-kubernetes-preserve-unknown-fields");
-        let value = BadValue::verbatim("false");
-        errors.push(FieldError::invalid(&field, value, "must be true or undefined"));
-    }
-    check_map_type(schema, path, errors);
-    check_list_type(schema, path, errors);
-    for (index, rule) in schema.rules.iter().enumerate() {
-        let field = path.child("x-kubernetes-validations").index(index);
-        errors.extend(check_rule(rule, schema, &field));
-    }
 }
 
-fn check_children(schema: &Schema, raw: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_children(schema: &Schema, raw: &Value, place: &Place, found: &mut Found) {
+    let path = &place.path;
+    let granular = schema.map_type.as_deref().is_none_or(|it| it == "granular");
+    let keyed = schema.list_type.as_deref() == Some("map");
     let raw_of = |pointer: &str| raw.pointer(pointer).unwrap_or(&Value::Null);
     let properties = raw_of("/properties");
     for (name, property) in &schema.properties {
         let raw = properties.get(name).unwrap_or(&Value::Null);
-        check_level(property, raw, &path.child("properties").key(name), errors);
+        let below = place.below(path.child("properties").key(name), granular);
+        check_level(property, raw, &below, found);
     }
     if let Some(Additional::Schema(schema)) = &schema.additional_properties {
         let raw = raw_of("/additionalProperties");
-        check_level(schema, raw, &path.child("additionalProperties"), errors);
+        let below = place.below(path.child("additionalProperties"), granular);
+        check_level(schema, raw, &below, found);
     }
     if let Some(items) = &schema.items {
-        check_level(items, raw_of("/items"), &path.child("items"), errors);
+        check_level(items, raw_of("/items"), &place.below(path.child("items"), keyed), found);
     }
 }
 
@@ -235,23 +280,46 @@ fn check_rule(rule: &Rule, schema: &Schema, path: &FieldPath) -> Vec<FieldError>
         let field = path.child("fieldPath");
         errors.push(FieldError::invalid(&field, rule.field_path.as_str(), "must be a valid path"));
     }
-    if errors.is_empty() {
-        let shown = ShownRule {
+    errors
+}
+
+/// Whether a rule and its message can be computed from what the schema describes.
+fn check_expressions(
+    rule: &Rule,
+    schema: &Schema,
+    place: &Place,
+    path: &FieldPath,
+) -> Vec<FieldError> {
+    let shown = || {
+        BadValue::json(&ShownRule {
             rule: &rule.rule,
             message: &rule.message,
             message_expression: &rule.message_expression,
             reason: rule.reason.as_deref(),
             field_path: &rule.field_path,
             optional_old_self: None,
-        };
-        for (name, compiled) in
-            [("rule", Some(&rule.compiled)), ("messageExpression", rule.compiled_message.as_ref())]
-        {
-            if let Some(Err(reason)) = compiled {
-                let detail = format!("compilation failed: {reason}");
-                errors.push(FieldError::invalid(&path.child(name), BadValue::json(&shown), detail));
-            }
-        }
+        })
+    };
+    let refused = |compiled: &Result<Expression, String>, purpose| match compiled {
+        Ok(expression) => expression.check(schema, place.standing, purpose).err(),
+        Err(reason) => Some(typing::failed(purpose, reason)),
+    };
+    let field = path.child("rule");
+    if let Some(detail) = refused(&rule.compiled, Purpose::Rule) {
+        return vec![FieldError::invalid(&field, shown(), detail)];
+    }
+    let mut errors = Vec::new();
+    let message = rule.compiled_message.as_ref();
+    if let Some(detail) = message.and_then(|compiled| refused(compiled, Purpose::Message)) {
+        errors.push(FieldError::invalid(&path.child("messageExpression"), shown(), detail));
+    }
+    if let (Some(unrelated), Ok(true)) =
+        (&place.unrelated, rule.compiled.as_ref().map(Expression::uses_old))
+    {
+        let detail = format!(
+            "oldSelf cannot be used on the uncorrelatable portion of the schema within {unrelated}"
+        );
+        errors.push(FieldError::invalid(&field, rule.rule.as_str(), detail));
     }
     errors
 }

@@ -167,10 +167,10 @@ struct RuleText {
 
 impl From<RuleText> for Rule {
     fn from(text: RuleText) -> Self {
-        let message = text.message_expression.trim();
+        let message = text.message_expression.as_str();
         Self {
-            compiled: Expression::compile(text.rule.trim()),
-            compiled_message: (!message.is_empty()).then(|| Expression::compile(message)),
+            compiled: Expression::compile(&text.rule),
+            compiled_message: (!message.trim().is_empty()).then(|| Expression::compile(message)),
             rule: text.rule,
             message: text.message,
             message_expression: text.message_expression,

@@ -179,10 +179,10 @@ fn rule_complaint(rule: &str) -> String {
 fn rules_that_cannot_be_compiled_are_refused() {
     for (rule, complaint) in [
         ("self.n > 1", ""),
-        ("self.n > ", "compilation failed: ERROR: <input>:1:9: Syntax error: mismatched input"),
+        ("self.n > ", "compilation failed: ERROR: <input>:1:10: Syntax error: mismatched input"),
         ("foo(self.n)", "compilation failed: the function 'foo' is not supported"),
         ("type(self.n) == int", "compilation failed: the function 'type' is not supported"),
-        ("other > 1", "compilation failed: undeclared reference to 'other'"),
+        ("other > 1", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'other'"),
         ("[1, 2].all(x, x > self.n)", ""),
     ] {
         let got = rule_complaint(rule);

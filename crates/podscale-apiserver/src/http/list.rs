@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{DecodeError, Engine};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -18,8 +18,10 @@ use crate::registry::View;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Object, Snapshot};
 use crate::table::partial_object_metadata;
+use crate::value::{integer, text};
 use crate::view::from_storage;
 use crate::write::Written;
+use crate::write::decode::{self, Format};
 
 /// Items are sent in pieces of about this size.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -45,6 +47,9 @@ pub(super) fn list(call: &Call) -> ApiResult<Response> {
         if let Some(remaining) = page.remaining {
             fields.insert("remainingItemCount".to_owned(), Value::from(remaining));
         }
+    } else if call.served.info.custom && call.output.form == Form::Object {
+        // Lists of custom objects say that they are complete.
+        metadata["continue"] = json!("");
     }
     match call.output.form {
         Form::Table => {
@@ -177,10 +182,9 @@ fn bounds(namespace: &str) -> (String, String) {
 fn snapshot(call: &Call, params: &ListParams) -> ApiResult<(Snapshot, Option<String>)> {
     let (store, resource) = (&call.server.store, &call.served.storage);
     if let Some(token) = &params.token {
-        let (revision, after) = decode_token(token).ok_or_else(|| {
-            ApiError::bad_request(
-                "invalid continue token: continue key is not valid: it was not made by this server",
-            )
+        let (revision, after) = decode_token(token).map_err(|reason| {
+            let message = format!("invalid continue token: continue key is not valid: {reason}");
+            ApiError::bad_request(message)
         })?;
         let Some(revision) = revision else {
             return Ok((store.snapshot(resource), Some(after)));
@@ -221,11 +225,22 @@ fn encode_inconsistent(after: &str) -> String {
 }
 
 /// The revision (absent where consistency was given up) and the key to go on after.
-fn decode_token(token: &str) -> Option<(Option<u64>, String)> {
-    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
-    let start = value.get("start")?.as_str()?.trim_end_matches('\u{0}').to_owned();
-    (value.get("v")?.as_str()? == "meta.k8s.io/v1").then_some(())?;
-    let revision = value.get("rv")?.as_i64()?;
-    Some((u64::try_from(revision).ok(), start))
+fn decode_token(token: &str) -> Result<(Option<u64>, String), String> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| match error {
+        DecodeError::InvalidByte(at, _) => format!("illegal base64 data at input byte {at}"),
+        _ => format!("illegal base64 data at input byte {}", token.len()),
+    })?;
+    let (value, _) = decode::parse(&bytes, Format::Json, None)?;
+    if text(&value, "/v") != "meta.k8s.io/v1" {
+        let version = text(&value, "/v");
+        return Err(format!("server does not recognize this encoded version {version}"));
+    }
+    let revision = integer(&value, "/rv").filter(|revision| *revision != 0);
+    let revision =
+        revision.ok_or("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")?;
+    let start = text(&value, "/start").trim_end_matches('\u{0}');
+    if start.is_empty() {
+        return Err("encoded start key empty or missing (version meta.k8s.io/v1)".to_owned());
+    }
+    Ok((u64::try_from(revision).ok(), start.to_owned()))
 }

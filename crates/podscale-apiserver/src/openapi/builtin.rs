@@ -52,6 +52,7 @@ impl Schemas {
                 self.define::<apiextensions::v1::CustomResourceDefinition>()
             }
             ("apps", "v1", "ControllerRevision") => self.define::<apps::v1::ControllerRevision>(),
+            ("apps", "v1", "DaemonSet") => self.define::<apps::v1::DaemonSet>(),
             ("apps", "v1", "Deployment") => self.define::<apps::v1::Deployment>(),
             ("apps", "v1", "ReplicaSet") => self.define::<apps::v1::ReplicaSet>(),
             ("apps", "v1", "StatefulSet") => self.define::<apps::v1::StatefulSet>(),

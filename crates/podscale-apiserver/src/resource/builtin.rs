@@ -22,6 +22,7 @@ const TABLE: &str = "
 - v1 services Service ns status all short=svc
 apiregistration.k8s.io v1 apiservices APIService status category=api-extensions
 apps v1 controllerrevisions ControllerRevision ns
+apps v1 daemonsets DaemonSet ns status all short=ds
 apps v1 deployments Deployment ns status scale all short=deploy
 apps v1 replicasets ReplicaSet ns status scale all short=rs
 apps v1 statefulsets StatefulSet ns status scale all short=sts

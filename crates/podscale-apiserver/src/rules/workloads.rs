@@ -144,7 +144,7 @@ fn check_selector_and_template(
 }
 
 /// A selector for messages, its fields in the order of the Go type.
-fn shown_selector(selector: Option<&Value>) -> BadValue {
+pub(super) fn shown_selector(selector: Option<&Value>) -> BadValue {
     let Some(selector) = selector else { return BadValue::verbatim("null") };
     let parts: Vec<String> = ["matchLabels", "matchExpressions"]
         .into_iter()
@@ -154,13 +154,17 @@ fn shown_selector(selector: Option<&Value>) -> BadValue {
 }
 
 /// A strategy for messages, with the names that its fields have inside the real server.
-fn shown_strategy(strategy: &Value) -> BadValue {
+pub(super) fn shown_strategy(strategy: &Value) -> BadValue {
     let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
     let kind = Value::from(text(strategy, "/type"));
     BadValue::verbatim(format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}"))
 }
 
-fn check_restart_policy(template: &Value, path: &FieldPath, owner: &str) -> Vec<FieldError> {
+pub(super) fn check_restart_policy(
+    template: &Value,
+    path: &FieldPath,
+    owner: &str,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let policy = text(template, "/spec/restartPolicy");
     if policy != "Always" {
@@ -176,7 +180,7 @@ fn check_restart_policy(template: &Value, path: &FieldPath, owner: &str) -> Vec<
     errors
 }
 
-fn check_selector(selector: &Value, path: &FieldPath) -> Vec<FieldError> {
+pub(super) fn check_selector(selector: &Value, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = check_labels(selector.get("matchLabels"), &path.child("matchLabels"));
     let expressions = selector.get("matchExpressions").and_then(Value::as_array);
     for (index, expression) in expressions.into_iter().flatten().enumerate() {
@@ -268,16 +272,16 @@ fn check_rolling(rolling: &Value, path: &FieldPath) -> Vec<FieldError> {
     errors
 }
 
-fn parse_percent(text: &str) -> Option<i64> {
+pub(super) fn parse_percent(text: &str) -> Option<i64> {
     let digits = text.strip_suffix('%')?;
     digits.chars().all(|c| c.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-fn amount(value: &Value) -> i64 {
+pub(super) fn amount(value: &Value) -> i64 {
     value.as_i64().or_else(|| parse_percent(value.as_str()?)).unwrap_or_default()
 }
 
-fn int_or_percent(value: &Value, path: &FieldPath) -> Option<FieldError> {
+pub(super) fn int_or_percent(value: &Value, path: &FieldPath) -> Option<FieldError> {
     match value {
         Value::String(text) if parse_percent(text).is_none() => Some(FieldError::invalid(
             path,
@@ -300,7 +304,7 @@ pub(crate) fn check_deployment_update(new: &Value, old: &Value) -> Vec<FieldErro
     errors
 }
 
-fn selector_is_fixed(new: &Value, old: &Value) -> Option<FieldError> {
+pub(super) fn selector_is_fixed(new: &Value, old: &Value) -> Option<FieldError> {
     let path = FieldPath::new("spec").child("selector");
     check_immutable(new.pointer("/spec/selector"), old.pointer("/spec/selector"), &path)
 }

@@ -39,12 +39,7 @@ fn replica_row(object: &Value, selector: String, now: Timestamp) -> Row {
 }
 
 pub(super) fn replica_set_row(object: &Value, now: Timestamp) -> Row {
-    let selector = match selector_text(object) {
-        Some(selector) if selector.is_empty() => "<none>".to_owned(),
-        Some(selector) => selector,
-        None => "<error>".to_owned(),
-    };
-    replica_row(object, selector, now)
+    replica_row(object, selected_text(object), now)
 }
 
 pub(super) fn replication_controller_row(object: &Value, now: Timestamp) -> Row {
@@ -99,6 +94,39 @@ pub(super) fn stateful_set_row(object: &Value, now: Timestamp) -> Row {
     ])
 }
 
+pub(super) fn daemon_set_columns() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::integer("Desired", "How many nodes should run a pod."),
+        Column::integer("Current", "How many of those nodes run one."),
+        Column::integer("Ready", "How many of those pods are ready."),
+        Column::integer("Up-to-date", "How many pods have the current template."),
+        Column::integer("Available", "How many pods have been ready for long enough."),
+        Column::text("Node Selector", "Which nodes are meant."),
+        Column::age(),
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    ]
+}
+
+pub(super) fn daemon_set_row(object: &Value, now: Timestamp) -> Row {
+    let (names, images) = containers(object);
+    Row::from(vec![
+        name_cell(object),
+        integer(object, "/status/desiredNumberScheduled").into(),
+        integer(object, "/status/currentNumberScheduled").into(),
+        integer(object, "/status/numberReady").into(),
+        integer(object, "/status/updatedNumberScheduled").into(),
+        integer(object, "/status/numberAvailable").into(),
+        labels_text(object.pointer("/spec/template/spec/nodeSelector")).into(),
+        age_cell(object, now),
+        names,
+        images,
+        selected_text(object).into(),
+    ])
+}
+
 pub(super) fn scale_columns() -> Vec<Column> {
     vec![
         Column::name(),
@@ -130,6 +158,15 @@ fn containers(object: &Value) -> (Value, Value) {
         containers.iter().map(|container| text(container, pointer)).collect::<Vec<_>>().join(",")
     };
     (joined("/name").into(), joined("/image").into())
+}
+
+/// The text of a label selector object in words for people.
+fn selected_text(object: &Value) -> String {
+    match selector_text(object) {
+        Some(selector) if selector.is_empty() => "<none>".to_owned(),
+        Some(selector) => selector,
+        None => "<error>".to_owned(),
+    }
 }
 
 /// The text of a label selector object; none if it is not a valid one.

@@ -34,6 +34,10 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
     }
     wipe(&mut object);
     default(write, &mut object);
+    if write.served.view == View::AutoscalingV1 {
+        // What version 1 cannot say shows up in it as annotations, and those have owners too.
+        object = from_storage(write.served, to_storage(write.served, object)?);
+    }
     track(write, &mut object);
     create_tracked(write, object)
 }
@@ -50,12 +54,6 @@ pub(crate) fn default(write: &Write<'_>, object: &mut Value) {
     }
     if let Some(ty) = &write.served.ty {
         compact(types::kubernetes(), ty, object);
-    }
-    if write.served.view == View::AutoscalingV1
-        && let Ok(stored) = to_storage(write.served, object.clone())
-    {
-        // What version 1 cannot say shows up in it as annotations, and those have owners too.
-        *object = from_storage(write.served, stored);
     }
 }
 

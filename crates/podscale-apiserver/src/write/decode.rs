@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use podscale_api::quote::quote;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -62,7 +63,7 @@ pub(crate) fn parse(
                 let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
                 serde_saphyr::from_str(text)
                     .map(|value| (value, Vec::new()))
-                    .map_err(|error| error.to_string())
+                    .map_err(|error| yaml_error(&error.to_string(), text))
             }
         },
     }
@@ -88,10 +89,37 @@ fn go_error(error: &serde_json::Error, body: &[u8]) -> String {
         .and_then(|line| line.get(error.column().saturating_sub(1)));
     match at {
         Some(byte) => {
-            format!("invalid character {:?} looking for beginning of value", char::from(*byte))
+            let quoted = quote(&char::from(*byte).to_string());
+            let shown = match byte {
+                b'\'' => "\\'",
+                b'"' => "\"",
+                _ => quoted.trim_matches('"'),
+            };
+            format!("invalid character '{shown}' looking for beginning of value")
         }
         None => error.to_string(),
     }
+}
+
+/// A YAML parser's complaint in the words of Go's, which counts lines from the second on and tells
+/// of what is missing at the end of the text.
+fn yaml_error(told: &str, text: &str) -> String {
+    let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let (place, problem) = first.split_once(": ").unwrap_or(("", first));
+    let line: usize =
+        place.split(' ').nth(1).and_then(|line| line.parse().ok()).unwrap_or_default();
+    let end = text.matches('\n').count();
+    let (line, problem) = match problem {
+        "unclosed bracket '{'" => (end + 1, "did not find expected ',' or '}'"),
+        "unclosed bracket '['" => (end + 1, "did not find expected ',' or ']'"),
+        "unclosed quote" if end > 0 => (end + 1, "found unexpected end of stream"),
+        "unclosed quote" => (0, "found unexpected end of stream"),
+        tabs if tabs.starts_with("tabs disallowed") => {
+            (line, "found character that cannot start any token")
+        }
+        other => (if line > 1 { line } else { 0 }, other),
+    };
+    if line == 0 { problem.to_owned() } else { format!("line {line}: {problem}") }
 }
 
 /// The start of a body, for messages.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::create::{create, create_tracked, default};
 use super::{Endpoint, Write, Written, check_identity, version_required};
 use crate::apply::{UpdateRequest, track_update};
+use crate::registry::View;
 use crate::rules::Generation;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Object, Refusal};
@@ -108,17 +109,11 @@ fn replace(
     if endpoint == Endpoint::Object || endpoint == Endpoint::Status {
         default(write, &mut object);
     }
-    limit_to(write, endpoint, &mut object, &live);
-    if !tracked && endpoint != Endpoint::Binding {
-        let (version, time) = (served.api_version(), write.server.now_text());
-        let request = UpdateRequest {
-            shape: write.shape(),
-            live: &live,
-            writer: write.writer(endpoint, &version, &time),
-        };
-        track_update(&request, &mut object);
-    }
     let mut object = to_storage(served, object)?;
+    limit_to(write, endpoint, &mut object, &old);
+    if !tracked && endpoint != Endpoint::Binding {
+        track(write, endpoint, &live, &mut object);
+    }
     match endpoint {
         Endpoint::Object => (served.rules.prepare_update)(&mut object, &old),
         Endpoint::Status => (served.rules.prepare_status)(&mut object, &old),
@@ -147,6 +142,26 @@ fn replace(
         Ok(written) => Ok(Step::Done(Written::Stored(written))),
         Err(_) if conditional => Err(ApiError::modified(&served.info, name)),
         Err(Refusal::Missing | Refusal::Changed(_) | Refusal::Exists(_)) => Ok(Step::Again),
+    }
+}
+
+/// Notes what the writer changed, in the words of the version that it speaks.
+fn track(write: &Write<'_>, endpoint: Endpoint, live: &Value, object: &mut Value) {
+    let (version, time) = (write.served.api_version(), write.server.now_text());
+    let request = UpdateRequest {
+        shape: write.shape(),
+        live,
+        writer: write.writer(endpoint, &version, &time),
+    };
+    if write.served.view == View::Stored {
+        track_update(&request, object);
+        return;
+    }
+    let mut shown = from_storage(write.served, object.clone());
+    track_update(&request, &mut shown);
+    let managers = metadata(&mut shown).remove("managedFields");
+    if let Some(managers) = managers {
+        metadata(object).insert("managedFields".to_owned(), managers);
     }
 }
 

@@ -54,8 +54,11 @@ impl Client {
             Value::String(text) => self.expand(text, str::to_owned),
             other => self.expand(&other.to_string(), str::to_owned),
         };
-        let mut request =
-            Request::builder().method(text("method")).uri(path).header("user-agent", "golden/1");
+        let mut request = Request::builder()
+            .method(text("method"))
+            .uri(path)
+            .header("user-agent", "golden/1")
+            .header("host", "127.0.0.1:6443");
         for (header, key) in [("content-type", "contentType"), ("accept", "accept")] {
             if !text(key).is_empty() {
                 request = request.header(header, text(key));

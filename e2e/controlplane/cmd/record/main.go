@@ -82,12 +82,13 @@ func record(kubeconfig, requests string, out io.Writer) error {
 	return nil
 }
 
-// sendUntilFound repeats a line marked with retry while its answer is 404: what it asks for is
-// something that the server makes a moment later.
+// sendUntilFound repeats a line marked with retry while its answer is 404 or 429: what it asks for
+// is something that the server makes a moment later.
 func sendUntilFound(client *http.Client, host string, l *line, answers map[string]any) (any, error) {
 	for attempt := 0; ; attempt++ {
 		raw, err := send(client, host, l, answers)
-		if err != nil || !l.Retry || l.Expect.Code != http.StatusNotFound || attempt == 100 {
+		early := l.Expect.Code == http.StatusNotFound || l.Expect.Code == http.StatusTooManyRequests
+		if err != nil || !l.Retry || !early || attempt == 100 {
 			return raw, err
 		}
 		time.Sleep(100 * time.Millisecond)
