@@ -3,10 +3,9 @@
 use crate::decision::{Decision, Event, MetricResults, RescaleReason};
 use crate::history::{Learned, Recommendation};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
-use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Note};
-use crate::steps::{Bound, Step, Steps};
+use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note};
+use crate::steps::{Bound, End, Steps, Stop};
 use crate::{Rescale, text};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 mod limit;
@@ -25,11 +24,11 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         rescale: None,
         conditions: ConditionChanges::default(),
         metrics: MetricResults::Untouched,
-        events: SmallVec::new(),
+        events: Vec::new(),
         learned: Learned::default(),
         rescaled_at: None,
         error: None,
-        steps: Steps::new(),
+        steps: Steps::default(),
     };
     match snapshot.scale {
         Ok(scale) => with_scale(snapshot, *scale, &mut decision),
@@ -46,14 +45,14 @@ fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Dec
     let note = Note::text("FailedGetScale", text::unable_to_get_scale(cause));
     set(snapshot, decision, ConditionKind::AbleToScale, false, note);
     decision.error = Some(text::scale_failed(snapshot.autoscaler, error).into());
-    decision.step(Step::ScaleUnknown { error: Arc::clone(cause) });
+    decision.steps.stop = Some(Stop::ScaleUnknown(Arc::clone(cause)));
 }
 
 fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
-    let Scale { wanted: current, existing } = scale;
+    let current = scale.wanted;
     decision.found = Some(current);
     decision.metrics = MetricResults::NotRead;
-    decision.step(Step::Scale { wanted: current, existing });
+    decision.steps.scale = Some(scale);
     set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
     if snapshot.history.recommendations.is_empty() {
         decision.learned.first = Some(Recommendation { replicas: current, at: snapshot.now });
@@ -67,14 +66,14 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
         } else {
             let note = Note::ScalingDisabled;
             set(snapshot, decision, ConditionKind::ScalingActive, false, note);
-            decision.step(Step::Disabled);
+            decision.steps.stop = Some(Stop::Disabled);
             keep(current, decision);
         }
     } else if current > max {
-        decision.step(Step::OutsideBounds { bound: Bound::Max, replicas: max });
+        decision.steps.stop = Some(Stop::OutsideBounds { bound: Bound::Max, replicas: max });
         change(current, max, RescaleReason::AboveMax, decision);
     } else if current < min {
-        decision.step(Step::OutsideBounds { bound: Bound::Min, replicas: min });
+        decision.steps.stop = Some(Stop::OutsideBounds { bound: Bound::Min, replicas: min });
         change(current, min, RescaleReason::BelowMin, decision);
     } else {
         by_metrics(snapshot, scale, decision);
@@ -100,9 +99,7 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     // Less than nothing cannot be asked for; then no metric gets the credit either.
     let wanted = proposed.max(0);
     let mut reason = match wanted.cmp(&current) {
-        std::cmp::Ordering::Greater => {
-            RescaleReason::AboveTarget(Arc::clone(&snapshot.autoscaler.metrics[metric].title))
-        }
+        std::cmp::Ordering::Greater => RescaleReason::AboveTarget { metric: metric as u32 },
         std::cmp::Ordering::Less => RescaleReason::BelowTarget,
         std::cmp::Ordering::Equal => RescaleReason::Earlier,
     };
@@ -113,7 +110,7 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     let min = snapshot.autoscaler.min_replicas;
     if current == 0 && desired < min {
         desired = min;
-        decision.step(Step::RaisedFromZero { to: min });
+        decision.steps.raised_from_zero = Some(min);
         if reason == RescaleReason::Earlier {
             reason = RescaleReason::BelowMin;
         }
@@ -149,19 +146,19 @@ fn selected_pods<'a>(
     decision.events.push(Event::warning(event, message.as_str()));
     set(snapshot, decision, ConditionKind::ScalingActive, false, note);
     decision.compute_failed(snapshot, &message);
-    decision.step(Step::NoPods { error: message.into() });
+    decision.steps.stop = Some(Stop::NoPods(message.into()));
     None
 }
 
 fn keep(current: i32, decision: &mut Decision) {
     decision.desired = Some(current);
-    decision.step(Step::Keep { replicas: current });
+    decision.steps.end = Some(End::Keep { replicas: current });
 }
 
 fn change(from: i32, to: i32, reason: RescaleReason, decision: &mut Decision) {
     decision.desired = Some(to);
     decision.rescale = Some(Rescale { from, to, reason });
-    decision.step(Step::Rescale { from, to });
+    decision.steps.end = Some(End::Rescale { from, to });
 }
 
 fn set(
@@ -169,7 +166,7 @@ fn set(
     decision: &mut Decision,
     kind: ConditionKind,
     holds: bool,
-    note: Note,
+    finding: impl Into<Finding>,
 ) {
-    decision.conditions.set(snapshot.status, kind, holds, note, snapshot.now);
+    decision.conditions.set(snapshot.status, kind, holds, finding, snapshot.now);
 }

@@ -6,10 +6,9 @@ use crate::snapshot::Snapshot;
 use crate::status::{
     Condition, ConditionChanges, ConditionKind, Current, Note, Status, StoredMetric,
 };
-use crate::steps::{Step, Steps};
+use crate::steps::Steps;
 use crate::text;
 use crate::time::Time;
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ pub struct Decision {
     /// What the metrics said.
     pub metrics: MetricResults,
     /// The events to record, in order.
-    pub events: SmallVec<[Event; 2]>,
+    pub events: Vec<Event>,
     /// What the history learns even if the target keeps its size.
     pub learned: Learned,
     /// When the target was given its new size, once that is done.
@@ -40,7 +39,7 @@ pub struct Decision {
 }
 
 /// A change of the target's size.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rescale {
     /// The size it has.
     pub from: i32,
@@ -51,41 +50,48 @@ pub struct Rescale {
 }
 
 /// Why a target's size changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RescaleReason {
     /// It was above the maximum.
     AboveMax,
     /// It was below the minimum.
     BelowMin,
-    /// The metric of this title asks for more.
-    AboveTarget(Arc<str>),
+    /// A metric asks for more.
+    AboveTarget {
+        /// Its place in the spec.
+        metric: u32,
+    },
     /// No metric asks for as much.
     BelowTarget,
     /// An earlier recommendation asks for it, while the metrics are content now.
     Earlier,
 }
 
-impl std::fmt::Display for RescaleReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RescaleReason::AboveMax => f.write_str(text::ABOVE_MAX),
-            RescaleReason::BelowMin => f.write_str(text::BELOW_MIN),
-            RescaleReason::AboveTarget(title) => write!(f, "{title} above target"),
-            RescaleReason::BelowTarget => f.write_str(text::ALL_BELOW_TARGET),
-            RescaleReason::Earlier => Ok(()),
-        }
+impl RescaleReason {
+    /// The reason as events give it.
+    #[must_use]
+    pub fn text(self, autoscaler: &Autoscaler) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            RescaleReason::AboveMax => text::ABOVE_MAX,
+            RescaleReason::BelowMin => text::BELOW_MIN,
+            RescaleReason::AboveTarget { metric } => {
+                return format!("{} above target", autoscaler.title(metric)).into();
+            }
+            RescaleReason::BelowTarget => text::ALL_BELOW_TARGET,
+            RescaleReason::Earlier => "",
+        })
     }
 }
 
 /// What a decision says of the metrics in the status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricResults {
     /// Nothing: what is stored stays.
     Untouched,
     /// They were not read, and the stored values are cleared.
     NotRead,
-    /// One entry for each metric of the spec; `None` where it could not be read.
-    Read(SmallVec<[Option<Current>; 2]>),
+    /// They were read, as [`Decision::read_metrics`] tells.
+    Read,
 }
 
 /// Something worth telling people about the object.
@@ -140,13 +146,18 @@ impl Decision {
         }
     }
 
+    /// What each metric of the spec said, in order; `None` where it could not be read.
+    pub fn read_metrics(&self) -> impl ExactSizeIterator<Item = Option<Current>> {
+        self.steps.metrics.iter().map(|answer| Some(answer.as_ref().ok()?.current))
+    }
+
     /// Takes in how the write of the target's new size ended. Without a change to make it does
     /// nothing.
     pub fn settle(&mut self, snapshot: &Snapshot<'_>, write: &ScaleWrite, at: Time) {
-        let Some(Rescale { from, to, reason }) = &self.rescale else {
+        let Some(Rescale { from, to, reason }) = self.rescale else {
             return;
         };
-        let (from, to) = (*from, *to);
+        let reason = reason.text(snapshot.autoscaler);
         let stored = snapshot.status;
         match write {
             ScaleWrite::Written => {
@@ -201,7 +212,7 @@ impl Decision {
     pub fn changes_status(&self, snapshot: &Snapshot<'_>) -> bool {
         let stored = snapshot.status;
         let rescaled = self.rescaled_at.is_some() && self.rescaled_at != stored.last_scale;
-        if rescaled || self.conditions.differ_from(stored) {
+        if rescaled || self.conditions.differ_from(stored, snapshot.autoscaler) {
             return true;
         }
         let Some(found) = self.found else {
@@ -215,16 +226,16 @@ impl Decision {
 
     fn metrics_differ(&self, snapshot: &Snapshot<'_>) -> bool {
         let stored = &snapshot.status.metrics;
-        let results = match &self.metrics {
+        match self.metrics {
             MetricResults::Untouched => return false,
             MetricResults::NotRead => return !stored.is_empty(),
-            MetricResults::Read(results) => results,
-        };
-        stored.len() != results.len()
-            || stored.iter().zip(results).zip(&snapshot.autoscaler.metrics).any(
+            MetricResults::Read => {}
+        }
+        stored.len() != self.read_metrics().len()
+            || stored.iter().zip(self.read_metrics()).zip(&snapshot.autoscaler.metrics).any(
                 |((old, new), metric)| match (old, new) {
                     (StoredMetric::Known { source, current }, Some(new)) => {
-                        current != new
+                        *current != new
                             || !(Arc::ptr_eq(source, &metric.source) || *source == metric.source)
                     }
                     (StoredMetric::Unread, None) => false,
@@ -237,21 +248,21 @@ impl Decision {
     #[must_use]
     pub fn status(&self, snapshot: &Snapshot<'_>) -> Status {
         let stored = snapshot.status;
-        let conditions: Vec<Condition> = self.conditions.merged_into(&stored.conditions);
+        let conditions: Vec<Condition> =
+            self.conditions.merged_into(&stored.conditions, snapshot.autoscaler);
         let Some(found) = self.found else {
             return Status { conditions, ..stored.clone() };
         };
-        let metrics = match &self.metrics {
+        let metrics = match self.metrics {
             MetricResults::Untouched => stored.metrics.clone(),
             MetricResults::NotRead => Vec::new(),
-            MetricResults::Read(results) => results
-                .iter()
+            MetricResults::Read => self
+                .read_metrics()
                 .zip(&snapshot.autoscaler.metrics)
                 .map(|(current, metric)| match current {
-                    Some(current) => StoredMetric::Known {
-                        source: Arc::clone(&metric.source),
-                        current: *current,
-                    },
+                    Some(current) => {
+                        StoredMetric::Known { source: Arc::clone(&metric.source), current }
+                    }
                     None => StoredMetric::Unread,
                 })
                 .collect(),
@@ -270,9 +281,5 @@ impl Decision {
     pub(crate) fn compute_failed(&mut self, snapshot: &Snapshot<'_>, error: &str) {
         self.events.push(Event::warning(FAILED_COMPUTE, error));
         self.error = Some(text::compute_failed(snapshot.autoscaler, error).into());
-    }
-
-    pub(crate) fn step(&mut self, step: Step) {
-        self.steps.push(step);
     }
 }

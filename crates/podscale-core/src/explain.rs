@@ -2,19 +2,19 @@
 
 use crate::model::{Aim, Autoscaler, Milli, PolicyAmount, Source};
 use crate::snapshot::Snapshot;
-use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Verdict};
+use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict};
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
 /// One line for each step.
 #[must_use]
-pub fn lines(steps: &[Step], snapshot: &Snapshot<'_>) -> Vec<String> {
-    steps.iter().map(|step| line(step, snapshot.autoscaler, snapshot.now)).collect()
+pub fn lines(steps: &Steps, snapshot: &Snapshot<'_>) -> Vec<String> {
+    steps.iter().map(|step| line(&step, snapshot.autoscaler, snapshot.now)).collect()
 }
 
 /// One step in words.
 #[must_use]
-pub fn line(step: &Step, autoscaler: &Autoscaler, now: Time) -> String {
+pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
     match step {
         Step::ScaleUnknown { error } => {
             format!("the size of {} is not known: {error}", target(autoscaler))

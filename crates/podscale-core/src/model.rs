@@ -40,6 +40,13 @@ impl Autoscaler {
             .any(|m| matches!(*m.source, Source::Object { .. } | Source::External(_)))
     }
 
+    /// How reasons and conditions call the metric at this place; the autoscaler's own name where
+    /// there is none.
+    #[must_use]
+    pub fn title(&self, metric: u32) -> &Arc<str> {
+        self.metrics.get(metric as usize).map_or(&self.name, |metric| &metric.title)
+    }
+
     /// The tolerated distance of a ratio from one, per direction.
     #[must_use]
     pub fn tolerances(&self, settings: &Settings) -> Tolerances {

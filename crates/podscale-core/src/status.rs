@@ -1,6 +1,6 @@
 //! An autoscaler's status as the rules see it: what is stored, and what a decision makes of it.
 
-use crate::model::{Milli, Source};
+use crate::model::{Autoscaler, Milli, Source};
 use crate::text;
 use crate::time::Time;
 use serde::Serialize;
@@ -231,9 +231,48 @@ pub struct Change {
     /// Whether it holds.
     pub holds: bool,
     /// Why.
-    pub note: Note,
+    pub finding: Finding,
     /// Since when it has had this status.
     pub since: Option<Time>,
+}
+
+/// Why a pass sets a condition.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// The metric at this place of the spec decided. Its title becomes part of the note only when
+    /// the note is stored: counting references costs as much as a tenth of a decision.
+    ValidMetric(u32),
+    /// What the note says.
+    Note(Note),
+}
+
+impl From<Note> for Finding {
+    fn from(note: Note) -> Finding {
+        Finding::Note(note)
+    }
+}
+
+impl Finding {
+    fn note(&self, autoscaler: &Autoscaler) -> Note {
+        match self {
+            Finding::ValidMetric(place) => {
+                Note::ValidMetricFound(Arc::clone(autoscaler.title(*place)))
+            }
+            Finding::Note(note) => note.clone(),
+        }
+    }
+
+    fn says(&self, autoscaler: &Autoscaler, note: &Note) -> bool {
+        match (self, note) {
+            (Finding::Note(own), note) => own == note,
+            (Finding::ValidMetric(place), Note::ValidMetricFound(stored)) => {
+                let title = autoscaler.title(*place);
+                Arc::ptr_eq(title, stored) || title == stored
+            }
+            (Finding::ValidMetric(_), Note::Text(_)) => self.note(autoscaler) == *note,
+            (Finding::ValidMetric(_), _) => false,
+        }
+    }
 }
 
 impl ConditionChanges {
@@ -244,22 +283,23 @@ impl ConditionChanges {
         stored: &Status,
         kind: ConditionKind,
         holds: bool,
-        note: Note,
+        finding: impl Into<Finding>,
         now: Time,
     ) {
+        let finding = finding.into();
         match &mut self.0[kind as usize] {
             Some(change) => {
                 if change.holds != holds {
                     (change.holds, change.since) = (holds, Some(now));
                 }
-                change.note = note;
+                change.finding = finding;
             }
             slot => {
                 let since = match stored.condition(kind) {
                     Some(before) if before.status.holds() == Some(holds) => before.since,
                     _ => Some(now),
                 };
-                *slot = Some(Change { holds, note, since });
+                *slot = Some(Change { holds, finding, since });
             }
         }
     }
@@ -277,20 +317,23 @@ impl ConditionChanges {
 
     /// Whether any of them differs from what is stored.
     #[must_use]
-    pub fn differ_from(&self, stored: &Status) -> bool {
+    pub fn differ_from(&self, stored: &Status, autoscaler: &Autoscaler) -> bool {
         self.iter().any(|(kind, new)| {
             let old = stored.condition(kind);
-            old.is_none_or(|old| old.status.holds() != Some(new.holds) || old.note != new.note)
+            old.is_none_or(|old| {
+                old.status.holds() != Some(new.holds) || !new.finding.says(autoscaler, &old.note)
+            })
         })
     }
 
     /// The stored conditions with these in their places, new ones at the end.
     #[must_use]
-    pub fn merged_into(&self, stored: &[Condition]) -> Vec<Condition> {
+    pub fn merged_into(&self, stored: &[Condition], autoscaler: &Autoscaler) -> Vec<Condition> {
         let mut merged = stored.to_vec();
-        for (kind, Change { holds, note, since }) in self.iter() {
+        for (kind, Change { holds, finding, since }) in self.iter() {
             let status = if *holds { ConditionStatus::True } else { ConditionStatus::False };
-            let new = Condition { kind: Ok(kind), status, since: *since, note: note.clone() };
+            let new =
+                Condition { kind: Ok(kind), status, since: *since, note: finding.note(autoscaler) };
             match merged.iter_mut().find(|c| c.kind == new.kind) {
                 Some(old) => *old = new,
                 None => merged.push(new),

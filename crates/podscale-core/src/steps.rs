@@ -2,22 +2,119 @@
 
 use crate::history::Recommendation;
 use crate::model::{Aim, Policy};
+use crate::snapshot::Scale;
 use crate::status::Current;
-use serde::Serialize;
+use serde::ser::{Serialize, Serializer};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The steps of one decision. A decision on one metric fits without an allocation.
-pub type Steps = SmallVec<[Step; 6]>;
+/// The steps of one decision: a place for each stage, so that noting a step is a plain write and
+/// costs nothing to throw away.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    pub(crate) scale: Option<Scale>,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) metrics: SmallVec<[Result<Proposal, Arc<str>>; 1]>,
+    pub(crate) agreement: Option<Agreement>,
+    pub(crate) stabilized: Option<Stabilized>,
+    pub(crate) limited: Option<Limited>,
+    pub(crate) raised_from_zero: Option<i32>,
+    pub(crate) end: Option<End>,
+}
+
+/// Why the metrics were not asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stop {
+    ScaleUnknown(Arc<str>),
+    Disabled,
+    OutsideBounds { bound: Bound, replicas: i32 },
+    NoPods(Arc<str>),
+}
+
+/// What the metrics said together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Agreement {
+    Winner { metric: u32, replicas: i32, invalid: u32 },
+    Blocked { invalid: u32, of: u32, proposed: Option<i32> },
+}
+
+/// What recent recommendations made of a size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stabilized {
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) held_by: Option<Recommendation>,
+}
+
+/// What a limit made of a size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limited {
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) limit: Limit,
+}
+
+/// What becomes of the target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum End {
+    Rescale { from: i32, to: i32 },
+    Keep { replicas: i32 },
+}
+
+impl Steps {
+    /// The steps in the order in which they happened.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let scale = self.scale.map(|Scale { wanted, existing }| Step::Scale { wanted, existing });
+        let stop = self.stop.as_ref().map(|stop| match stop {
+            Stop::ScaleUnknown(error) => Step::ScaleUnknown { error },
+            Stop::Disabled => Step::Disabled,
+            Stop::OutsideBounds { bound, replicas } => {
+                Step::OutsideBounds { bound: *bound, replicas: *replicas }
+            }
+            Stop::NoPods(error) => Step::NoPods { error },
+        });
+        let metrics = self.metrics.iter().enumerate().map(|(place, answer)| match answer {
+            Ok(proposal) => Step::Proposal(proposal),
+            Err(error) => Step::Invalid { metric: place as u32, error },
+        });
+        let agreement = self.agreement.map(|agreement| match agreement {
+            Agreement::Winner { metric, replicas, invalid } => {
+                Step::Winner { metric, replicas, invalid }
+            }
+            Agreement::Blocked { invalid, of, proposed } => Step::Blocked { invalid, of, proposed },
+        });
+        let stabilized = self.stabilized.map(|Stabilized { from, to, held_by }| Step::Stabilized {
+            from,
+            to,
+            held_by,
+        });
+        let limited =
+            self.limited.map(|Limited { from, to, limit }| Step::Limited { from, to, limit });
+        let raised = self.raised_from_zero.map(|to| Step::RaisedFromZero { to });
+        let end = self.end.map(|end| match end {
+            End::Rescale { from, to } => Step::Rescale { from, to },
+            End::Keep { replicas } => Step::Keep { replicas },
+        });
+        let begin = scale.into_iter().chain(stop);
+        let rest = agreement.into_iter().chain(stabilized).chain(limited).chain(raised).chain(end);
+        begin.chain(metrics).chain(rest)
+    }
+}
+
+impl Serialize for Steps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
 
 /// One thing that happened on the way to a decision.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "step")]
-pub enum Step {
+pub enum Step<'a> {
     /// The target's size is not known; nothing can be done.
     ScaleUnknown {
         /// Why.
-        error: Arc<str>,
+        error: &'a str,
     },
     /// The target's size was read.
     Scale {
@@ -38,16 +135,16 @@ pub enum Step {
     /// The target's pods are not known.
     NoPods {
         /// Why.
-        error: Arc<str>,
+        error: &'a str,
     },
     /// One metric proposed a size.
-    Proposal(Proposal),
+    Proposal(&'a Proposal),
     /// One metric could not propose a size.
     Invalid {
         /// Its place in the spec.
         metric: u32,
         /// Why.
-        error: Arc<str>,
+        error: &'a str,
     },
     /// The metrics agreed on a size.
     Winner {
@@ -105,7 +202,7 @@ pub enum Step {
 }
 
 /// A bound of the spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Bound {
     /// The fewest replicas.
@@ -115,7 +212,7 @@ pub enum Bound {
 }
 
 /// What kept a size from being applied in full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Limit {
     /// A bound of the spec.
@@ -134,7 +231,7 @@ pub enum Limit {
 }
 
 /// A size that one metric asks for, and how it came to it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Proposal {
     /// The metric's place in the spec.
@@ -156,7 +253,7 @@ pub struct Proposal {
 }
 
 /// How the pods were sorted for one metric.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PodCounts {
     /// Pods that count.
     pub ready: u32,
@@ -171,7 +268,7 @@ pub struct PodCounts {
 }
 
 /// Which rule gave the size of a proposal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
     /// Close enough to the aim: no change.

@@ -229,12 +229,12 @@ proptest! {
     #[test]
     fn steps_end_with_the_outcome(scene in scene()) {
         let decision = decide(&scene.snapshot());
-        match decision.steps.last() {
+        match decision.steps.iter().last() {
             Some(Step::Rescale { from, to }) => {
                 let rescale = decision.rescale.as_ref().expect("a rescale");
-                prop_assert_eq!((rescale.from, rescale.to), (*from, *to));
+                prop_assert_eq!((rescale.from, rescale.to), (from, to));
             }
-            Some(Step::Keep { replicas }) => prop_assert_eq!(decision.desired, Some(*replicas)),
+            Some(Step::Keep { replicas }) => prop_assert_eq!(decision.desired, Some(replicas)),
             Some(Step::Blocked { .. } | Step::ScaleUnknown { .. } | Step::NoPods { .. }) => {
                 prop_assert!(decision.error.is_some() && decision.desired.is_none());
             }

@@ -108,11 +108,11 @@ pub fn to_wire(
         last_scale_time: status.last_scale.map(stored_time),
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
-        current_metrics: match &decision.metrics {
+        current_metrics: match decision.metrics {
             MetricResults::Untouched => stored.and_then(|s| s.current_metrics.clone()),
             MetricResults::NotRead => None,
-            MetricResults::Read(results) => {
-                let metrics = results.iter().zip(&hpa.spec.metrics);
+            MetricResults::Read => {
+                let metrics = decision.read_metrics().zip(&hpa.spec.metrics);
                 Some(metrics.map(|(current, spec)| wire_metric(current.as_ref(), spec)).collect())
             }
         },

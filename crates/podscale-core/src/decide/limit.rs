@@ -7,7 +7,7 @@ use crate::history::changed_within;
 use crate::model::{Behavior, Policy, PolicyAmount, PolicySelect, ScalingRules};
 use crate::snapshot::Snapshot;
 use crate::status::{ConditionKind, Note};
-use crate::steps::{Bound, Limit, Step};
+use crate::steps::{Bound, Limit, Limited};
 
 /// The size that may be set now.
 pub(super) fn limit(
@@ -28,9 +28,8 @@ pub(super) fn limit(
     });
     let allowed = cap.map_or(wanted, |cap| cap.replicas);
     set(snapshot, decision, ConditionKind::ScalingLimited, allowed != wanted, note);
-    if let Some(Cap { replicas: to, limit }) = cap {
-        decision.step(Step::Limited { from: wanted, to, limit });
-    }
+    decision.steps.limited =
+        cap.map(|Cap { replicas: to, limit }| Limited { from: wanted, to, limit });
     allowed
 }
 

@@ -2,7 +2,7 @@
 
 use crate::model::{Aim, Metric, Milli, Source};
 use crate::pod::{Group, Pod};
-use crate::snapshot::{PodReadings, Scale, Snapshot};
+use crate::snapshot::{PodReadings, Sample, Scale, Snapshot};
 use crate::status::Current;
 use crate::steps::{PodCounts, Proposal, Verdict};
 use crate::text::MetricError;
@@ -22,8 +22,7 @@ pub(super) fn propose(
     }
     let lined_up = LinedUp { pods, readings, by_utilization: utilization_aim(metric.aim) };
     let minds_readiness = matches!(&*metric.source, Source::Resource { name } | Source::ContainerResource { name, .. } if &**name == "cpu");
-    let group = |place: usize, pod: &Pod| {
-        let sample = lined_up.readings.samples.get(place).and_then(Option::as_ref);
+    let group = |pod: &Pod, sample: Option<&Sample>| {
         pod.group(sample, minds_readiness, snapshot.settings, snapshot.now)
     };
 
@@ -115,27 +114,29 @@ struct Usage {
 
 impl LinedUp<'_> {
     /// Sorts the pods and adds up those that are ready.
-    fn sort(&self, group: impl Fn(usize, &Pod) -> Group) -> (PodCounts, Sums) {
+    fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
         let strangers = self.readings.strangers;
         let mut counts = PodCounts { strangers: strangers.count as u32, ..PodCounts::default() };
-        let mut sums = Sums { metrics: strangers.count, ..Sums::default() };
+        let mut sums = Sums::default();
         if self.by_utilization.is_none() {
             // Nobody knows what a stranger requested, but it moves a plain average.
             sums.used = strangers.total.0;
         }
         for (place, pod) in self.pods.iter().enumerate() {
-            match group(place, pod) {
+            let sample = self.sample(place);
+            match group(pod, sample) {
                 Group::Ready => {
                     counts.ready += 1;
-                    let sample = self.readings.samples.get(place).copied().flatten();
-                    let value = sample.map_or(0, |s| s.value.0);
-                    sums.add(value, self.request(place));
+                    sums.used = sums.used.wrapping_add(sample.map_or(0, |s| s.value.0));
+                    sums.requested = sums.requested.wrapping_add(self.request(place));
                 }
                 Group::Unready => counts.unready += 1,
                 Group::Missing => counts.missing += 1,
                 Group::Ignored => counts.ignored += 1,
             }
         }
+        sums.with_request = counts.ready as usize;
+        sums.metrics = strangers.count + sums.with_request;
         (counts, sums)
     }
 
@@ -145,14 +146,14 @@ impl LinedUp<'_> {
     fn fill(
         &self,
         sums: &mut Sums,
-        group: impl Fn(usize, &Pod) -> Group,
+        group: impl Fn(&Pod, Option<&Sample>) -> Group,
         ratio: f64,
         unready_soften: bool,
         aim: Aim,
     ) {
         for (place, pod) in self.pods.iter().enumerate() {
             let request = self.request(place);
-            match group(place, pod) {
+            match group(pod, self.sample(place)) {
                 Group::Missing if ratio < 1.0 => {
                     let value = match aim {
                         Aim::Utilization(percent) => {
@@ -168,6 +169,10 @@ impl LinedUp<'_> {
                 _ => {}
             }
         }
+    }
+
+    fn sample(&self, place: usize) -> Option<&Sample> {
+        self.readings.samples.get(place)?.as_ref()
     }
 
     fn request(&self, place: usize) -> i64 {

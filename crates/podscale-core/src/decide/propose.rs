@@ -5,10 +5,9 @@ use crate::decision::{Decision, Event, MetricResults};
 use crate::model::{Aim, Metric, Source};
 use crate::pod::Pod;
 use crate::snapshot::{Reading, Scale, Snapshot};
-use crate::status::{ConditionKind, Note};
-use crate::steps::{Proposal, Step};
+use crate::status::{ConditionKind, Finding, Note};
+use crate::steps::{Agreement, Proposal};
 use crate::text::{self, MetricError, MetricFailure};
-use smallvec::SmallVec;
 
 /// The winning size and the metric it comes from, or `None` if nothing may be scaled because
 /// metrics are broken.
@@ -19,7 +18,6 @@ pub(super) fn propose(
     decision: &mut Decision,
 ) -> Option<(i32, usize)> {
     let autoscaler = snapshot.autoscaler;
-    let mut results = SmallVec::new();
     let mut winner: Option<(i32, usize)> = None;
     let mut first_failure: Option<(String, Note)> = None;
     let mut invalid = 0u32;
@@ -27,15 +25,13 @@ pub(super) fn propose(
     for (place, metric) in autoscaler.metrics.iter().enumerate() {
         match proposal(snapshot, scale, pods, metric, place) {
             Ok(proposal) => {
-                results.push(Some(proposal.current));
                 // A proposal of zero gives way to any later one.
                 if winner.is_none_or(|(best, _)| best == 0 || proposal.replicas > best) {
                     winner = Some((proposal.replicas, place));
                 }
-                decision.step(Step::Proposal(proposal));
+                decision.steps.metrics.push(Ok(proposal));
             }
             Err(error) => {
-                results.push(None);
                 invalid += 1;
                 let namespace = &*autoscaler.namespace;
                 let failure = MetricFailure { namespace, metric, error: &error };
@@ -46,21 +42,22 @@ pub(super) fn propose(
                     let note = Note::text(reason, text::unable_to_compute(&inner));
                     (failure.outer(), note)
                 });
-                decision.step(Step::Invalid { metric: place as u32, error: inner.into() });
+                decision.steps.metrics.push(Err(inner.into()));
             }
         }
     }
-    decision.metrics = MetricResults::Read(results);
+    decision.metrics = MetricResults::Read;
 
     let of = autoscaler.metrics.len() as u32;
     let failure =
         first_failure.map(|(first, note)| (text::invalid_metrics(invalid, of, &first), note));
     match winner {
         Some((replicas, metric)) if invalid == 0 || replicas >= scale.wanted => {
-            let note = Note::ValidMetricFound(autoscaler.metrics[metric].title.clone());
-            set(snapshot, decision, ConditionKind::ScalingActive, true, note);
+            let place = metric as u32;
+            let finding = Finding::ValidMetric(place);
+            set(snapshot, decision, ConditionKind::ScalingActive, true, finding);
             decision.error = failure.map(|(message, _)| message.into());
-            decision.step(Step::Winner { metric: metric as u32, replicas, invalid });
+            decision.steps.agreement = Some(Agreement::Winner { metric: place, replicas, invalid });
             Some((replicas, metric))
         }
         _ => {
@@ -71,7 +68,7 @@ pub(super) fn propose(
             });
             set(snapshot, decision, ConditionKind::ScalingActive, false, note);
             let proposed = winner.map(|(replicas, _)| replicas);
-            decision.step(Step::Blocked { invalid, of, proposed });
+            decision.steps.agreement = Some(Agreement::Blocked { invalid, of, proposed });
             decision.compute_failed(snapshot, &message);
             None
         }

@@ -6,7 +6,7 @@ use crate::history::Recommendation;
 use crate::model::Behavior;
 use crate::snapshot::Snapshot;
 use crate::status::{ConditionKind, Note};
-use crate::steps::Step;
+use crate::steps::Stabilized;
 use crate::time::Span;
 
 /// The recommendation after recent ones were looked at. The history learns the one that came in.
@@ -36,7 +36,7 @@ pub(super) fn stabilize(
         _ => Note::ScaleDownStabilized,
     };
     set(snapshot, decision, ConditionKind::AbleToScale, true, note);
-    decision.step(Step::Stabilized { from: wanted, to, held_by: outcome.held_by });
+    decision.steps.stabilized = Some(Stabilized { from: wanted, to, held_by: outcome.held_by });
     to
 }
 
@@ -51,16 +51,19 @@ struct Outcome {
 /// One that is exactly as old as the window still counts.
 fn highest_recent(snapshot: &Snapshot<'_>, recent: &[Recommendation], wanted: i32) -> Outcome {
     let cutoff = snapshot.now.before(snapshot.settings.downscale_stabilization);
-    let mut outcome = Outcome { replicas: wanted, held_by: None, outlived: None };
-    for (slot, &recommendation) in recent.iter().enumerate() {
-        if recommendation.at < cutoff {
-            outcome.outlived = Some(slot);
-        } else if recommendation.replicas > outcome.replicas {
-            outcome.replicas = recommendation.replicas;
-            outcome.held_by = Some(recommendation);
-        }
+    // Most of what a steady decision does is this loop, so it has no branches.
+    let (mut highest, mut outlived) = (wanted, usize::MAX);
+    for (slot, recommendation) in recent.iter().enumerate() {
+        let Recommendation { replicas, at } = *recommendation;
+        let old = at < cutoff;
+        outlived = if old { slot } else { outlived };
+        let counted = if old { wanted } else { replicas };
+        highest = highest.max(counted);
     }
-    outcome
+    let holds = |r: &&Recommendation| r.replicas == highest && r.at >= cutoff;
+    let held_by = if highest == wanted { None } else { recent.iter().find(holds).copied() };
+    let outlived = Some(outlived).filter(|slot| *slot != usize::MAX);
+    Outcome { replicas: highest, held_by, outlived }
 }
 
 /// With a behavior: not above the lowest recommendation of the window for going up, not below the

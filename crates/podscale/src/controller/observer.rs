@@ -124,13 +124,13 @@ pub fn rescale_line(decided: &Decided<'_>) -> Option<String> {
 pub fn why(decided: &Decided<'_>) -> String {
     use podscale_core::Step;
     let Decided { decision, snapshot, .. } = decided;
-    let telling = |step: &&Step| match step {
+    let telling = |step: &Step<'_>| match step {
         Step::Scale { .. } | Step::Rescale { .. } | Step::Keep { .. } => false,
         Step::Winner { .. } => snapshot.autoscaler.metrics.len() > 1,
         Step::Stabilized { from, to, .. } | Step::Limited { from, to, .. } => from != to,
         _ => true,
     };
-    let line = |step: &Step| explain::line(step, snapshot.autoscaler, snapshot.now);
+    let line = |step: Step<'_>| explain::line(&step, snapshot.autoscaler, snapshot.now);
     let lines: Vec<String> = decision.steps.iter().filter(telling).map(line).collect();
     lines.join("; ")
 }

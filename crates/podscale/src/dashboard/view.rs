@@ -69,10 +69,10 @@ fn told(snapshot: &Snapshot<'_>, decision: &Decision, current: i32) -> DecisionV
             }
             error.to_string()
         }
-        (Outcome::Up | Outcome::Down, _) => rescale_reason(decision),
+        (Outcome::Up | Outcome::Down, _) => rescale_reason(snapshot, decision),
         (Outcome::Held | Outcome::Limited | Outcome::Paused, _) => {
             let telling = decision.steps.iter().rev().find(|step| holds(step));
-            telling.map(|s| explain::line(s, snapshot.autoscaler, snapshot.now)).unwrap_or_default()
+            telling.map(|s| explain::line(&s, snapshot.autoscaler, snapshot.now)).unwrap_or_default()
         }
         (Outcome::Steady, _) if decision.found == Some(0) => "nothing to do".to_owned(),
         (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),
@@ -81,13 +81,14 @@ fn told(snapshot: &Snapshot<'_>, decision: &Decision, current: i32) -> DecisionV
     DecisionView { time: snapshot.now, from, to, rescaled, outcome, reason, lines }
 }
 
-fn rescale_reason(decision: &Decision) -> String {
-    let reason = decision.rescale.as_ref().map(|r| r.reason.to_string()).unwrap_or_default();
-    if reason.is_empty() { "an earlier recommendation asks for it".to_owned() } else { reason }
+fn rescale_reason(snapshot: &Snapshot<'_>, decision: &Decision) -> String {
+    let reason = decision.rescale.map(|rescale| rescale.reason.text(snapshot.autoscaler));
+    let told = reason.filter(|reason| !reason.is_empty());
+    told.unwrap_or("an earlier recommendation asks for it".into()).into_owned()
 }
 
 /// Whether a step is one that keeps the target from the size that was asked for.
-fn holds(step: &Step) -> bool {
+fn holds(step: &Step<'_>) -> bool {
     match step {
         Step::Stabilized { from, to, .. } | Step::Limited { from, to, .. } => from != to,
         Step::Disabled | Step::Blocked { .. } => true,
