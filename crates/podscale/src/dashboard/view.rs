@@ -72,7 +72,9 @@ fn told(snapshot: &Snapshot<'_>, decision: &Decision, current: i32) -> DecisionV
         (Outcome::Up | Outcome::Down, _) => rescale_reason(snapshot, decision),
         (Outcome::Held | Outcome::Limited | Outcome::Paused, _) => {
             let telling = decision.steps.iter().rev().find(|step| holds(step));
-            telling.map(|s| explain::line(&s, snapshot.autoscaler, snapshot.now)).unwrap_or_default()
+            telling
+                .map(|s| explain::line(&s, snapshot.autoscaler, snapshot.now))
+                .unwrap_or_default()
         }
         (Outcome::Steady, _) if decision.found == Some(0) => "nothing to do".to_owned(),
         (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),

@@ -132,7 +132,7 @@ fn trouble(snapshot: &Snapshot<'_>, decision: &Decision) -> Trouble {
         return Trouble::Spec;
     }
     let first = decision.steps.iter().find_map(|step| match step {
-        Step::Invalid { metric, .. } => Some(of_metric(snapshot, *metric).1),
+        Step::Invalid { metric, .. } => Some(of_metric(snapshot, metric).1),
         _ => None,
     });
     first.unwrap_or(Trouble::Internal)
@@ -149,13 +149,13 @@ impl Observer for Meters {
         let labels = [("action", done), ("error", trouble(snapshot, decision).name())];
         meters.reconciliations.get_or_create(&labels).inc();
         meters.reconciliation_seconds.get_or_create(&labels).observe(took.whole.as_secs_f64());
-        for step in &decision.steps {
+        for step in decision.steps.iter() {
             let (metric, action, trouble) = match step {
                 Step::Proposal(proposal) => {
                     let current = snapshot.status.current_replicas;
                     (proposal.metric, action(current, proposal.replicas), Trouble::None)
                 }
-                Step::Invalid { metric, .. } => (*metric, "none", of_metric(snapshot, *metric).1),
+                Step::Invalid { metric, .. } => (metric, "none", of_metric(snapshot, metric).1),
                 _ => continue,
             };
             let kind = of_metric(snapshot, metric).0;

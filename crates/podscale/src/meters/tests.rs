@@ -28,7 +28,14 @@ fn decisions_are_counted_under_the_names_of_kubernetes() {
                 let (snapshot, decision) = (replayed.snapshot, replayed.decision);
                 let took = Took { whole: Duration::from_millis(3), ..Took::default() };
                 let hpa = &recording.autoscaler;
-                meters.decided(&Decided { key: &key, hpa, snapshot, decision, took: &took });
+                meters.decided(&Decided {
+                    key: &key,
+                    hpa,
+                    snapshot,
+                    decision,
+                    took: &took,
+                    inputs: None,
+                });
                 steps += 1;
                 failures += u64::from(decision.error.is_some());
                 if let (Some(rescale), Some(_)) = (&decision.rescale, decision.rescaled_at) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::meters::Meters;
 use axum::Router;
 use axum::http::Uri;
 use parking_lot::Mutex;
@@ -45,7 +46,7 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
     let mut told = Vec::new();
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
-        follow::<Object>(&client, "/api/v1/things", "things", |change| {
+        follow::<Object>(&client, "/api/v1/things", "things", &Meters::new(), |change| {
             let _ = sender.send(change);
         })
         .await;
