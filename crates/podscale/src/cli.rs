@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 pub mod demo;
 pub mod logs;
-pub mod read;
 pub mod replay;
 pub mod run;
 pub mod signal;

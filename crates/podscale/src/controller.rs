@@ -1,43 +1,59 @@
 //! The controller: watches autoscalers and pods, and takes a look at each autoscaler once in every
 //! period, and at once when it changed.
 
+pub mod histories;
+pub mod manage;
 pub mod observer;
+pub mod overrides;
 pub mod pass;
 pub mod schedule;
+mod turns;
 
 use crate::act::{Actor, COMPONENT};
 use crate::clock::Clock;
+use crate::election::Term;
 use crate::events;
+use crate::keep::{self, Keeper};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::scrape::Scraper;
 use crate::watch::follow;
 use crate::watch::kinds::Kinds;
-use crate::watch::world::{Key, World};
+use crate::watch::world::World;
 use kube::Client;
+use manage::Manage;
 use observer::Observer;
+use overrides::Owns;
 use pass::{Memory, Passes};
 use podscale_core::Settings;
 use schedule::Schedule;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use turns::Turns;
 
 /// How the controller works.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// How often each autoscaler is looked at.
     pub period: Duration,
     /// How many are looked at at the same time.
     pub concurrency: usize,
-    /// What is the same for all autoscalers.
+    /// What is the same for all autoscalers that do not say otherwise.
     pub settings: Settings,
+    /// Which autoscalers are looked after.
+    pub manage: Manage,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { period: Duration::from_secs(15), concurrency: 64, settings: Settings::default() }
+        Config {
+            period: Duration::from_secs(15),
+            concurrency: 64,
+            settings: Settings::default(),
+            manage: Manage::default(),
+        }
     }
 }
 
@@ -52,6 +68,22 @@ pub struct Watchers {
     pub readiness: Readiness,
 }
 
+/// The part of this replica among several.
+pub struct Role {
+    /// The term in which it leads, while it does.
+    pub leading: watch::Receiver<Option<Term>>,
+    /// Where the leader's memory is kept for the next one, if anywhere.
+    pub keep: Option<keep::Config>,
+}
+
+impl Role {
+    /// The only one there is; it keeps nothing.
+    #[must_use]
+    pub fn alone() -> Role {
+        Role { leading: watch::channel(Some(Term::Alone)).1, keep: None }
+    }
+}
+
 /// What must be known before anything is decided.
 const PODS: &str = "the list of pods";
 const AUTOSCALERS: &str = "the list of autoscalers";
@@ -59,14 +91,21 @@ const AUTOSCALERS: &str = "the list of autoscalers";
 /// A running controller; it ends at once when this is dropped.
 pub struct Controller {
     stop: watch::Sender<bool>,
-    work: JoinSet<()>,
+    turns: JoinSet<()>,
+    events: JoinSet<()>,
     watches: JoinSet<()>,
 }
 
 impl Controller {
-    /// Begins to watch and, once everything is known, to decide.
+    /// Begins to watch and, once everything is known and this replica leads, to decide.
     #[must_use]
-    pub fn start(client: &Client, clock: Clock, config: Config, watchers: Watchers) -> Controller {
+    pub fn start(
+        client: &Client,
+        clock: Clock,
+        config: Config,
+        watchers: Watchers,
+        role: Role,
+    ) -> Controller {
         let Watchers { mut observers, meters, readiness } = watchers;
         observers.push(Arc::new(meters.clone()));
         [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
@@ -80,14 +119,16 @@ impl Controller {
             actor: Actor::new(client.clone(), clock, kinds, recorder),
             clock,
             settings: config.settings,
+            owns: Owns::default(),
             observers,
             memory: Memory::default(),
         });
         let schedule = Arc::new(Schedule::new(clock, config.period));
         show_sizes(&meters, &world, &schedule);
         let (pods_known, pods_synced) = watch::channel(false);
-        let (mut work, mut watches) = (JoinSet::new(), JoinSet::new());
-        work.spawn(events::write(client.clone(), clock, happenings, stopped.clone()));
+        let (mut turns, mut events) = (JoinSet::new(), JoinSet::new());
+        let mut watches = JoinSet::new();
+        events.spawn(events::write(client.clone(), clock, happenings, stopped.clone()));
         let (own, of_pods) = (client.clone(), world);
         let (counting, ready) = (meters.clone(), readiness.clone());
         watches.spawn(async move {
@@ -99,12 +140,17 @@ impl Controller {
             .await;
         });
         let (own, theirs) = (client.clone(), (Arc::clone(&passes), Arc::clone(&schedule)));
-        let counting = meters.clone();
+        let (counting, manage) = (meters.clone(), config.manage);
         watches.spawn(async move {
             let path = "/apis/autoscaling/v2/horizontalpodautoscalers";
             let (passes, schedule) = theirs;
             let resource = "horizontalpodautoscalers.autoscaling";
             follow(&own, path, resource, &counting, |change| {
+                let change = manage.filter(change);
+                for (key, period) in passes.owns.take(&change, &passes.settings) {
+                    schedule.pace(&key, period);
+                    schedule.hurry(key);
+                }
                 let called = passes.world.take_autoscalers(change);
                 readiness.has(AUTOSCALERS);
                 for key in called.gone {
@@ -117,20 +163,44 @@ impl Controller {
             })
             .await;
         });
-        work.spawn(run(passes, schedule, meters, config.concurrency, pods_synced, stopped));
-        Controller { stop, work, watches }
+        let histories = Arc::clone(&passes.memory.histories);
+        let keeper = role.keep.map(|keep| Keeper::new(client.clone(), clock, keep, histories));
+        let all = Turns {
+            passes,
+            schedule,
+            meters,
+            concurrency: config.concurrency,
+            keeper,
+            synced: pods_synced,
+            leading: role.leading,
+            stopped,
+        };
+        turns.spawn(all.run());
+        Controller { stop, turns, events, watches }
     }
 
     /// Starts nothing new, lets what has begun come to its end, and ends.
-    pub async fn stop(mut self) {
-        self.stop.send_replace(true);
-        // The last recorder goes with them, and with it the task that writes events.
-        self.watches.shutdown().await;
-        let rest = async { while self.work.join_next().await.is_some() {} };
-        // Whatever still waits for an answer then is cut off.
-        let _ = tokio::time::timeout(PATIENCE, rest).await;
-        self.work.shutdown().await;
+    pub async fn stop(self) {
+        self.hand_over(std::future::ready(())).await;
     }
+
+    /// Ends like [`Controller::stop`]; `release`, which lets another replica lead, is done as soon as
+    /// this one writes nothing any more that another could contradict.
+    pub async fn hand_over(mut self, release: impl Future<Output = ()>) {
+        self.stop.send_replace(true);
+        // The last recorder goes with them and the turns, and so the task that writes events ends.
+        self.watches.shutdown().await;
+        finish(&mut self.turns).await;
+        release.await;
+        finish(&mut self.events).await;
+    }
+}
+
+/// Waits for tasks; whatever still waits for an answer after a while is cut off.
+async fn finish(tasks: &mut JoinSet<()>) {
+    let rest = async { while tasks.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(PATIENCE, rest).await;
+    tasks.shutdown().await;
 }
 
 /// Sizes are asked for by whoever looks; what has ended by then has none.
@@ -145,58 +215,3 @@ fn show_sizes(meters: &Meters, world: &Arc<World>, schedule: &Arc<Schedule>) {
 
 /// How long the end of what has begun is waited for; time of the wall.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Looks at whatever is due, many at a time, until told to stop. A slow object holds one place of
-/// many, and a call has a deadline, so none can hold up the others for long.
-async fn run(
-    passes: Arc<Passes>,
-    schedule: Arc<Schedule>,
-    meters: Meters,
-    concurrency: usize,
-    mut pods_synced: watch::Receiver<bool>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    // Without all pods known, healthy targets would look empty.
-    tokio::select! {
-        biased;
-        _ = stopped.wait_for(|stop| *stop) => return,
-        synced = pods_synced.wait_for(|known| *known) => if synced.is_err() { return },
-    }
-    let places = Arc::new(Semaphore::new(concurrency.max(1)));
-    let mut running = JoinSet::new();
-    loop {
-        let place = Arc::clone(&places).acquire_owned();
-        let due = async {
-            let place = place.await;
-            (place, schedule.next().await)
-        };
-        let (place, (key, late)) = tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stop| *stop) => break,
-            due = due => due,
-        };
-        meters.due(late);
-        tracing::trace!(autoscaler = %key, ?late, "due");
-        let (passes, schedule) = (Arc::clone(&passes), Arc::clone(&schedule));
-        running.spawn(async move {
-            let _place = place;
-            let turn = Turn { schedule, key };
-            passes.pass(&turn.key).await;
-        });
-        // Keeps the set small; whoever panicked has been reported by the runtime.
-        while running.try_join_next().is_some() {}
-    }
-    while running.join_next().await.is_some() {}
-}
-
-/// An autoscaler's turn: however it ends, the next one comes.
-struct Turn {
-    schedule: Arc<Schedule>,
-    key: Key,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.schedule.done(&self.key);
-    }
-}

@@ -171,7 +171,13 @@ impl Demo {
         let mut told: Vec<Arc<dyn Observer>> = vec![Arc::new(hub.clone()), Arc::new(Log)];
         told.extend(observers);
         let watchers = Watchers { observers: told, ..Watchers::default() };
-        let controller = Controller::start(&client, clock, controller::Config::default(), watchers);
+        let controller = Controller::start(
+            &client,
+            clock,
+            controller::Config::default(),
+            watchers,
+            controller::Role::alone(),
+        );
         let page = show(listener, &hub, &load, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };

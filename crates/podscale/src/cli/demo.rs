@@ -1,13 +1,13 @@
 //! `podscale demo`: a cluster in one process, scaled while one watches.
 
 use super::complain;
-use super::read::duration;
 use super::signal;
 use crate::clock::Clock;
 use crate::cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
 use crate::demo::tell::Teller;
 use crate::demo::{Config, Demo, DemoError};
 use crate::scenario::{self, Scenario, ScenarioError};
+use crate::settings::duration;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -2,24 +2,32 @@
 
 pub mod connect;
 
-use super::read::{duration, period, tolerance};
 use super::{complain, logs, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::clock::Clock;
+use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::Log;
-use crate::controller::{Config, Controller, Watchers};
+use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
+use crate::election::candidate::{Terms, TermsError};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
+use crate::settings::{duration, period, span, tolerance};
+use crate::{election, keep};
 use clap::{ArgAction, Args};
-use connect::ConnectError;
-use podscale_core::{Settings, Span};
+use connect::{Cluster, ConnectError};
+use podscale_core::Settings;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long giving the lease up may take before it is left to end by itself.
+const RELEASE: Duration = Duration::from_secs(3);
 
 /// Run the controller on a cluster.
 ///
@@ -38,6 +46,24 @@ pub struct Arguments {
     /// The kubeconfig's context; its current one if not given.
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
+
+    /// Which autoscalers to look after. The annotation or label podscale.dev/managed: "false" always
+    /// excludes one.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
+    manage: Which,
+
+    /// Look after those in these namespaces only.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "PODSCALE_NAMESPACES")]
+    namespaces: Vec<String>,
+
+    /// Look after none in these namespaces.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        env = "PODSCALE_EXCLUDE_NAMESPACES"
+    )]
+    exclude_namespaces: Vec<String>,
 
     /// How often each autoscaler is looked at.
     #[arg(
@@ -148,7 +174,7 @@ pub struct Arguments {
     )]
     leader_elect_retry_period: Duration,
 
-    /// The name of the lease.
+    /// The name of the lease; the ConfigMaps with the histories begin with it.
     #[arg(
         long,
         value_name = "NAME",
@@ -157,7 +183,8 @@ pub struct Arguments {
     )]
     leader_elect_resource_name: String,
 
-    /// The namespace of the lease; the one it runs in, or kube-system if it runs outside.
+    /// The namespace of the lease and the histories; the one it runs in, or kube-system if it runs
+    /// outside.
     #[arg(long, value_name = "NAMESPACE", env = "PODSCALE_LEADER_ELECT_RESOURCE_NAMESPACE")]
     leader_elect_resource_namespace: Option<String>,
 
@@ -189,12 +216,26 @@ impl Arguments {
             period: self.sync_period,
             concurrency: usize::from(self.concurrency),
             settings: self.settings(),
+            manage: Manage {
+                which: self.manage,
+                namespaces: self.namespaces.iter().cloned().collect(),
+                excluded: self.exclude_namespaces.iter().cloned().collect(),
+            },
         }
     }
-}
 
-fn span(duration: Duration) -> Span {
-    Span(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+    fn terms(&self) -> Terms {
+        Terms {
+            lease: self.leader_elect_lease_duration,
+            renew: self.leader_elect_renew_deadline,
+            retry: self.leader_elect_retry_period,
+        }
+    }
+
+    /// Where the lease and the histories are.
+    fn own_namespace<'a>(&'a self, cluster: &'a Cluster) -> &'a str {
+        self.leader_elect_resource_namespace.as_deref().unwrap_or(&cluster.namespace)
+    }
 }
 
 /// Why the controller could not start.
@@ -206,6 +247,8 @@ enum Failure {
     Admin(#[from] AdminError),
     #[error(transparent)]
     Log(#[from] logs::LogError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     #[error("cannot start: {0}")]
     Runtime(io::Error),
 }
@@ -223,6 +266,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.terms().check()?;
     arguments.log.start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::Runtime)?.block_on(control(arguments))
@@ -245,10 +289,55 @@ async fn control(arguments: &Arguments) -> Result<(), Failure> {
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), &cluster.namespace);
     tracing::info!(version, server = %cluster.url, %namespace, admin = %admin.address(), "started");
     let watchers = Watchers { observers: vec![Arc::new(hub), Arc::new(Log)], meters, readiness };
-    let controller = Controller::start(&cluster.client, clock, arguments.config(), watchers);
+    let (elections, role) = elect(arguments, &cluster, clock, &watchers.meters);
+    let (client, config) = (&cluster.client, arguments.config());
+    let controller = Controller::start(client, clock, config, watchers, role);
     end.await;
     tracing::info!("ending");
-    controller.stop().await;
+    controller.hand_over(elections.stop()).await;
     admin.stop().await;
     Ok(())
+}
+
+/// The election, if there is one, while it goes on.
+struct Elections {
+    stop: watch::Sender<bool>,
+    task: JoinSet<()>,
+}
+
+impl Elections {
+    /// Gives the lease up.
+    async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let release = async { while self.task.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(RELEASE, release).await;
+    }
+}
+
+/// Takes part in the election, unless there is to be none.
+fn elect(
+    arguments: &Arguments,
+    cluster: &Cluster,
+    clock: Clock,
+    meters: &Meters,
+) -> (Elections, Role) {
+    let (namespace, name) =
+        (arguments.own_namespace(cluster), &arguments.leader_elect_resource_name);
+    let keep = keep::Config { namespace: namespace.to_owned(), name: name.clone() };
+    let (stop, stopped) = watch::channel(false);
+    let mut task = JoinSet::new();
+    if !arguments.leader_elect {
+        let role = Role { keep: Some(keep), ..Role::alone() };
+        return (Elections { stop, task }, role);
+    }
+    let config = election::Config {
+        namespace: namespace.to_owned(),
+        name: name.clone(),
+        identity: election::identity(),
+        terms: arguments.terms(),
+    };
+    let (elected, leading) = watch::channel(None);
+    let (client, meters) = (cluster.client.clone(), meters.clone());
+    task.spawn(election::run(client, clock, config, meters, elected, stopped));
+    (Elections { stop, task }, Role { leading, keep: Some(keep) })
 }

@@ -1,20 +1,26 @@
 //! One look at one autoscaler: observe, decide, act, learn.
 
+use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
+use super::overrides::{Own, Owns};
 use crate::act::{Actor, Target, now};
 use crate::clock::Clock;
 use crate::scrape::{Answer, Scraper};
 use crate::watch::world::{Key, Known, World};
 use futures::future::join_all;
 use parking_lot::Mutex;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::observe::{Surroundings, observe};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
-use podscale_core::{Decision, History, Settings, Snapshot, decide};
+use podscale_core::{Decision, Event, Settings, Snapshot, decide};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The reason of events about annotations.
+const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 
 /// What every pass needs.
 pub struct Passes {
@@ -26,8 +32,10 @@ pub struct Passes {
     pub actor: Actor,
     /// The time.
     pub clock: Clock,
-    /// What is the same for all autoscalers.
+    /// What is the same for all autoscalers that do not say otherwise.
     pub settings: Settings,
+    /// What autoscalers say otherwise.
+    pub owns: Owns,
     /// Who is told.
     pub observers: Vec<Arc<dyn Observer>>,
     /// What passes leave behind.
@@ -48,30 +56,13 @@ struct Notes {
 /// What passes leave behind for later ones.
 #[derive(Default)]
 pub struct Memory {
-    histories: Mutex<HashMap<Key, Remembered>>,
+    /// The histories.
+    pub histories: Arc<Histories>,
     /// The selectors of targets, by the namespace of their autoscalers.
     selectors: Mutex<HashMap<Arc<str>, SelectorsByName>>,
 }
 
-/// The history of one object; another object of the same name does not inherit it.
-#[derive(Clone, Default)]
-struct Remembered {
-    uid: String,
-    history: History,
-}
-
 impl Memory {
-    fn history(&self, key: &Key, uid: &str) -> History {
-        let histories = self.histories.lock();
-        let known = histories.get(key).filter(|remembered| remembered.uid == uid);
-        known.map(|remembered| remembered.history.clone()).unwrap_or_default()
-    }
-
-    fn remember(&self, key: &Key, uid: &str, history: History) {
-        let remembered = Remembered { uid: uid.to_owned(), history };
-        self.histories.lock().insert(key.clone(), remembered);
-    }
-
     /// Notes an autoscaler's selector, and gives those of the others in its namespace.
     fn others(&self, key: &Key, selector: &str) -> Vec<(Arc<str>, Arc<str>)> {
         let mut selectors = self.selectors.lock();
@@ -88,7 +79,7 @@ impl Memory {
 
     /// Forgets an autoscaler that is gone.
     pub fn forget(&self, key: &Key) {
-        self.histories.lock().remove(key);
+        self.histories.forget(key);
         let mut selectors = self.selectors.lock();
         if let Some(here) = selectors.get_mut(&key.namespace) {
             here.remove(&key.name);
@@ -105,7 +96,9 @@ impl Passes {
         let Some(known) = self.world.autoscaler(key) else { return };
         let Known { hpa, wants } = &*known;
         let (began, mut notes) = (Instant::now(), Notes::default());
-        let history = self.memory.history(key, &hpa.metadata.uid);
+        let own = self.owns.of(key);
+        let settings = own.as_ref().map_or(&self.settings, |own| &own.settings);
+        let mut recalled = self.memory.histories.recall(key, &hpa.metadata.uid);
         let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref).await;
         if self.observers.iter().any(|observer| observer.wants_inputs()) {
             notes.inputs = Some(Inputs::of(&target));
@@ -124,12 +117,16 @@ impl Passes {
             }),
             Err(error) => Err(error.clone()),
         };
+        let now = now(&self.clock);
+        if let Ok(scale) = &scale {
+            recalled.mend(scale.wanted, now);
+        }
         let snapshot = Snapshot {
-            now: now(&self.clock),
-            settings: &self.settings,
+            now,
+            settings,
             autoscaler: &wants.autoscaler,
             status: &status,
-            history: &history,
+            history: &recalled.history,
             scale: &scale,
             pods: &selection,
             readings: &readings,
@@ -142,11 +139,15 @@ impl Passes {
             written = Some((write, at));
         }
         // What was learned stands, whatever becomes of the status.
-        let mut learned = history.clone();
-        decision.teach(&wants.autoscaler, &mut learned);
-        self.memory.remember(key, &hpa.metadata.uid, learned);
+        let mut learned = recalled.clone();
+        decision.teach(&wants.autoscaler, &mut learned.history);
+        let rescaled = decision.rescaled_at.is_some();
+        self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
         let stored = self.store(&known, &snapshot, &mut decision).await;
         self.actor.record(hpa, &decision.events);
+        if let Some(own) = &own {
+            self.complain(hpa, own);
+        }
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -161,6 +162,14 @@ impl Passes {
         };
         for observer in &self.observers {
             observer.decided(&decided);
+        }
+    }
+
+    /// Says once what is wrong with an object's own settings.
+    fn complain(&self, hpa: &HorizontalPodAutoscaler, own: &Own) {
+        for complaint in own.complaints() {
+            tracing::warn!(autoscaler = %Key::of(hpa), "{complaint}");
+            self.actor.record(hpa, &[Event::warning(INVALID_ANNOTATION, complaint)]);
         }
     }
 

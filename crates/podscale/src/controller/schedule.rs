@@ -23,6 +23,8 @@ struct State {
     /// Ordered by due time; times are microseconds since 1970.
     waiting: BTreeSet<(i64, Key)>,
     entries: HashMap<Key, Entry>,
+    /// The periods of those that have their own, in microseconds.
+    periods: HashMap<Key, i64>,
 }
 
 enum Entry {
@@ -49,8 +51,17 @@ impl Schedule {
     /// Everything is due once in each period.
     #[must_use]
     pub fn new(clock: Clock, period: Duration) -> Schedule {
-        let period_micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
+        let period_micros = micros(period);
         Schedule { clock, period_micros, state: Mutex::default(), sooner: Notify::new() }
+    }
+
+    /// Gives an autoscaler a period of its own, or that of all.
+    pub fn pace(&self, key: &Key, period: Option<Duration>) {
+        let mut state = self.state.lock();
+        match period {
+            Some(period) => drop(state.periods.insert(key.clone(), micros(period))),
+            None => drop(state.periods.remove(key)),
+        }
     }
 
     /// Makes an autoscaler due at once.
@@ -88,8 +99,10 @@ impl Schedule {
     /// Puts an autoscaler back after it was decided.
     pub fn done(&self, key: &Key) {
         let now = self.clock.now().as_microsecond();
-        let (phase, period) = (phase(key, self.period_micros), self.period_micros);
-        if self.state.lock().done(key, now, |since| next_moment(phase, period, since)) {
+        let mut state = self.state.lock();
+        let period = state.periods.get(key).copied().unwrap_or(self.period_micros);
+        let phase = phase(key, period);
+        if state.done(key, now, |since| next_moment(phase, period, since)) {
             self.sooner.notify_one();
         }
     }
@@ -112,6 +125,10 @@ impl Schedule {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+fn micros(period: Duration) -> i64 {
+    i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1)
 }
 
 /// Where in the period an object has its moment: spread evenly, the same after every restart.
@@ -148,6 +165,7 @@ impl State {
     }
 
     fn forget(&mut self, key: &Key) {
+        self.periods.remove(key);
         match self.entries.get_mut(key) {
             Some(Entry::Waiting(due)) => {
                 self.waiting.remove(&(*due, key.clone()));

@@ -181,7 +181,7 @@ mod tests {
         let mut correlator = Correlator::default();
         let now = Timestamp::UNIX_EPOCH;
         let mut long = happening("1", Kind::Normal, "a");
-        long.about.name = Some("n".repeat(250));
+        long.about.name = Some("n".repeat(253));
         let names = [
             correlator.correlate(&happening("1", Kind::Normal, "a"), now),
             correlator.correlate(&happening("1", Kind::Normal, "b"), now),

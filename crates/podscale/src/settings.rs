@@ -1,6 +1,7 @@
-//! Reads the values of flags.
+//! Reads the values of settings, as flags and annotations give them.
 
 use podscale_api::time::GoDuration;
+use podscale_core::Span;
 use std::time::Duration;
 
 /// A duration as Go writes it, such as `90s` or `1m30s`.
@@ -33,4 +34,10 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
         Ok(tolerance) if tolerance.is_finite() && tolerance >= 0.0 => Ok(tolerance),
         _ => Err("not a number of at least 0, such as 0.1".to_owned()),
     }
+}
+
+/// A duration as the core counts it.
+#[must_use]
+pub fn span(duration: Duration) -> Span {
+    Span(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
 }
