@@ -41,3 +41,14 @@ impl Cli {
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "podscale: {message}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_make_sense_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -26,6 +26,7 @@ pub enum Format {
 /// Flags about the log.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Log")]
+#[group(id = "log")]
 pub struct Arguments {
     /// The form of the log on standard error.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_LOG_FORMAT")]
