@@ -1,0 +1,230 @@
+//! The same workloads twice in one cluster, one managed by kube-controller-manager's own autoscaler
+//! and one by Podscale, with the same metrics: sizes, conditions and events have to be the same.
+//!
+//! Upstream's controller looks at all autoscalers of a cluster. So that it has one namespace only,
+//! its account may read autoscalers and pods everywhere, as it needs to start, but everything else
+//! in that namespace alone: elsewhere it cannot even read a scale, and all that it would write is
+//! refused. Podscale is told its namespace by a flag.
+
+use super::diary::Diary;
+use super::kubelet::Life;
+use super::metrics::{Metrics, Usage};
+use super::plane::Autoscaler;
+use super::program::Program;
+use super::room::{Room, api, autoscaler, deployment, load};
+use super::stage::Theatre;
+use anyhow::{Result, ensure};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For both; stabilisation would make what is seen depend on the moment of a pass.
+const FLAGS: [&str; 4] = [
+    "--horizontal-pod-autoscaler-sync-period=2s",
+    "--horizontal-pod-autoscaler-downscale-stabilization=0s",
+    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
+    "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
+];
+/// How long nothing may happen before the next step; several passes.
+const QUIET: Duration = Duration::from_secs(7);
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![theatre.alone("beside_upstream::same_sizes_conditions_and_events", same)]
+}
+
+/// A step of the timeline, in one of the two namespaces.
+type Step = (&'static str, fn(&Setting));
+
+/// Where a step happens.
+struct Setting<'a> {
+    metrics: &'a Metrics,
+    room: &'a Room,
+}
+
+impl Setting<'_> {
+    fn cpu(&self, app: &str, total: i64) {
+        self.metrics.set_usage(&self.room.namespace, app, "cpu", Usage::Total(total));
+    }
+
+    fn rps(&self, total: i64) {
+        self.metrics.set_usage(&self.room.namespace, "rps", "rps", Usage::Total(total * 1000));
+    }
+
+    fn hits(&self, value: i64) {
+        self.metrics.set_object(&self.room.namespace, "services/front", "hits", value * 1000);
+    }
+
+    fn pods(&self, life: Life) {
+        self.room.stage.kubelet.set(&self.room.namespace, life);
+    }
+}
+
+/// What happens; after each step everything comes to rest.
+const TIMELINE: [Step; 12] = [
+    ("at rest", |_| {}),
+    ("up", |s| {
+        s.cpu("cpu", 240);
+        s.rps(50);
+        s.hits(20);
+        s.room.set_load("policies", 9.0);
+        s.room.set_load("held", 5.0);
+        s.room.set_load("zero", 3.0);
+    }),
+    ("down", |s| {
+        s.cpu("cpu", 60);
+        s.rps(20);
+        s.hits(5);
+        s.room.set_load("policies", 2.0);
+        s.room.set_load("held", 1.0);
+        s.room.set_load("zero", 0.0);
+    }),
+    ("within tolerance", |s| {
+        s.cpu("cpu", 105);
+        s.rps(21);
+        s.room.set_load("zero", 0.0);
+    }),
+    ("from zero", |s| s.room.set_load("zero", 2.0)),
+    ("beyond the bounds", |s| {
+        s.cpu("cpu", 5000);
+        s.room.set_load("several", 50.0);
+    }),
+    ("a gap", |s| s.metrics.unset_usage(&s.room.namespace, "cpu", "cpu")),
+    ("one of several fails", |s| s.metrics.unset_usage(&s.room.namespace, "several", "cpu")),
+    ("the gap ends", |s| {
+        s.cpu("cpu", 200);
+        s.cpu("several", 100);
+        s.room.set_load("several", 2.0);
+    }),
+    ("new pods are not ready", |s| {
+        s.pods(Life::Unready);
+        s.cpu("cpu", 480);
+        s.rps(70);
+    }),
+    ("they are ready", |s| s.pods(Life::Ready)),
+    ("down again", |s| {
+        s.cpu("cpu", 50);
+        s.rps(10);
+    }),
+];
+
+fn objects() -> Vec<Value> {
+    let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 50}}});
+    let rps = json!({"type": "Pods", "pods": {"metric": {"name": "rps"},
+        "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let hits = json!({"type": "Object", "object": {"metric": {"name": "hits"},
+        "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "front"},
+        "target": {"type": "Value", "value": "10"}}});
+    let pods =
+        |value: i32| json!({"policies": [{"type": "Pods", "value": value, "periodSeconds": 1800}]});
+    let policies = json!({"scaleUp": pods(3), "scaleDown": pods(2)});
+    let held = json!({"scaleDown": {"stabilizationWindowSeconds": 1800}});
+    let several = json!([cpu, load("several")[0]]);
+    vec![
+        autoscaler("cpu", (1, 6), json!([cpu]), Value::Null),
+        autoscaler("rps", (1, 8), json!([rps]), Value::Null),
+        autoscaler("hits", (2, 4), json!([hits]), Value::Null),
+        autoscaler("policies", (1, 9), load("policies"), policies),
+        autoscaler("held", (1, 9), load("held"), held),
+        autoscaler("zero", (0, 4), load("zero"), Value::Null),
+        autoscaler("several", (1, 5), several, Value::Null),
+        // Its target does not exist.
+        autoscaler("lost", (1, 5), load("lost"), Value::Null),
+    ]
+}
+
+/// The same start for both.
+async fn furnish(room: &Room) -> Result<()> {
+    let setting = Setting { metrics: room.metrics(), room };
+    setting.cpu("cpu", 100);
+    setting.cpu("several", 100);
+    setting.rps(20);
+    setting.hits(10);
+    for name in ["policies", "held", "zero", "several"] {
+        room.set_load(name, 2.0);
+    }
+    for name in ["cpu", "rps", "hits", "policies", "held", "zero", "several"] {
+        room.create(deployment(name, 2, &["app"])).await?;
+    }
+    for name in ["cpu", "rps", "hits", "policies", "held", "zero", "several"] {
+        room.until_pods(name, 2).await?;
+    }
+    Ok(())
+}
+
+async fn same(room: Room) -> Result<()> {
+    let plane = &room.stage.plane;
+    let theirs = Room::open(Arc::clone(&room.stage), "beside-theirs").await?;
+    let ours = Room::open(Arc::clone(&room.stage), "beside-ours").await?;
+    confine_upstream(&theirs).await?;
+    plane.start_manager(Autoscaler::On, &FLAGS).await?;
+    for room in [&theirs, &ours] {
+        furnish(room).await?;
+    }
+    let manage = format!("--namespaces={}", ours.namespace);
+    let flags: Vec<&str> = FLAGS.into_iter().chain(["--leader-elect=false", &manage]).collect();
+    let mut program = Program::start("beside", plane.folder(), &plane.kubeconfig, &flags)?;
+    let diaries = [Diary::of(&theirs), Diary::of(&ours)];
+    for object in objects() {
+        theirs.create(object.clone()).await?;
+        ours.create(object).await?;
+    }
+    let mut differences = Vec::new();
+    for (what, step) in TIMELINE {
+        for room in [&theirs, &ours] {
+            step(&Setting { metrics: room.metrics(), room });
+        }
+        until_quiet(&diaries).await;
+        let [theirs, ours] = diaries.each_ref().map(Diary::turn_the_page);
+        differences.extend(theirs.differences(&ours).map(|line| format!("{what}: {line}")));
+    }
+    program.stop().await?;
+    for room in [&theirs, &ours] {
+        room.close().await;
+    }
+    plane.start_manager(Autoscaler::Off, &[]).await?;
+    let count = differences.len();
+    ensure!(count == 0, "{count} differences:\n{}", differences.join("\n"));
+    Ok(())
+}
+
+/// Waits until nothing has been written for a while, in neither place.
+async fn until_quiet(diaries: &[Diary; 2]) {
+    loop {
+        let before = diaries.each_ref().map(Diary::length);
+        tokio::time::sleep(QUIET).await;
+        if diaries.each_ref().map(Diary::length) == before {
+            return;
+        }
+    }
+}
+
+/// Leaves upstream's controller its rights in one namespace, and outside only what it needs to run.
+async fn confine_upstream(room: &Room) -> Result<()> {
+    const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    const NAME: &str = "system:controller:horizontal-pod-autoscaler";
+    let client = room.client();
+    let account = json!([{"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler",
+        "namespace": "kube-system"}]);
+    let role = |name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    let bindings = api(&client, None, VERSION, "ClusterRoleBinding");
+    bindings.delete(NAME, &DeleteParams::default()).await?;
+    let reader = json!({"apiVersion": VERSION, "kind": "ClusterRole",
+        "metadata": {"name": "upstream-reads"}, "rules": [
+            {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"],
+                "verbs": ["get", "list", "watch"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]});
+    let everywhere = json!({"apiVersion": VERSION, "kind": "ClusterRoleBinding",
+        "metadata": {"name": "upstream-reads"}, "roleRef": role("upstream-reads"),
+        "subjects": account});
+    let here = json!({"apiVersion": VERSION, "kind": "RoleBinding",
+        "metadata": {"name": "upstream"}, "roleRef": role(NAME), "subjects": account});
+    let params = PatchParams::apply("test").force();
+    let roles = api(&client, None, VERSION, "ClusterRole");
+    roles.patch("upstream-reads", &params, &Patch::Apply(&reader)).await?;
+    bindings.patch("upstream-reads", &params, &Patch::Apply(&everywhere)).await?;
+    room.create(here).await?;
+    Ok(())
+}

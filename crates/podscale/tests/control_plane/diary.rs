@@ -1,0 +1,153 @@
+//! What is seen of a namespace's autoscalers, in order and without times.
+
+use super::room::Room;
+use futures::StreamExt;
+use kube::api::DynamicObject;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, ResourceExt};
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Lines by what they are about: `web size`, `web status`, `web event`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page(BTreeMap<String, Vec<String>>);
+
+impl Page {
+    /// How another page differs, line by line.
+    pub fn differences(&self, other: &Page) -> impl Iterator<Item = String> {
+        let subjects: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        let none = Vec::new();
+        let lines = subjects.into_iter().filter_map(|subject| {
+            let theirs = self.0.get(subject).unwrap_or(&none);
+            let ours = other.0.get(subject).unwrap_or(&none);
+            (theirs != ours).then(|| {
+                let [theirs, ours] = [theirs, ours].map(|lines| lines.join("\n      "));
+                format!("{subject}\n    upstream:\n      {theirs}\n    podscale:\n      {ours}")
+            })
+        });
+        lines.collect::<Vec<_>>().into_iter()
+    }
+}
+
+#[derive(Default)]
+struct Book {
+    page: Page,
+    /// The last line about each subject, which is not written twice in a row.
+    last: BTreeMap<String, String>,
+    /// Events that were written down; an event that happens again is the same.
+    events: BTreeSet<String>,
+    length: usize,
+}
+
+impl Book {
+    fn write(&mut self, subject: String, line: String) {
+        if self.last.get(&subject) != Some(&line) {
+            self.length += 1;
+            self.last.insert(subject.clone(), line.clone());
+            self.page.0.entry(subject).or_default().push(line);
+        }
+    }
+}
+
+/// Writes down what happens in a namespace until it is dropped.
+pub struct Diary {
+    book: Arc<Mutex<Book>>,
+    _writers: JoinSet<()>,
+}
+
+impl Diary {
+    pub fn of(room: &Room) -> Diary {
+        let book = Arc::<Mutex<Book>>::default();
+        let mut writers = JoinSet::new();
+        let namespace: Arc<str> = room.namespace.as_str().into();
+        let kinds: [(&str, &str, fn(&mut Book, &str, &DynamicObject)); 3] = [
+            ("apps/v1", "Deployment", size),
+            ("autoscaling/v2", "HorizontalPodAutoscaler", status),
+            ("v1", "Event", event),
+        ];
+        for (version, kind, note) in kinds {
+            let (api, book) = (room.api(version, kind), Arc::clone(&book));
+            writers.spawn(follow(api, book, Arc::clone(&namespace), note));
+        }
+        Diary { book, _writers: writers }
+    }
+
+    /// What was written since the last page was turned.
+    pub fn turn_the_page(&self) -> Page {
+        std::mem::take(&mut self.book.lock().page)
+    }
+
+    /// How much was written in all.
+    pub fn length(&self) -> usize {
+        self.book.lock().length
+    }
+}
+
+async fn follow(
+    api: Api<DynamicObject>,
+    book: Arc<Mutex<Book>>,
+    namespace: Arc<str>,
+    note: fn(&mut Book, &str, &DynamicObject),
+) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff();
+    let mut changes = Box::pin(changes.applied_objects());
+    while let Some(change) = changes.next().await {
+        if let Ok(object) = change {
+            note(&mut book.lock(), &namespace, &object);
+        }
+    }
+}
+
+fn size(book: &mut Book, _: &str, object: &DynamicObject) {
+    let line = object.data["spec"]["replicas"].to_string();
+    book.write(format!("{} size", object.name_any()), line);
+}
+
+fn status(book: &mut Book, namespace: &str, object: &DynamicObject) {
+    let (name, status) = (object.name_any(), &object.data["status"]);
+    let Some(conditions) = status["conditions"].as_array() else { return };
+    for condition in conditions {
+        let field = |field: &str| condition[field].as_str().unwrap_or_default();
+        let line = format!("{} {}: {}", field("status"), field("reason"), field("message"));
+        let subject = format!("{name} condition {}", field("type"));
+        book.write(subject, anonymous(&line, namespace, &name));
+    }
+    let order: Vec<&Value> = conditions.iter().map(|condition| &condition["type"]).collect();
+    book.write(format!("{name} order of conditions"), format!("{order:?}"));
+    let replicas = |field: &str| status[field].to_string();
+    book.write(format!("{name} current replicas"), replicas("currentReplicas"));
+    book.write(format!("{name} desired replicas"), replicas("desiredReplicas"));
+    book.write(format!("{name} observed generation"), replicas("observedGeneration"));
+}
+
+fn event(book: &mut Book, namespace: &str, object: &DynamicObject) {
+    let about = &object.data["involvedObject"];
+    if about["kind"] != "HorizontalPodAutoscaler" {
+        return;
+    }
+    let name = about["name"].as_str().unwrap_or_default();
+    let field = |field: &str| object.data[field].as_str().unwrap_or_default();
+    let source = &object.data["source"]["component"];
+    let (by, version) = (field("reportingComponent"), &about["apiVersion"]);
+    let line = format!("{} {}: {}", field("type"), field("reason"), field("message"));
+    let line = format!("{line} (from {source}, reported by {by:?}, about {version})");
+    let line = anonymous(&line, namespace, name);
+    if book.events.insert(format!("{name} {line}")) {
+        book.write(format!("{name} event"), line);
+    }
+}
+
+/// A text without the names that differ between two namespaces.
+fn anonymous(text: &str, namespace: &str, app: &str) -> String {
+    let text = text.replace(namespace, "NAMESPACE");
+    // Pods are called after their application, with two random words.
+    let prefix = format!("{app}-");
+    let word = |word: &str| match word.strip_prefix(&prefix) {
+        Some(rest) if rest.len() > 8 => format!("{prefix}POD"),
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}

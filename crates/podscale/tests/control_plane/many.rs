@@ -1,0 +1,105 @@
+//! Two thousand autoscalers at once.
+
+use super::metrics::Usage;
+use super::plane::Autoscaler;
+use super::program::{Program, sum};
+use super::room::Room;
+use super::stage::Theatre;
+use anyhow::{Result, ensure};
+use axum::http::Request;
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::api::ListParams;
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+const COUNT: usize = 2000;
+/// How many objects are created at the same time.
+const CREATED_AT_ONCE: usize = 32;
+/// How many requests a decision may cost when nothing changes; upstream needs two, one for the
+/// target's scale and one for its metrics.
+const REQUESTS_PER_DECISION: f64 = 0.2;
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![theatre.alone("many::two_thousand", two_thousand)]
+}
+
+/// Sets that nobody looks after, each with a pod, and an autoscaler for each.
+async fn create(room: &Room, number: usize) -> Result<()> {
+    let name = format!("web-{number}");
+    let labels = json!({"app": "web", "one": name});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{
+        "name": "app", "image": "none", "resources": {"requests": {"cpu": "100m"}}}]}});
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}});
+    room.create(set).await?;
+    let status = json!({"status": {"replicas": 1}});
+    room.patch_status("apps/v1", "ReplicaSet", &name, status).await?;
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "labels": labels}, "spec": template["spec"]});
+    room.create(pod).await?;
+    let hpa = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name}, "spec": {"minReplicas": 1, "maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+    room.create(hpa).await?;
+    Ok(())
+}
+
+async fn two_thousand(room: Room) -> Result<()> {
+    let plane = &room.stage.plane;
+    // Nobody else may send requests while they are counted.
+    plane.stop_manager();
+    room.metrics().set_usage(&room.namespace, "web", "cpu", Usage::Each(50));
+    let creations = stream::iter(0..COUNT).map(|number| create(&room, number));
+    creations.buffer_unordered(CREATED_AT_ONCE).try_collect::<()>().await?;
+    let flags = ["--leader-elect=false", "--horizontal-pod-autoscaler-sync-period=5s"];
+    let mut program = Program::start(&room.namespace, plane.folder(), &plane.kubeconfig, &flags)?;
+    let outcome = all_are_decided(&room, &program).await;
+    program.stop().await?;
+    plane.start_manager(Autoscaler::Off, &[]).await?;
+    outcome
+}
+
+async fn all_are_decided(room: &Room, program: &Program) -> Result<()> {
+    room.until("autoscalers that were decided", &COUNT, async || {
+        let hpas = room.api("autoscaling/v2", "HorizontalPodAutoscaler");
+        let list = hpas.list(&ListParams::default()).await?;
+        Ok(list.iter().filter(|hpa| is_active(&hpa.data["status"])).count())
+    })
+    .await?;
+    let (before, decided) = (requests(room).await?, program.decisions().await?);
+    #[expect(clippy::cast_precision_loss, reason = "thousands")]
+    let enough = decided + (3 * COUNT) as f64;
+    room.until("whether each was decided three times more", &true, async || {
+        Ok(program.decisions().await? >= enough)
+    })
+    .await?;
+    let decided = program.decisions().await? - decided;
+    let asked = requests(room).await? - before;
+    println!("{asked} requests for {decided} decisions of {COUNT} autoscalers without a change");
+    ensure!(asked < decided * REQUESTS_PER_DECISION, "{asked} requests for {decided} decisions");
+    Ok(())
+}
+
+fn is_active(status: &Value) -> bool {
+    let conditions = status["conditions"].as_array();
+    conditions.is_some_and(|all| {
+        all.iter().any(|c| c["type"] == "ScalingActive" && c["reason"] == "ValidMetricFound")
+    })
+}
+
+/// How many requests the API server has answered of the kinds that a controller sends, and how many
+/// it has passed on to the metrics.
+async fn requests(room: &Room) -> Result<f64> {
+    let request = Request::get("/metrics").body(Vec::new())?;
+    let text = room.client().request_text(request).await?;
+    let of = |group: &str| sum(&text, "apiserver_request_total", &format!("group=\"{group}\""));
+    let counted = ["autoscaling", "apps"].map(of).iter().sum::<f64>();
+    let core = ["pods", "replicationcontrollers", "events"].map(|resource| {
+        sum(&text, "apiserver_request_total", &format!("group=\"\",resource=\"{resource}\""))
+    });
+    #[expect(clippy::cast_precision_loss, reason = "thousands")]
+    let of_metrics = room.metrics().asked() as f64;
+    Ok(counted + core.iter().sum::<f64>() + of_metrics)
+}

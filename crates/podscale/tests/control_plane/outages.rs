@@ -1,0 +1,236 @@
+//! API servers and controllers that die, and those that take over.
+
+use super::program::Program;
+use super::room::{Room, load};
+use super::stage::Theatre;
+use anyhow::{Context, Result, ensure};
+use futures::StreamExt;
+use kube::runtime::{WatchStreamExt, watcher};
+use libtest_mimic::Trial;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::task::AbortHandle;
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![
+        theatre.alone("outages::controller_restarted", controller_restarted),
+        theatre.alone("outages::leader_killed", leader_killed),
+        theatre.alone("outages::graceful_hand_over", graceful_hand_over),
+        theatre.alone("outages::server_killed", server_killed),
+        theatre.alone("outages::watch_expired", watch_expired),
+    ]
+}
+
+fn start(room: &Room, name: &str, flags: &[&str]) -> Result<Program> {
+    let name = format!("{}-{name}", room.namespace);
+    Program::quick(&name, &room.stage.plane, flags)
+}
+
+/// Short leases, of a name of their own.
+fn election(room: &Room) -> [String; 6] {
+    [
+        "--leader-elect=true".to_owned(),
+        "--leader-elect-lease-duration=6s".to_owned(),
+        "--leader-elect-renew-deadline=4s".to_owned(),
+        "--leader-elect-retry-period=1s".to_owned(),
+        format!("--leader-elect-resource-name={}", room.namespace),
+        format!("--leader-elect-resource-namespace={}", room.namespace),
+    ]
+}
+
+async fn holder(room: &Room) -> Result<String> {
+    let leases = room.api("coordination.k8s.io/v1", "Lease");
+    let lease = leases.get_opt(&room.namespace).await?;
+    let holder =
+        lease.and_then(|lease| lease.data["spec"]["holderIdentity"].as_str().map(str::to_owned));
+    Ok(holder.unwrap_or_default())
+}
+
+/// Waits until somebody leads who is not `old`.
+async fn until_leader(room: &Room, old: &str) -> Result<String> {
+    room.until("whether there is a new leader", &true, async || {
+        let holder = holder(room).await?;
+        Ok(!holder.is_empty() && holder != old)
+    })
+    .await?;
+    holder(room).await
+}
+
+/// The sizes that a Deployment was given, in order.
+struct Sizes {
+    seen: Arc<Mutex<Vec<i64>>>,
+    task: AbortHandle,
+}
+
+impl Sizes {
+    fn of(room: &Room, name: &str) -> Sizes {
+        let seen = Arc::<Mutex<Vec<i64>>>::default();
+        let (api, log) = (room.api("apps/v1", "Deployment"), Arc::clone(&seen));
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let task = tokio::spawn(async move {
+            let mut changes = Box::pin(watcher(api, config).default_backoff().applied_objects());
+            while let Some(change) = changes.next().await {
+                let Ok(object) = change else { continue };
+                let Some(size) = object.data["spec"]["replicas"].as_i64() else { continue };
+                let mut log = log.lock();
+                if log.last() != Some(&size) {
+                    log.push(size);
+                }
+            }
+        });
+        Sizes { seen, task: task.abort_handle() }
+    }
+
+    fn so_far(&self) -> Vec<i64> {
+        self.seen.lock().clone()
+    }
+}
+
+impl Drop for Sizes {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// One more pod in every two seconds.
+fn slowly() -> Value {
+    json!({"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 2}]}})
+}
+
+/// Two more pods, and then none for long.
+fn once() -> Value {
+    json!({"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 1800}]},
+        "scaleDown": {"stabilizationWindowSeconds": 1800}})
+}
+
+async fn leader_killed(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    let sizes = Sizes::of(&room, "web");
+    let election = election(&room);
+    let flags: Vec<&str> = election.iter().map(String::as_str).collect();
+    let mut first = start(&room, "first", &flags)?;
+    let leader = until_leader(&room, "").await?;
+    let mut second = start(&room, "second", &flags)?;
+    room.set_load("web", 9.0);
+    room.autoscaler("web", (1, 9), load("web"), slowly()).await?;
+    room.until("whether the scale-up is under way", &true, async || {
+        Ok(room.replicas("web").await? >= 4)
+    })
+    .await?;
+    first.kill();
+    let before = room.replicas("web").await?;
+    ensure!(before < 9, "it was over already");
+    until_leader(&room, &leader).await?;
+    room.until_replicas("web", 9).await?;
+    let sizes = sizes.so_far();
+    let steps: Vec<i64> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    ensure!(steps.iter().all(|step| *step == 1), "not one at a time: {sizes:?}");
+    second.stop().await
+}
+
+/// The standby takes over at once, and knows what the policies have left.
+async fn graceful_hand_over(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    let election = election(&room);
+    let flags: Vec<&str> = election.iter().map(String::as_str).collect();
+    let mut first = start(&room, "first", &flags)?;
+    let leader = until_leader(&room, "").await?;
+    let mut second = start(&room, "second", &flags)?;
+    room.set_load("web", 8.0);
+    room.autoscaler("web", (1, 9), load("web"), once()).await?;
+    room.until_replicas("web", 4).await?;
+    room.until_pods("web", 4).await?;
+    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
+    first.stop().await?;
+    let next = until_leader(&room, &leader).await?;
+    for load in [7.0, 8.0] {
+        room.until_seen("web", load).await?;
+    }
+    let replicas = room.replicas("web").await?;
+    ensure!(replicas == 4, "the new leader forgot what its policy had spent: {replicas}");
+    room.set_load("web", 1.0);
+    room.until_verdict("web", "AbleToScale", "True ScaleDownStabilized").await?;
+    ensure!(room.replicas("web").await? == 4, "the new leader forgot past recommendations");
+    second.stop().await?;
+    ensure!(holder(&room).await? != next, "the lease was not given back");
+    Ok(())
+}
+
+/// The only controller comes back and knows what it knew.
+async fn controller_restarted(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    let election = election(&room);
+    let flags: Vec<&str> = election.iter().map(String::as_str).collect();
+    let mut program = start(&room, "first", &flags)?;
+    room.set_load("web", 8.0);
+    room.autoscaler("web", (1, 9), load("web"), once()).await?;
+    room.until_replicas("web", 4).await?;
+    room.until_pods("web", 4).await?;
+    program.stop().await?;
+    let mut program = start(&room, "second", &flags)?;
+    for load in [7.0, 8.0] {
+        room.until_seen("web", load).await?;
+    }
+    let replicas = room.replicas("web").await?;
+    ensure!(replicas == 4, "it forgot what its policy had spent: {replicas}");
+    program.stop().await
+}
+
+async fn server_killed(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.set_load("web", 3.0);
+    let mut program = start(&room, "run", &["--leader-elect=false"])?;
+    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await?;
+    let plane = &room.stage.plane;
+    plane.kill_server();
+    room.set_load("web", 5.0);
+    plane.start_server().await?;
+    room.metrics().until_available(&plane.client).await?;
+    room.until_replicas("web", 5).await?;
+    // What was created after the restart is seen as well.
+    room.deployment("late", 1).await?;
+    room.set_load("late", 4.0);
+    room.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
+    room.until_replicas("late", 4).await?;
+    program.stop().await
+}
+
+/// The controller sleeps while the API server is replaced, and what happened meanwhile is not in the
+/// new one's memory: the watches have to begin anew.
+async fn watch_expired(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.deployment("gone", 2).await?;
+    room.set_load("web", 3.0);
+    room.set_load("gone", 3.0);
+    let mut program = start(&room, "run", &["--leader-elect=false"])?;
+    for name in ["web", "gone"] {
+        room.autoscaler(name, (1, 9), load(name), Value::Null).await?;
+        room.until_replicas(name, 3).await?;
+    }
+    let plane = &room.stage.plane;
+    program.signal("STOP")?;
+    for number in 0..5 {
+        let name = format!("noise-{number}");
+        let noise = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        room.create(noise).await?;
+    }
+    plane.kill_server();
+    plane.start_server().await?;
+    room.metrics().until_available(&plane.client).await?;
+    let hpa = ("autoscaling/v2", "HorizontalPodAutoscaler");
+    room.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
+    room.delete(hpa.0, hpa.1, "gone").await?;
+    room.set_load("gone", 8.0);
+    room.deployment("late", 1).await?;
+    room.set_load("late", 4.0);
+    room.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
+    program.signal("CONT")?;
+    room.until_replicas("web", 6).await?;
+    room.until_replicas("late", 4).await?;
+    room.until_seen("late", 4.0).await?;
+    let gone = room.replicas("gone").await.context("the target of a deleted autoscaler")?;
+    ensure!(gone == 3, "a deleted autoscaler went on: {gone}");
+    program.stop().await
+}

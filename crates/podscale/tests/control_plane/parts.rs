@@ -1,0 +1,37 @@
+//! Where the programs of Kubernetes come from.
+
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The programs of a control plane.
+pub const PARTS: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn folder_with_all() -> Option<PathBuf> {
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    let built = root().join("target/controlplane/bin");
+    let has_all = |folder: &PathBuf| PARTS.iter().all(|part| folder.join(part).is_file());
+    assets.into_iter().chain([built]).find(has_all)
+}
+
+/// Whether the programs are there or can be made.
+pub fn obtainable() -> bool {
+    let go = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    folder_with_all().is_some() || go.is_ok_and(|status| status.success())
+}
+
+/// The folder that holds the programs; they are built, which takes minutes, if there is none.
+pub fn folder() -> Result<PathBuf> {
+    if let Some(folder) = folder_with_all() {
+        return Ok(folder);
+    }
+    let build = root().join("e2e/controlplane/build");
+    let built = Command::new(&build).args(PARTS).status();
+    let built = built.with_context(|| format!("cannot run {}", build.display()))?;
+    ensure!(built.success(), "{} failed", build.display());
+    folder_with_all().context("the programs of Kubernetes were built, but are not there")
+}

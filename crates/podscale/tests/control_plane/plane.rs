@@ -1,0 +1,220 @@
+//! A control plane of real parts: etcd, kube-apiserver and kube-controller-manager on loopback.
+
+use super::keys::{Authority, write_account_keys};
+use super::parts;
+use super::process::{Process, free_ports};
+use anyhow::{Context, Result, ensure};
+use axum::http::Request;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use parking_lot::Mutex;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+const ADMIN_TOKEN: &str = "podscale-test-admin";
+
+/// Who scales: nobody of the control plane, or kube-controller-manager's own controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Autoscaler {
+    Off,
+    On,
+}
+
+/// A running control plane. Its folder holds keys, data, logs and kubeconfigs.
+pub struct ControlPlane {
+    programs: PathBuf,
+    folder: PathBuf,
+    etcd: String,
+    port: u16,
+    /// Signs for everybody who serves here.
+    pub authority: Authority,
+    /// The administrator's client.
+    pub client: Client,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    // Ended in this order: nobody misses a program that is gone.
+    manager: Mutex<Option<Process>>,
+    server: Mutex<Option<Process>>,
+    _etcd: Process,
+}
+
+impl ControlPlane {
+    /// Starts etcd and kube-apiserver.
+    pub async fn start(folder: &Path) -> Result<ControlPlane> {
+        let programs = parts::folder()?;
+        std::fs::create_dir_all(folder)?;
+        let authority = Authority::new()?;
+        std::fs::write(folder.join("ca.crt"), &authority.pem)?;
+        authority.sign("kube-apiserver", &["127.0.0.1", "localhost"])?.write(folder, "server")?;
+        authority.sign("front-proxy", &[])?.write(folder, "front-proxy")?;
+        write_account_keys(folder)?;
+        let tokens = format!("{ADMIN_TOKEN},admin,admin,\"system:masters\"\n");
+        std::fs::write(folder.join("tokens.csv"), tokens)?;
+
+        let [client, peer, port] = free_ports()?;
+        let (etcd, peer) =
+            (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+        let data = folder.join("etcd");
+        let arguments = [
+            "--name=test".to_owned(),
+            format!("--data-dir={}", data.display()),
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+            format!("--listen-client-urls={etcd}"),
+            format!("--advertise-client-urls={etcd}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=test={peer}"),
+        ];
+        let etcd_process = Process::start("etcd", &programs.join("etcd"), arguments, folder)?;
+        let kubeconfig = write_kubeconfig(folder, "admin", port, &authority.pem, ADMIN_TOKEN)?;
+        let plane = ControlPlane {
+            client: client_of(&kubeconfig).await?,
+            programs,
+            folder: folder.to_owned(),
+            etcd,
+            port,
+            authority,
+            kubeconfig,
+            manager: Mutex::default(),
+            server: Mutex::default(),
+            _etcd: etcd_process,
+        };
+        plane.start_server().await?;
+        Ok(plane)
+    }
+
+    /// Where everything of this control plane is kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts kube-apiserver, on the same port every time, and waits until it is ready.
+    pub async fn start_server(&self) -> Result<()> {
+        let folder = self.folder.display();
+        // ServiceAccount admission would hold every pod back until a controller has made accounts.
+        let arguments = [
+            format!("--etcd-servers={}", self.etcd),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", self.port),
+            "--endpoint-reconciler-type=none".to_owned(),
+            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            format!("--tls-cert-file={folder}/server.crt"),
+            format!("--tls-private-key-file={folder}/server.key"),
+            format!("--client-ca-file={folder}/ca.crt"),
+            format!("--token-auth-file={folder}/tokens.csv"),
+            "--authorization-mode=RBAC".to_owned(),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={folder}/service-account.pub"),
+            format!("--service-account-signing-key-file={folder}/service-account.key"),
+            format!("--requestheader-client-ca-file={folder}/ca.crt"),
+            "--requestheader-allowed-names=front-proxy".to_owned(),
+            "--requestheader-username-headers=X-Remote-User".to_owned(),
+            "--requestheader-group-headers=X-Remote-Group".to_owned(),
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+            format!("--proxy-client-cert-file={folder}/front-proxy.crt"),
+            format!("--proxy-client-key-file={folder}/front-proxy.key"),
+            "--disable-admission-plugins=ServiceAccount".to_owned(),
+        ];
+        let program = self.programs.join("kube-apiserver");
+        let mut process = Process::start("kube-apiserver", &program, arguments, &self.folder)?;
+        let ready = async || match Request::get("/readyz").body(Vec::new()) {
+            Ok(request) => self.client.request_text(request).await.is_ok_and(|text| text == "ok"),
+            Err(_) => false,
+        };
+        process.until_ready(ready).await?;
+        *self.server.lock() = Some(process);
+        Ok(())
+    }
+
+    /// Kills kube-apiserver without asking it.
+    pub fn kill_server(&self) {
+        drop(self.server.lock().take());
+    }
+
+    /// Starts kube-controller-manager, in place of one that may be running. With its autoscaler each
+    /// controller has an account of its own, so that its rights can be changed.
+    pub async fn start_manager(&self, autoscaler: Autoscaler, flags: &[&str]) -> Result<()> {
+        self.stop_manager();
+        let [port] = free_ports()?;
+        let (folder, kubeconfig) = (self.folder.display(), self.kubeconfig.display());
+        let (controllers, accounts) = match autoscaler {
+            Autoscaler::Off => ("*,-horizontal-pod-autoscaler-controller", false),
+            Autoscaler::On => ("*", true),
+        };
+        let mut arguments = vec![
+            format!("--kubeconfig={kubeconfig}"),
+            "--leader-elect=false".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            format!("--controllers={controllers}"),
+            format!("--use-service-account-credentials={accounts}"),
+            format!("--service-account-private-key-file={folder}/service-account.key"),
+            format!("--root-ca-file={folder}/ca.crt"),
+            format!("--authentication-kubeconfig={kubeconfig}"),
+            format!("--authorization-kubeconfig={kubeconfig}"),
+            "--kube-api-qps=500".to_owned(),
+            "--kube-api-burst=1000".to_owned(),
+        ];
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let program = self.programs.join("kube-controller-manager");
+        let process = Process::start("kube-controller-manager", &program, arguments, &self.folder)?;
+        *self.manager.lock() = Some(process);
+        Ok(())
+    }
+
+    /// Ends kube-controller-manager.
+    pub fn stop_manager(&self) {
+        drop(self.manager.lock().take());
+    }
+
+    /// A kubeconfig of a service account.
+    pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
+        let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), namespace);
+        let asked = TokenRequest {
+            spec: TokenRequestSpec {
+                audiences: Vec::new(),
+                expiration_seconds: Some(3600),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let params = PostParams::default();
+        let given = accounts.create_token_request(account, &params, &asked).await?;
+        let token = given.status.context("a token without a status")?.token;
+        ensure!(!token.is_empty(), "an empty token for {account}");
+        let name = format!("{namespace}-{account}");
+        write_kubeconfig(&self.folder, &name, self.port, &self.authority.pem, &token)
+    }
+}
+
+fn write_kubeconfig(
+    folder: &Path,
+    name: &str,
+    port: u16,
+    authority: &str,
+    token: &str,
+) -> Result<PathBuf> {
+    use base64::Engine;
+    let authority = base64::engine::general_purpose::STANDARD.encode(authority);
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster": {"server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority-data": authority}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+        "users": [{"name": name, "user": {"token": token}}],
+    });
+    let path = folder.join(format!("{name}.kubeconfig"));
+    std::fs::write(&path, config.to_string())?;
+    Ok(path)
+}
+
+async fn client_of(kubeconfig: &Path) -> Result<Client> {
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}

@@ -1,0 +1,122 @@
+//! Programs that a test starts, and that end with it, whatever happens.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How long a program may take to become ready or to end; these machines may be busy.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A running program; it is killed when this is dropped.
+pub struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a program that writes what it says to `folder/name.log`.
+    pub fn start<S: AsRef<std::ffi::OsStr>>(
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = S>,
+        folder: &Path,
+    ) -> Result<Process> {
+        let log = folder.join(format!("{name}.log"));
+        let file = File::options().create(true).append(true).open(&log)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        Ok(Process { name: name.to_owned(), child, log })
+    }
+
+    /// Sends a signal by its name, such as `TERM`.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let line = format!("kill -{name} {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &line]).status()?;
+        ensure!(sent.success(), "{}: {line} failed", self.name);
+        Ok(())
+    }
+
+    /// Ends the program without asking it.
+    pub fn kill(&mut self) {
+        // It may have ended by itself already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks the program to end, and waits until it has.
+    pub async fn terminate(&mut self) -> Result<ExitStatus> {
+        self.signal("TERM")?;
+        self.wait().await
+    }
+
+    /// Waits until the program has ended.
+    pub async fn wait(&mut self) -> Result<ExitStatus> {
+        let ended = async {
+            loop {
+                if let Some(status) = self.child.try_wait()? {
+                    return Ok(status);
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let name = &self.name;
+        tokio::time::timeout(PATIENCE, ended).await.with_context(|| format!("{name} goes on"))?
+    }
+
+    /// Waits until a question about the program is answered with yes.
+    pub async fn until_ready(&mut self, mut ready: impl AsyncFnMut() -> bool) -> Result<()> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if ready().await {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status}:\n{}", self.name, self.last_words());
+            }
+            if tokio::time::Instant::now() > deadline {
+                bail!("{} does not become ready:\n{}", self.name, self.last_words());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Everything that the program has said.
+    pub fn said(&self) -> String {
+        std::fs::read(&self.log)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The last lines that the program has said.
+    pub fn last_words(&self) -> String {
+        let said = self.said();
+        let lines: Vec<&str> = said.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ports of the loopback address that nobody listens on, all different.
+pub fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let mut listeners = Vec::with_capacity(N);
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        *port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
+}

@@ -1,0 +1,157 @@
+//! What all scenarios share: one control plane, its kubelet and its metrics; and who may be on it at
+//! the same time.
+
+use super::kubelet::Kubelet;
+use super::metrics::Metrics;
+use super::plane::{Autoscaler, ControlPlane};
+use super::program::Program;
+use super::room::Room;
+use anyhow::Result;
+use libtest_mimic::{Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Runtime;
+use tokio::sync::{Mutex, RwLock};
+
+/// A control plane with pods that run and metrics that can be set.
+pub struct Stage {
+    pub plane: ControlPlane,
+    pub kubelet: Kubelet,
+    pub metrics: Metrics,
+    /// The controller that scenarios share; none while one has the stage for itself.
+    program: Mutex<Option<Program>>,
+}
+
+impl Stage {
+    async fn new(folder: &Path) -> Result<Stage> {
+        let plane = ControlPlane::start(folder).await?;
+        plane.start_manager(Autoscaler::Off, &[]).await?;
+        let kubelet = Kubelet::start(&plane.client);
+        let metrics = Metrics::start(&plane.client, &plane.authority, kubelet.clone()).await?;
+        Ok(Stage { plane, kubelet, metrics, program: Mutex::default() })
+    }
+
+    async fn with_program(&self) -> Result<()> {
+        let mut program = self.program.lock().await;
+        if program.is_none() {
+            let flags = ["--leader-elect=false"];
+            *program = Some(Program::quick("podscale", &self.plane, &flags)?);
+        }
+        Ok(())
+    }
+
+    async fn without_program(&self) {
+        drop(self.program.lock().await.take());
+    }
+
+    async fn last_words(&self) -> String {
+        let program = self.program.lock().await;
+        program.as_ref().map(Program::last_words).unwrap_or_default()
+    }
+}
+
+/// The one stage of this run, started when it is first needed.
+#[derive(Clone)]
+pub struct Theatre(Arc<Inner>);
+
+struct Inner {
+    runtime: Runtime,
+    folder: PathBuf,
+    stage: Mutex<Option<Arc<Stage>>>,
+    /// Held for reading by those who share the controller, for writing by those who do not.
+    turn: RwLock<()>,
+    failed: AtomicBool,
+}
+
+impl Theatre {
+    pub fn new() -> Result<Theatre> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let folder =
+            std::env::temp_dir().join(format!("podscale-control-plane-{}", std::process::id()));
+        let (stage, turn, failed) = (Mutex::default(), RwLock::new(()), AtomicBool::new(false));
+        Ok(Theatre(Arc::new(Inner { runtime, folder, stage, turn, failed })))
+    }
+
+    /// A scenario that shares the controller with others.
+    pub fn shared<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        self.trial(name, move |room_name| async move {
+            let stage = inner.stage().await?;
+            let _turn = inner.turn.read().await;
+            stage.with_program().await?;
+            let room = Room::open(Arc::clone(&stage), &room_name).await?;
+            let ended = scenario(room.clone()).await;
+            let ended = match ended {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    let state = room.describe().await;
+                    let said = stage.last_words().await;
+                    Err(error.context(format!("{state}\nthe controller said at last:\n{said}")))
+                }
+            };
+            room.close().await;
+            ended
+        })
+    }
+
+    /// A scenario that has the stage, without a controller, for itself.
+    pub fn alone<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        self.trial(name, move |room_name| async move {
+            let stage = inner.stage().await?;
+            let _turn = inner.turn.write().await;
+            stage.without_program().await;
+            let room = Room::open(Arc::clone(&stage), &room_name).await?;
+            let ended = scenario(room.clone()).await;
+            let ended = match ended {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error.context(room.describe().await)),
+            };
+            room.close().await;
+            ended
+        })
+    }
+
+    fn trial<F>(&self, name: &str, run: impl FnOnce(String) -> F + Send + 'static) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        let room_name = name.replace("::", "-").replace('_', "-");
+        Trial::test(name, move || {
+            inner.runtime.block_on(run(room_name)).map_err(|error| {
+                inner.failed.store(true, Ordering::Relaxed);
+                Failed::from(format!("{error:?}"))
+            })
+        })
+    }
+
+    /// Ends everything; what the programs said is kept if a scenario failed.
+    pub fn close(&self) {
+        let inner = &self.0;
+        inner.runtime.block_on(async { drop(inner.stage.lock().await.take()) });
+        if inner.failed.load(Ordering::Relaxed) {
+            eprintln!("logs are in {}", inner.folder.display());
+        } else {
+            // A folder that was never made is fine as well.
+            let _ = std::fs::remove_dir_all(&inner.folder);
+        }
+    }
+}
+
+impl Inner {
+    async fn stage(&self) -> Result<Arc<Stage>> {
+        let mut stage = self.stage.lock().await;
+        match &*stage {
+            Some(stage) => Ok(Arc::clone(stage)),
+            None => Ok(Arc::clone(stage.insert(Arc::new(Stage::new(&self.folder).await?)))),
+        }
+    }
+}

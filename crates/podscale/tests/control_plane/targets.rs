@@ -1,0 +1,187 @@
+//! Targets of all kinds, and objects that come and go.
+
+use super::room::{Room, autoscaler, load};
+use super::stage::Theatre;
+use anyhow::{Result, ensure};
+use kube::api::DeleteParams;
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![
+        theatre.shared("targets::built_in_kinds", built_in_kinds),
+        theatre.shared("targets::custom_resource", custom_resource),
+        theatre.shared("targets::deleted_and_back", target_deleted),
+        theatre.shared("targets::autoscaler_recreated", autoscaler_recreated),
+        theatre.shared("targets::namespace_deleted", namespace_deleted),
+        theatre.shared("targets::two_autoscalers_of_one", two_autoscalers_of_one),
+    ]
+}
+
+const HPA: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
+
+fn autoscaler_of(name: &str, version: &str, kind: &str) -> Value {
+    let mut object = autoscaler(name, (1, 8), load(name), Value::Null);
+    object["spec"]["scaleTargetRef"] = json!({"apiVersion": version, "kind": kind, "name": name});
+    object
+}
+
+async fn built_in_kinds(room: Room) -> Result<()> {
+    let template = |app: &str| {
+        json!({"metadata": {"labels": {"app": app}},
+            "spec": {"containers": [{"name": "app", "image": "none"}]}})
+    };
+    let kinds =
+        [("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController")];
+    for (version, kind) in kinds {
+        let name = kind.to_lowercase();
+        let labels = json!({"app": name});
+        let selector =
+            if version == "v1" { labels.clone() } else { json!({"matchLabels": labels}) };
+        let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
+            "spec": {"replicas": 1, "selector": selector, "template": template(&name)}});
+        room.create(object).await?;
+        room.set_load(&name, 3.0);
+        room.create(autoscaler_of(&name, version, kind)).await?;
+    }
+    for (version, kind) in kinds {
+        let name = kind.to_lowercase();
+        for (load, replicas) in [(3.0, 3), (2.0, 2)] {
+            room.set_load(&name, load);
+            room.until(&format!("replicas of {name}"), &Some(replicas), async || {
+                let object = room.api(version, kind).get(&name).await?;
+                Ok(object.data["spec"]["replicas"].as_i64())
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+/// A kind that did not exist when the controller started, nor when its autoscaler was created.
+async fn custom_resource(room: Room) -> Result<()> {
+    const VERSION: &str = "test.podscale.dev/v1";
+    room.set_load("ships", 4.0);
+    room.create(autoscaler_of("ships", VERSION, "Fleet")).await?;
+    room.until_message(
+        "ships",
+        "AbleToScale",
+        "False FailedGetScale",
+        "no matches for kind \"Fleet\" in group \"test.podscale.dev\"",
+    )
+    .await?;
+    let integer = json!({"type": "integer"});
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"replicas": integer}},
+        "status": {"type": "object", "properties": {"replicas": integer,
+            "selector": {"type": "string"}}}}});
+    let version = json!({"name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}, "scale": {
+            "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector"}}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition", "metadata": {"name": "fleets.test.podscale.dev"},
+        "spec": {"group": "test.podscale.dev", "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "Fleet", "plural": "fleets", "singular": "fleet"}}});
+    room.create(definition).await?;
+    let fleet = json!({"apiVersion": VERSION, "kind": "Fleet", "metadata": {"name": "ships"},
+        "spec": {"replicas": 2}});
+    room.until("whether a fleet can be made", &true, async || {
+        Ok(room.create(fleet.clone()).await.is_ok())
+    })
+    .await?;
+    let status = |replicas: i64| json!({"status": {"replicas": replicas, "selector": "app=ships"}});
+    room.patch_status(VERSION, "Fleet", "ships", status(2)).await?;
+    for (load, replicas) in [(4.0, 4), (1.0, 1)] {
+        room.set_load("ships", load);
+        room.until("replicas of the fleet", &Some(replicas), async || {
+            let object = room.api(VERSION, "Fleet").get("ships").await?;
+            Ok(object.data["spec"]["replicas"].as_i64())
+        })
+        .await?;
+        room.patch_status(VERSION, "Fleet", "ships", status(replicas)).await?;
+    }
+    Ok(())
+}
+
+async fn target_deleted(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.set_load("web", 2.0);
+    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    room.until_seen("web", 2.0).await?;
+    room.delete("apps/v1", "Deployment", "web").await?;
+    room.until_message(
+        "web",
+        "AbleToScale",
+        "False FailedGetScale",
+        "the HPA controller was unable to get the target's current scale: \
+         deployments.apps \"web\" not found",
+    )
+    .await?;
+    room.until_event("web", "Warning FailedGetScale deployments.apps \"web\" not found").await?;
+    room.set_load("web", 3.0);
+    room.deployment("web", 1).await?;
+    room.until_replicas("web", 3).await
+}
+
+/// Another object of the same name inherits nothing: neither stabilisation nor spent policies.
+async fn autoscaler_recreated(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.set_load("web", 6.0);
+    let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 1800}]);
+    let behavior = json!({"scaleUp": {"policies": policies},
+        "scaleDown": {"stabilizationWindowSeconds": 1800}});
+    room.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
+    room.until_replicas("web", 3).await?;
+    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
+    room.delete(HPA.0, HPA.1, "web").await?;
+    room.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
+    room.until_replicas("web", 4).await?;
+    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
+    room.delete(HPA.0, HPA.1, "web").await?;
+    room.set_load("web", 1.0);
+    room.autoscaler("web", (1, 8), load("web"), behavior).await?;
+    room.until_replicas("web", 1).await
+}
+
+async fn namespace_deleted(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.set_load("web", 3.0);
+    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await?;
+    let namespaces = super::room::api(&room.client(), None, "v1", "Namespace");
+    namespaces.delete(&room.namespace, &DeleteParams::default()).await?;
+    room.until("whether the namespace is gone", &true, async || {
+        Ok(namespaces.get_opt(&room.namespace).await?.is_none())
+    })
+    .await?;
+    // The same again works as at first.
+    let object = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": room.namespace}});
+    room.create(object).await?;
+    room.deployment("web", 1).await?;
+    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await
+}
+
+async fn two_autoscalers_of_one(room: Room) -> Result<()> {
+    room.deployment("web", 2).await?;
+    room.set_load("a", 5.0);
+    room.set_load("b", 5.0);
+    for name in ["a", "b"] {
+        let mut object = autoscaler_of(name, "apps/v1", "Deployment");
+        object["spec"]["scaleTargetRef"]["name"] = json!("web");
+        room.create(object).await?;
+    }
+    for name in ["a", "b"] {
+        let says = "are controlled by more than one HPA";
+        let verdict = "False AmbiguousSelector";
+        room.until_message(name, "ScalingActive", verdict, says).await?;
+    }
+    let replicas = room.replicas("web").await?;
+    // The first to come may have scaled before the second one was there.
+    ensure!([2, 5].contains(&replicas), "{replicas} replicas");
+    room.delete(HPA.0, HPA.1, "b").await?;
+    room.set_load("a", 3.0);
+    room.until_replicas("web", 3).await
+}
