@@ -3,7 +3,7 @@
 use super::keys::{Authority, write_account_keys};
 use super::parts;
 use super::process::{Process, free_ports};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::http::Request;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -176,17 +176,15 @@ impl ControlPlane {
     pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
         let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), namespace);
         let asked = TokenRequest {
-            spec: TokenRequestSpec {
-                audiences: Vec::new(),
+            spec: Some(TokenRequestSpec {
                 expiration_seconds: Some(3600),
                 ..TokenRequestSpec::default()
-            },
+            }),
             ..TokenRequest::default()
         };
         let params = PostParams::default();
         let given = accounts.create_token_request(account, &params, &asked).await?;
-        let token = given.status.context("a token without a status")?.token;
-        ensure!(!token.is_empty(), "an empty token for {account}");
+        let token = given.status.and_then(|status| status.token).context("no token was given")?;
         let name = format!("{namespace}-{account}");
         write_kubeconfig(&self.folder, &name, self.port, &self.authority.pem, &token)
     }
