@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How long a program may take to become ready or to end; these machines may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running program; it is killed when this is dropped.
 pub struct Process {

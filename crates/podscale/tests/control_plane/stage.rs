@@ -128,7 +128,9 @@ impl Theatre {
         Trial::test(name, move || {
             inner.runtime.block_on(run(room_name)).map_err(|error| {
                 inner.failed.store(true, Ordering::Relaxed);
-                Failed::from(format!("{error:?}"))
+                Failed::from(
+                    error.chain().rev().map(|cause| format!("{cause}\n")).collect::<String>(),
+                )
             })
         })
     }
