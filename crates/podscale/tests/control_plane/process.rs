@@ -57,6 +57,11 @@ impl Process {
         self.wait().await
     }
 
+    /// Whether the program runs no more.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits until the program has ended.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         let ended = async {

@@ -57,6 +57,11 @@ impl Program {
         Ok(())
     }
 
+    /// Whether it runs no more.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.has_ended()
+    }
+
     /// Everything that it said.
     pub fn said(&self) -> String {
         self.process.said()

@@ -11,6 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, RwLock};
 
@@ -43,6 +44,16 @@ impl Stage {
 
     async fn without_program(&self) {
         drop(self.program.lock().await.take());
+    }
+
+    /// Waits until the shared controller has ended, which it should not.
+    async fn program_ended(&self) {
+        loop {
+            if self.program.lock().await.as_mut().is_none_or(Program::has_ended) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
     }
 
     async fn last_words(&self) -> String {
@@ -84,7 +95,10 @@ impl Theatre {
             let _turn = inner.turn.read().await;
             stage.with_program().await?;
             let room = Room::open(Arc::clone(&stage), &room_name).await?;
-            let ended = scenario(room.clone()).await;
+            let ended = tokio::select! {
+                ended = scenario(room.clone()) => ended,
+                () = stage.program_ended() => Err(anyhow::anyhow!("the controller has ended")),
+            };
             let ended = match ended {
                 Ok(()) => Ok(()),
                 Err(error) => {
