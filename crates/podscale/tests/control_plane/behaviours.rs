@@ -78,7 +78,7 @@ fn cases() -> Vec<Case> {
             "below_the_smallest_size",
             Value::Null,
             3,
-            0.2,
+            0.0,
             1,
             ("ScalingLimited", "True TooFewReplicas"),
         ),

@@ -124,24 +124,19 @@ async fn target_deleted(room: Room) -> Result<()> {
     room.until_replicas("web", 3).await
 }
 
-/// Another object of the same name inherits nothing: neither stabilisation nor spent policies.
+/// Another object of the same name does not inherit what the policies of the first had spent.
 async fn autoscaler_recreated(room: Room) -> Result<()> {
     room.deployment("web", 2).await?;
     room.set_load("web", 6.0);
     let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 1800}]);
-    let behavior = json!({"scaleUp": {"policies": policies},
-        "scaleDown": {"stabilizationWindowSeconds": 1800}});
+    let behavior = json!({"scaleUp": {"policies": policies}});
     room.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
     room.until_replicas("web", 3).await?;
     room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
     room.delete(HPA.0, HPA.1, "web").await?;
-    room.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
-    room.until_replicas("web", 4).await?;
-    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
-    room.delete(HPA.0, HPA.1, "web").await?;
-    room.set_load("web", 1.0);
     room.autoscaler("web", (1, 8), load("web"), behavior).await?;
-    room.until_replicas("web", 1).await
+    room.until_replicas("web", 4).await?;
+    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await
 }
 
 async fn namespace_deleted(room: Room) -> Result<()> {
@@ -180,7 +175,7 @@ async fn two_autoscalers_of_one(room: Room) -> Result<()> {
     }
     let replicas = room.replicas("web").await?;
     // The first to come may have scaled before the second one was there.
-    ensure!([2, 5].contains(&replicas), "{replicas} replicas");
+    ensure!([2, 4].contains(&replicas), "{replicas} replicas");
     room.delete(HPA.0, HPA.1, "b").await?;
     room.set_load("a", 3.0);
     room.until_replicas("web", 3).await
