@@ -1,12 +1,14 @@
 //! The controller: watches autoscalers and pods, and takes a look at each autoscaler once in every
 //! period, and at once when it changed.
 
+pub mod contest;
 pub mod histories;
 pub mod manage;
 pub mod observer;
 pub mod overrides;
 pub mod pass;
 pub mod schedule;
+pub mod shadow;
 mod turns;
 
 use crate::act::{Actor, COMPONENT};
@@ -17,9 +19,11 @@ use crate::keep::{self, Keeper};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::scrape::Scraper;
-use crate::watch::follow;
+use crate::settings::span;
 use crate::watch::kinds::Kinds;
-use crate::watch::world::World;
+use crate::watch::world::{Key, World};
+use crate::watch::{Change, follow};
+use contest::Contests;
 use kube::Client;
 use manage::Manage;
 use observer::Observer;
@@ -27,6 +31,7 @@ use overrides::Owns;
 use pass::{Memory, Passes};
 use podscale_core::Settings;
 use schedule::Schedule;
+use shadow::Shadows;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -44,6 +49,8 @@ pub struct Config {
     pub settings: Settings,
     /// Which autoscalers are looked after.
     pub manage: Manage,
+    /// Whether to decide only, write nothing, and compare with what another controller writes.
+    pub dry_run: bool,
 }
 
 impl Default for Config {
@@ -53,6 +60,7 @@ impl Default for Config {
             concurrency: 64,
             settings: Settings::default(),
             manage: Manage::default(),
+            dry_run: false,
         }
     }
 }
@@ -120,6 +128,10 @@ impl Controller {
             clock,
             settings: config.settings,
             owns: Owns::default(),
+            contests: Contests::default(),
+            shadows: config.dry_run.then(Shadows::default),
+            period: span(config.period),
+            meters: meters.clone(),
             observers,
             memory: Memory::default(),
         });
@@ -151,11 +163,16 @@ impl Controller {
                     schedule.pace(&key, period);
                     schedule.hurry(key);
                 }
+                if let Change::Applied(hpa) = &change
+                    && passes.saw(hpa)
+                {
+                    schedule.hurry(Key::of(hpa));
+                }
                 let called = passes.world.take_autoscalers(change);
                 readiness.has(AUTOSCALERS);
                 for key in called.gone {
                     schedule.forget(&key);
-                    passes.memory.forget(&key);
+                    passes.forget(&key);
                     passes.observers.iter().for_each(|observer| observer.gone(&key));
                 }
                 called.due.into_iter().for_each(|key| schedule.hurry(key));
@@ -215,3 +232,6 @@ fn show_sizes(meters: &Meters, world: &Arc<World>, schedule: &Arc<Schedule>) {
 
 /// How long the end of what has begun is waited for; time of the wall.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

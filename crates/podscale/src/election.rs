@@ -293,3 +293,6 @@ fn wire(
         },
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,6 +65,11 @@ pub struct Arguments {
     )]
     exclude_namespaces: Vec<String>,
 
+    /// Decide and tell, but write nothing: no scale, status, event or lease. Beside another controller
+    /// it says where the two disagree.
+    #[arg(long, env = "PODSCALE_DRY_RUN")]
+    dry_run: bool,
+
     /// How often each autoscaler is looked at.
     #[arg(
         long = "horizontal-pod-autoscaler-sync-period",
@@ -221,6 +226,7 @@ impl Arguments {
                 namespaces: self.namespaces.iter().cloned().collect(),
                 excluded: self.exclude_namespaces.iter().cloned().collect(),
             },
+            dry_run: self.dry_run,
         }
     }
 
@@ -326,8 +332,9 @@ fn elect(
     let keep = keep::Config { namespace: namespace.to_owned(), name: name.clone() };
     let (stop, stopped) = watch::channel(false);
     let mut task = JoinSet::new();
-    if !arguments.leader_elect {
-        let role = Role { keep: Some(keep), ..Role::alone() };
+    if arguments.dry_run || !arguments.leader_elect {
+        let keep = Some(keep).filter(|_| !arguments.dry_run);
+        let role = Role { keep, ..Role::alone() };
         return (Elections { stop, task }, role);
     }
     let config = election::Config {

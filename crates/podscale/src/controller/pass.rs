@@ -1,10 +1,13 @@
 //! One look at one autoscaler: observe, decide, act, learn.
 
+use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
+use super::shadow::{Shadows, Theirs};
 use crate::act::{Actor, Target, now};
 use crate::clock::Clock;
+use crate::meters::Meters;
 use crate::scrape::{Answer, Scraper};
 use crate::watch::world::{Key, Known, World};
 use futures::future::join_all;
@@ -14,7 +17,7 @@ use podscale_api::observe::{Surroundings, observe};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
-use podscale_core::{Decision, Event, Settings, Snapshot, decide};
+use podscale_core::{Decision, Event, Settings, Snapshot, Span, Time, decide};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,6 +39,14 @@ pub struct Passes {
     pub settings: Settings,
     /// What autoscalers say otherwise.
     pub owns: Owns,
+    /// Objects over which another controller fights.
+    pub contests: Contests,
+    /// In a dry run: what another controller writes.
+    pub shadows: Option<Shadows>,
+    /// How often an object is looked at that does not say otherwise.
+    pub period: Span,
+    /// Counts.
+    pub meters: Meters,
     /// Who is told.
     pub observers: Vec<Arc<dyn Observer>>,
     /// What passes leave behind.
@@ -51,6 +62,15 @@ struct Notes {
     took: Took,
     /// Kept only if somebody wants it.
     inputs: Option<Inputs>,
+}
+
+impl Notes {
+    /// The target was found with another size than it was read with.
+    fn found(&mut self, replicas: i32) {
+        if let Some(Inputs { scale: Ok(scale), .. }) = &mut self.inputs {
+            scale.spec.replicas = replicas;
+        }
+    }
 }
 
 /// What passes leave behind for later ones.
@@ -110,13 +130,19 @@ impl Passes {
             Err(_) => (Selection::NoSelector, Vec::new()),
         };
         let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
-        let scale = match &target {
+        let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
+        let mut scale = match &target {
             Ok(target) => Ok(Scale {
                 wanted: target.scale.spec.replicas,
                 existing: target.scale.status.replicas,
             }),
             Err(error) => Err(error.clone()),
         };
+        if let (Some(theirs), Ok(scale)) = (&theirs, &mut scale) {
+            // It has been changed since by what is to be compared.
+            scale.wanted = theirs.found;
+            notes.found(theirs.found);
+        }
         let now = now(&self.clock);
         if let Ok(scale) = &scale {
             recalled.mend(scale.wanted, now);
@@ -131,9 +157,10 @@ impl Passes {
             pods: &selection,
             readings: &readings,
         };
+        let stance = self.stance(key, now);
         let mut decision = decide(&snapshot);
         let mut written = None;
-        if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
+        if let (Stance::Act, Some(rescale), Ok(target)) = (stance, &decision.rescale, &target) {
             let (write, at) = self.actor.resize(target, rescale.to).await;
             decision.settle(&snapshot, &write, at);
             written = Some((write, at));
@@ -141,13 +168,14 @@ impl Passes {
         // What was learned stands, whatever becomes of the status.
         let mut learned = recalled.clone();
         decision.teach(&wants.autoscaler, &mut learned.history);
+        if let Some(theirs) = &theirs {
+            theirs.teach(wants.autoscaler.behavior.as_ref(), &mut learned.history);
+        }
         let rescaled = decision.rescaled_at.is_some();
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
-        let stored = self.store(&known, &snapshot, &mut decision).await;
-        self.actor.record(hpa, &decision.events);
-        if let Some(own) = &own {
-            self.complain(hpa, own);
-        }
+        let stored = self.store(&known, &snapshot, &mut decision, stance).await;
+        self.tell(key, hpa, &decision, own.as_deref(), stance);
+        self.compare(key, hpa, theirs.as_ref(), &decision);
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -165,11 +193,84 @@ impl Passes {
         }
     }
 
-    /// Says once what is wrong with an object's own settings.
-    fn complain(&self, hpa: &HorizontalPodAutoscaler, own: &Own) {
-        for complaint in own.complaints() {
-            tracing::warn!(autoscaler = %Key::of(hpa), "{complaint}");
+    /// Takes in a change of an object; whether it must be decided at once.
+    #[must_use]
+    pub fn saw(&self, hpa: &HorizontalPodAutoscaler) -> bool {
+        let key = Key::of(hpa);
+        let Some(before) = self.world.autoscaler(&key) else { return false };
+        match &self.shadows {
+            Some(shadows) => match Theirs::of(&before.hpa, hpa) {
+                Some(theirs) => {
+                    shadows.note(&key, theirs);
+                    true
+                }
+                None => false,
+            },
+            None => {
+                self.contests.saw(&before.hpa, hpa, now(&self.clock), self.period);
+                false
+            }
+        }
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&self, key: &Key) {
+        self.memory.forget(key);
+        self.contests.forget(key);
+        if let Some(shadows) = &self.shadows {
+            shadows.forget(key);
+        }
+    }
+
+    fn stance(&self, key: &Key, now: Time) -> Stance {
+        match self.shadows {
+            Some(_) => Stance::Away,
+            None => self.contests.stance(key, now, self.period),
+        }
+    }
+
+    /// Records what is worth telling people, and says once what is wrong with an object's settings.
+    fn tell(
+        &self,
+        key: &Key,
+        hpa: &HorizontalPodAutoscaler,
+        decision: &Decision,
+        own: Option<&Own>,
+        stance: Stance,
+    ) {
+        let complaints = own.map(Own::complaints).unwrap_or_default();
+        for complaint in complaints {
+            tracing::warn!(autoscaler = %key, "{complaint}");
+        }
+        match stance {
+            Stance::Away => return,
+            Stance::StepBack => {
+                let message = contest::message(hpa);
+                tracing::warn!(autoscaler = %key, "{message}");
+                self.actor.record(hpa, &[Event::warning(contest::REASON, message)]);
+            }
+            Stance::Act => self.actor.record(hpa, &decision.events),
+        }
+        for complaint in complaints {
             self.actor.record(hpa, &[Event::warning(INVALID_ANNOTATION, complaint)]);
+        }
+    }
+
+    /// In a dry run, says where another controller disagrees.
+    fn compare(
+        &self,
+        key: &Key,
+        hpa: &HorizontalPodAutoscaler,
+        theirs: Option<&Theirs>,
+        decision: &Decision,
+    ) {
+        let Some(shadows) = &self.shadows else { return };
+        // Without conditions nobody has decided yet.
+        let stored = hpa.status.as_ref().filter(|status| !status.conditions.is_empty());
+        let stored = stored.map(|status| status.desired_replicas);
+        if let Some(disagreement) = shadows.compare(key, theirs, stored, decision.desired) {
+            tracing::warn!(autoscaler = %key, "{disagreement}");
+            self.meters.disagreed();
         }
     }
 
@@ -178,15 +279,35 @@ impl Passes {
         known: &Known,
         snapshot: &Snapshot<'_>,
         decision: &mut Decision,
+        stance: Stance,
     ) -> StatusWrite {
-        if !decision.changes_status(snapshot) {
-            return StatusWrite::Unchanged;
+        let (hpa, said) = (&known.hpa, contest::is_said(known.hpa.status.as_ref()));
+        let changes = decision.changes_status(snapshot);
+        let (mut status, contested) = match stance {
+            Stance::Away if changes => return StatusWrite::PutOff,
+            Stance::Away => return StatusWrite::Unchanged,
+            Stance::Act if !changes && !said => return StatusWrite::Unchanged,
+            Stance::Act => (translate::status::to_wire(decision, snapshot, hpa), None),
+            Stance::StepBack => {
+                (hpa.status.clone().unwrap_or_default(), Some(contest::message(hpa)))
+            }
+        };
+        if said || contested.is_some() {
+            contest::say(&mut status, contested, snapshot.now);
         }
-        let status = translate::status::to_wire(decision, snapshot, &known.hpa);
-        match self.actor.store_status(&known.hpa, status).await {
+        match self.actor.store_status(hpa, status).await {
+            Ok(stored) if stance == Stance::StepBack => {
+                self.world.wrote(stored);
+                StatusWrite::PutOff
+            }
             Ok(stored) => {
+                self.contests.own(&Key::of(&stored));
                 self.world.wrote(stored);
                 StatusWrite::Written
+            }
+            Err(_) if stance == Stance::StepBack => {
+                self.contests.unsaid(&Key::of(hpa));
+                StatusWrite::PutOff
             }
             Err(error) if error.is_not_found() => StatusWrite::PutOff,
             Err(error) => {

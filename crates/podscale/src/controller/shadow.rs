@@ -1,0 +1,231 @@
+//! The dry run beside another controller: what that one wrote against what would have been written.
+//!
+//! The two look at different moments, so their inputs are never quite the same. The rule: whenever the
+//! other one writes a status, the object is decided at once from the size that it says it found; its
+//! choice agrees if it equals that decision or the one before. While it writes nothing, its stored
+//! choice disagrees once [`PATIENCE`] decisions in a row would have been another.
+
+use crate::watch::world::Key;
+use parking_lot::Mutex;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_core::model::Behavior;
+use podscale_core::{History, Time};
+use std::collections::HashMap;
+use std::fmt;
+
+/// After how many decisions in a row a choice that was not made counts as refused.
+const PATIENCE: u32 = 3;
+
+/// What another controller wrote into a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theirs {
+    /// The size that it found.
+    pub found: i32,
+    /// The size that it chose.
+    pub desired: i32,
+    /// When it changed the size, if it did with this write.
+    pub rescaled: Option<Time>,
+}
+
+impl Theirs {
+    /// What was written, if the status has changed.
+    #[must_use]
+    pub fn of(before: &HorizontalPodAutoscaler, after: &HorizontalPodAutoscaler) -> Option<Theirs> {
+        let (old, new) = (before.status.as_ref(), after.status.as_ref()?);
+        if before.metadata.uid != after.metadata.uid || old == Some(new) {
+            return None;
+        }
+        let last = new.last_scale_time.map(|time| time.0);
+        let moved = last != old.and_then(|old| old.last_scale_time).map(|time| time.0);
+        let (found, desired) = (new.current_replicas, new.desired_replicas);
+        Some(Theirs { found, desired, rescaled: last.filter(|_| moved) })
+    }
+
+    /// Adds the change of size to a history as if it had been our own.
+    pub fn teach(&self, behavior: Option<&Behavior>, history: &mut History) {
+        if let Some(at) = self.rescaled
+            && self.found != self.desired
+        {
+            history.scaled(behavior, self.found, self.desired, at);
+        }
+    }
+}
+
+/// A choice that was another than ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disagreement {
+    /// It chose a size that we would not have.
+    Chose {
+        /// Its size.
+        theirs: i32,
+        /// Ours.
+        ours: i32,
+    },
+    /// It kept a size that we would have changed.
+    Kept {
+        /// Its size.
+        theirs: i32,
+        /// Ours.
+        ours: i32,
+    },
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Disagreement::Chose { theirs, ours } => {
+                write!(
+                    f,
+                    "the other controller chose {theirs} replicas, Podscale would have chosen {ours}"
+                )
+            }
+            Disagreement::Kept { theirs, ours } => write!(
+                f,
+                "the other controller stays at {theirs} replicas, Podscale would have gone to {ours}"
+            ),
+        }
+    }
+}
+
+/// One object's choices, theirs against ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Ours before.
+    last: Option<i32>,
+    /// How many of ours in a row were another than the stored one.
+    apart: u32,
+}
+
+impl Comparison {
+    /// Takes in what they wrote and what we decide on the same size; neither counts if we could not
+    /// decide.
+    pub fn written(&mut self, theirs: &Theirs, ours: Option<i32>) -> Option<Disagreement> {
+        let before = std::mem::replace(&mut self.last, ours);
+        self.apart = 0;
+        let (theirs, ours) = (theirs.desired, ours?);
+        let agrees = theirs == ours || Some(theirs) == before;
+        (!agrees).then_some(Disagreement::Chose { theirs, ours })
+    }
+
+    /// Takes in what we decide while they write nothing.
+    pub fn unwritten(&mut self, stored: i32, ours: Option<i32>) -> Option<Disagreement> {
+        self.last = ours;
+        match ours {
+            Some(ours) if ours != stored => {
+                self.apart = self.apart.saturating_add(1);
+                let said = self.apart == PATIENCE;
+                said.then_some(Disagreement::Kept { theirs: stored, ours })
+            }
+            _ => {
+                self.apart = 0;
+                None
+            }
+        }
+    }
+}
+
+/// The comparisons of all objects.
+#[derive(Default)]
+pub struct Shadows(Mutex<HashMap<Key, Shadow>>);
+
+#[derive(Default)]
+struct Shadow {
+    comparison: Comparison,
+    theirs: Option<Theirs>,
+}
+
+impl Shadows {
+    /// Notes what was written, to be compared at the next look. Of two writes before it, the rescale
+    /// of the first is kept.
+    pub fn note(&self, key: &Key, theirs: Theirs) {
+        let mut shadows = self.0.lock();
+        let shadow = shadows.entry(key.clone()).or_default();
+        let unread = shadow.theirs.filter(|t| t.rescaled.is_some() && theirs.rescaled.is_none());
+        shadow.theirs = Some(unread.unwrap_or(theirs));
+    }
+
+    /// What was written since the last look.
+    #[must_use]
+    pub fn take(&self, key: &Key) -> Option<Theirs> {
+        self.0.lock().get_mut(key).and_then(|shadow| shadow.theirs.take())
+    }
+
+    /// Compares a decision with what was written, or with what is stored.
+    pub fn compare(
+        &self,
+        key: &Key,
+        theirs: Option<&Theirs>,
+        stored: Option<i32>,
+        ours: Option<i32>,
+    ) -> Option<Disagreement> {
+        let mut shadows = self.0.lock();
+        let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
+        match (theirs, stored) {
+            (Some(theirs), _) => comparison.written(theirs, ours),
+            (None, Some(stored)) => comparison.unwritten(stored, ours),
+            (None, None) => None,
+        }
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&self, key: &Key) {
+        self.0.lock().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_agrees_with_the_decision_on_it_or_the_one_before() {
+        let theirs = |desired| Theirs { found: 2, desired, rescaled: None };
+        let chose = |theirs, ours| Some(Disagreement::Chose { theirs, ours });
+        let kept = |theirs, ours| Some(Disagreement::Kept { theirs, ours });
+        let mut comparison = Comparison::default();
+        for (what, written, ours, expected) in [
+            ("the same", Ok(4), Some(4), None),
+            ("as before, the metric has just moved", Ok(4), Some(5), None),
+            ("neither", Ok(7), Some(6), chose(7, 6)),
+            ("not decided", Ok(9), None, None),
+            ("the same again", Err(6), Some(6), None),
+            ("apart once", Err(6), Some(8), None),
+            ("twice", Err(6), Some(8), None),
+            ("three times", Err(6), Some(9), kept(6, 9)),
+            ("said once", Err(6), Some(9), None),
+            ("together", Err(6), Some(6), None),
+            ("apart", Err(6), Some(9), None),
+            ("they follow", Ok(9), Some(9), None),
+        ] {
+            let found = match written {
+                Ok(desired) => comparison.written(&theirs(desired), ours),
+                Err(stored) => comparison.unwritten(stored, ours),
+            };
+            assert_eq!(found, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_write_is_seen_by_its_status() {
+        let hpa = |status: serde_json::Value| -> HorizontalPodAutoscaler {
+            let hpa = serde_json::json!({"metadata": {"uid": "1"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"kind": "Deployment", "name": "web"}}, "status": status});
+            serde_json::from_value(hpa).expect("an autoscaler")
+        };
+        let before = hpa(serde_json::json!({"currentReplicas": 2, "desiredReplicas": 2}));
+        let after = hpa(serde_json::json!({"currentReplicas": 2, "desiredReplicas": 4,
+            "lastScaleTime": "1970-01-01T00:00:07Z"}));
+        assert_eq!(Theirs::of(&before, &before), None);
+        let theirs = Theirs { found: 2, desired: 4, rescaled: Some(Time(7_000_000)) };
+        assert_eq!(Theirs::of(&before, &after), Some(theirs));
+        let later = hpa(serde_json::json!({"currentReplicas": 4, "desiredReplicas": 4,
+            "lastScaleTime": "1970-01-01T00:00:07Z"}));
+        let still = Theirs { found: 4, desired: 4, rescaled: None };
+        assert_eq!(Theirs::of(&after, &later), Some(still));
+        let (shadows, key) = (Shadows::default(), Key { namespace: "x".into(), name: "y".into() });
+        shadows.note(&key, theirs);
+        shadows.note(&key, still);
+        assert_eq!(shadows.take(&key), Some(theirs), "the rescale is not lost");
+        assert_eq!(shadows.take(&key), None);
+    }
+}

@@ -1,0 +1,193 @@
+use super::*;
+use crate::watch::call::{self, About};
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, header};
+use axum::middleware::map_request;
+use podscale_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+const HPA: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/web/scale";
+
+/// An API server without any other controller; the target has one replica and should have three.
+struct Cluster {
+    server: ApiServer,
+    clock: Clock,
+}
+
+impl Cluster {
+    async fn with(annotations: Value) -> Cluster {
+        let clock = Clock::wall();
+        let server = ApiServer::new(podscale_apiserver::Config {
+            clock: Arc::new(move || clock.now()),
+            ..podscale_apiserver::Config::default()
+        });
+        let cluster = Cluster { server, clock };
+        let template = json!({"metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}});
+        cluster.send("POST", "/apis/apps/v1/namespaces/default/deployments", &target).await;
+        let hpa = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "annotations": annotations},
+            "spec": {"minReplicas": 3, "maxReplicas": 9, "scaleTargetRef":
+                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+        cluster.send("POST", HPA, &hpa).await;
+        cluster
+    }
+
+    /// A client that the server knows by this name.
+    fn client(&self, agent: &'static str) -> Client {
+        let identify = move |mut request: Request<Body>| {
+            request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(agent));
+            std::future::ready(request)
+        };
+        Client::new(self.server.router().layer(map_request(identify)), "default")
+    }
+
+    async fn send(&self, verb: &'static str, path: &str, object: &Value) -> Value {
+        let about = About { resource: "", name: "" };
+        call::send(&self.client("tester"), verb, path, object, about).await.expect("accepted")
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let about = About { resource: "", name: "" };
+        call::get(&self.client("tester"), path, about).await.expect("an answer")
+    }
+
+    async fn replicas(&self) -> Value {
+        self.get(SCALE).await["spec"]["replicas"].take()
+    }
+
+    async fn resize(&self, replicas: i32) {
+        self.send("PATCH", SCALE, &json!({"spec": {"replicas": replicas}})).await;
+    }
+
+    /// Writes a status as another controller would.
+    async fn overwrite(&self, desired: i32) {
+        let path = format!("{HPA}/web/status");
+        let status = json!({"status": {"currentReplicas": 1, "desiredReplicas": desired}});
+        let about = About { resource: "", name: "" };
+        let client = self.client("other-controller");
+        let written: Result<Value, _> = call::send(&client, "PATCH", &path, &status, about).await;
+        written.expect("written");
+    }
+
+    async fn reasons(&self) -> Vec<String> {
+        let events = self.get("/api/v1/namespaces/default/events").await;
+        let events = events["items"].as_array().cloned().unwrap_or_default();
+        events.iter().filter_map(|e| e["reason"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn control(&self, config: Config, meters: &Meters, role: Role) -> Controller {
+        let watchers = Watchers { meters: meters.clone(), ..Watchers::default() };
+        Controller::start(&self.client("podscale/0"), self.clock, config, watchers, role)
+    }
+}
+
+/// Waits until something holds; time is not the wall's, so this is long in vain only.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never: {what}");
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn only_the_leader_acts() {
+    let cluster = Cluster::with(json!({})).await;
+    let (elect, leading) = watch::channel(None);
+    let role = Role { leading, keep: None };
+    let controller = cluster.control(Config::default(), &Meters::new(), role);
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(cluster.replicas().await, 1, "a standby");
+    elect.send_replace(Some(Term::Elected(1)));
+    until("the leader acts", async || cluster.replicas().await == 3).await;
+    elect.send_replace(None);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    cluster.resize(1).await;
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(cluster.replicas().await, 1, "the lease is lost");
+    elect.send_replace(Some(Term::Elected(3)));
+    until("it leads again", async || cluster.replicas().await == 3).await;
+    controller.stop().await;
+    assert!(cluster.reasons().await.contains(&"SuccessfulRescale".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_writes_nothing_and_tells_disagreements() {
+    let cluster = Cluster::with(json!({"podscale.dev/tolerance": "much"})).await;
+    let (config, meters) = (Config { dry_run: true, ..Config::default() }, Meters::new());
+    let controller = cluster.control(config, &meters, Role::alone());
+    let told = |count: u32| {
+        let text = meters.text();
+        text.contains(&format!("\npodscale_disagreements_total {count}\n"))
+    };
+    tokio::time::sleep(MINUTE).await;
+    assert!(told(0), "nobody else has chosen anything");
+    cluster.overwrite(3).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(told(0), "the same choice");
+    cluster.overwrite(5).await;
+    until("another choice", async || told(1)).await;
+    let hpa = cluster.get(&format!("{HPA}/web")).await;
+    assert_eq!(
+        hpa["status"],
+        json!({"currentReplicas": 1, "desiredReplicas": 5, "currentMetrics": null})
+    );
+    assert_eq!(cluster.replicas().await, 1);
+    controller.stop().await;
+    assert_eq!(cluster.reasons().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_back_from_an_object_that_another_controller_looks_after() {
+    let cluster = Cluster::with(json!({})).await;
+    let controller = cluster.control(Config::default(), &Meters::new(), Role::alone());
+    let path = format!("{HPA}/web");
+    let condition = async || {
+        let hpa = cluster.get(&path).await;
+        let conditions = hpa["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.into_iter().find(|c| c["type"] == contest::CONDITION)
+    };
+    for desired in [7, 8, 7] {
+        until("Podscale writes", async || {
+            let hpa = cluster.get(&path).await;
+            hpa["status"]["desiredReplicas"] == 3 || condition().await.is_some()
+        })
+        .await;
+        cluster.overwrite(desired).await;
+        cluster.resize(1).await;
+    }
+    until("it says so", async || condition().await.is_some()).await;
+    let said = condition().await.unwrap_or_default();
+    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!(contest::REASON)));
+    cluster.resize(1).await;
+    let before = cluster.get(&path).await;
+    tokio::time::sleep(MINUTE * 4).await;
+    assert_eq!(cluster.replicas().await, 1);
+    assert_eq!(cluster.get(&path).await, before);
+    // Nobody else has written for a while.
+    until("it tries again", async || cluster.replicas().await == 3).await;
+    until("it says so", async || condition().await.is_none()).await;
+    controller.stop().await;
+    assert!(cluster.reasons().await.contains(&contest::REASON.to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn says_which_annotation_makes_no_sense_and_how_to_write_it() {
+    let cluster = Cluster::with(json!({"podscale.dev/sync-period": "often"})).await;
+    let controller = cluster.control(Config::default(), &Meters::new(), Role::alone());
+    until("it acts all the same", async || cluster.replicas().await == 3).await;
+    controller.stop().await;
+    let reasons = cluster.reasons().await;
+    let count = reasons.iter().filter(|reason| *reason == "InvalidAnnotation").count();
+    assert_eq!(count, 1, "{reasons:?}");
+}
