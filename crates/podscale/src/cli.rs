@@ -4,11 +4,16 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
+pub mod ask;
 pub mod demo;
+pub mod explain;
+pub mod install;
 pub mod logs;
+pub mod recording;
 pub mod replay;
 pub mod run;
 pub mod signal;
+pub mod top;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
 #[derive(Debug, Parser)]
@@ -21,8 +26,11 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Arguments),
+    Explain(explain::Arguments),
+    Install(install::Arguments),
     Replay(replay::Arguments),
     Run(Box<run::Arguments>),
+    Top(top::Arguments),
 }
 
 impl Cli {
@@ -31,8 +39,11 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         match self.command {
             Command::Demo(arguments) => demo::run(&arguments),
+            Command::Explain(arguments) => explain::run(&arguments),
+            Command::Install(arguments) => install::run(&arguments),
             Command::Replay(arguments) => replay::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
+            Command::Top(arguments) => top::run(&arguments),
         }
     }
 }

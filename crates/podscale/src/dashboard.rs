@@ -12,7 +12,7 @@ mod view;
 
 pub use hub::Hub;
 pub use model::{
-    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Unit,
+    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Row, Unit,
 };
 pub use view::{outcome, view};
 

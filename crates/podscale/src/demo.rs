@@ -4,6 +4,7 @@
 pub mod kubeconfig;
 pub mod tell;
 
+use crate::admin::{self, Shown};
 use crate::clock::Clock;
 use crate::cluster::controllers;
 use crate::cluster::load::{self, LoadModel, WorkloadError};
@@ -11,10 +12,11 @@ use crate::cluster::metrics::{self, Metrics};
 use crate::cluster::nodes::{self, Nodes, NodesConfig, NodesError};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, Watchers};
-use crate::dashboard::{self, Hub};
+use crate::dashboard::Hub;
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
 use crate::watch::call::{self, About};
 use crate::watch::kinds::Kinds;
+use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
 use jiff::Timestamp;
@@ -30,6 +32,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tower::Layer;
 
 /// How long the first metrics are waited for before the autoscalers are created; the clock's time.
 const FIRST_METRICS: Duration = Duration::from_secs(90);
@@ -151,7 +154,8 @@ impl Demo {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
         let (server, serving, kubeconfig) = serve(clock, config.kubeconfig.as_deref()).await?;
-        let client = in_process(&server, kubeconfig.token());
+        let way = in_process(&server, kubeconfig.token());
+        let client = Client::new(way.clone(), "default");
         let (stop, stopped) = watch::channel(false);
         let cluster = controllers::spawn_all(client.clone(), clock, stopped.clone());
         let nodes_config = NodesConfig {
@@ -171,14 +175,13 @@ impl Demo {
         let mut told: Vec<Arc<dyn Observer>> = vec![Arc::new(hub.clone()), Arc::new(Log)];
         told.extend(observers);
         let watchers = Watchers { observers: told, ..Watchers::default() };
-        let controller = Controller::start(
-            &client,
-            clock,
-            controller::Config::default(),
-            watchers,
-            controller::Role::alone(),
-        );
-        let page = show(listener, &hub, &load, stopped);
+        let (meters, readiness) = (watchers.meters.clone(), watchers.readiness.clone());
+        let counted = Client::new(meters.call_layer().layer(way), "default");
+        let defaults = controller::Config::default();
+        let controller =
+            Controller::start(&counted, clock, defaults, watchers, controller::Role::alone());
+        let shown = Shown { hub: hub.clone(), meters, readiness };
+        let page = show(listener, shown, &load, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };
         match demo.create(&config.scenario).await {
@@ -311,8 +314,8 @@ async fn serve(
     Ok((server, serving, kubeconfig))
 }
 
-/// A client that reaches the server without a socket.
-fn in_process(server: &ApiServer, token: &str) -> Client {
+/// A way to the server without a socket.
+fn in_process(server: &ApiServer, token: &str) -> Router {
     let bearer = HeaderValue::try_from(format!("Bearer {token}")).ok();
     let identify = move |mut request: Request<axum::body::Body>| {
         if let Some(bearer) = &bearer {
@@ -322,17 +325,17 @@ fn in_process(server: &ApiServer, token: &str) -> Client {
         request.headers_mut().entry(header::USER_AGENT).or_insert(agent);
         std::future::ready(request)
     };
-    Client::new(server.router().layer(map_request(identify)), "default")
+    server.router().layer(map_request(identify))
 }
 
-/// Serves the dashboard, and the calls that set the load, until told to stop.
+/// Serves the admin pages, and the calls that set the load, until told to stop.
 fn show(
     listener: TcpListener,
-    hub: &Hub,
+    shown: Shown,
     load: &LoadModel,
     mut stopped: watch::Receiver<bool>,
 ) -> JoinHandle<()> {
-    let router = dashboard::router(hub.clone()).merge(load::http::router(load.clone()));
+    let router = admin::router(shown).merge(load::http::router(load.clone()));
     tokio::spawn(async move {
         let stop = async move {
             let _ = stopped.wait_for(|stop| *stop).await;

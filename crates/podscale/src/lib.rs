@@ -10,6 +10,7 @@ pub mod dashboard;
 pub mod demo;
 pub mod election;
 pub mod events;
+pub mod install;
 pub mod keep;
 pub mod meters;
 pub mod readiness;

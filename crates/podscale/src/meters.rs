@@ -184,7 +184,7 @@ impl Meters {
         text
     }
 
-    /// Counts the calls of a client; wraps its service, or the client itself.
+    /// Counts the calls of a client; to be put around its service.
     #[must_use]
     pub fn call_layer(&self) -> CallLayer {
         CallLayer::new(self.0.calls.clone())

@@ -2,16 +2,17 @@
 
 pub mod connect;
 
-use super::{complain, logs, signal};
+use super::{complain, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::clock::Clock;
 use crate::controller::manage::{Manage, Which};
-use crate::controller::observer::Log;
+use crate::controller::observer::{Log, Observer};
 use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
 use crate::election::candidate::{Terms, TermsError};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
+use crate::record::RecordError;
 use crate::settings::{duration, period, span, tolerance};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
@@ -204,6 +205,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     log: logs::Arguments,
+
+    #[command(flatten)]
+    recording: recording::Arguments,
 }
 
 impl Arguments {
@@ -255,6 +259,8 @@ enum Failure {
     Log(#[from] logs::LogError),
     #[error(transparent)]
     Terms(#[from] TermsError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
     #[error("cannot start: {0}")]
     Runtime(io::Error),
 }
@@ -294,13 +300,21 @@ async fn control(arguments: &Arguments) -> Result<(), Failure> {
     let admin = Admin::start(arguments.admin_address, shown).await?;
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), &cluster.namespace);
     tracing::info!(version, server = %cluster.url, %namespace, admin = %admin.address(), "started");
-    let watchers = Watchers { observers: vec![Arc::new(hub), Arc::new(Log)], meters, readiness };
+    let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(hub), Arc::new(Log)];
+    let recording = arguments.recording.start(&meters)?.map(|(recorder, writing)| {
+        observers.push(Arc::new(recorder));
+        writing
+    });
+    let watchers = Watchers { observers, meters, readiness };
     let (elections, role) = elect(arguments, &cluster, clock, &watchers.meters);
     let (client, config) = (&cluster.client, arguments.config());
     let controller = Controller::start(client, clock, config, watchers, role);
     end.await;
     tracing::info!("ending");
     controller.hand_over(elections.stop()).await;
+    if let Some(writing) = recording {
+        writing.finish();
+    }
     admin.stop().await;
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! autoscaler's whole history), `more` (what is new in it), `tick` (nothing happened, the clock
 //! goes on). The id of an event is the run and the version that a reader has seen with it.
 
-use super::hub::{Changes, Hub, Row, Signal};
+use super::hub::{Changes, Hub, Signal};
+use super::model::Row;
 use axum::response::sse::Event;
 use futures::Stream;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 //! costs nothing, and a reconnect goes on where it stopped.
 
 use super::history::{History, Point, Room};
-use super::model::{AutoscalerView, DecisionView, Outcome};
+use super::model::{AutoscalerView, DecisionView, Row};
 use crate::clock::Clock;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -59,18 +59,6 @@ struct Entry {
     view: Arc<AutoscalerView>,
     latest: Arc<DecisionView>,
     history: History,
-}
-
-/// One row of the list.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Row {
-    #[serde(flatten)]
-    pub view: Arc<AutoscalerView>,
-    pub outcome: Outcome,
-    pub reason: String,
-    /// The target's size over time, evenly spread.
-    pub trend: Vec<i32>,
 }
 
 /// One autoscaler with its past, or what of its past is new.

@@ -1,10 +1,11 @@
 //! What the controller tells the dashboard: plain values, ready to be shown.
 
 use podscale_core::Time;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// One autoscaler as it stands after its latest decision.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerView {
     /// The object's namespace.
@@ -28,7 +29,7 @@ pub struct AutoscalerView {
     /// The conditions of its status.
     pub conditions: Vec<ConditionView>,
     /// When the target was last given another size.
-    #[serde(serialize_with = "optional_milliseconds")]
+    #[serde(serialize_with = "optional_milliseconds", deserialize_with = "maybe_time")]
     pub last_scale: Option<Time>,
 }
 
@@ -41,7 +42,7 @@ impl AutoscalerView {
 }
 
 /// One metric against its target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetricView {
     /// What is measured, in few words.
@@ -63,7 +64,7 @@ pub struct MetricView {
 }
 
 /// The unit of a metric's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unit {
     /// Percent of what the pods requested.
@@ -77,7 +78,7 @@ pub enum Unit {
 }
 
 /// What a metric asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MetricState {
     /// More replicas.
@@ -91,7 +92,7 @@ pub enum MetricState {
 }
 
 /// One condition of an autoscaler's status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
     /// Which one, for instance `AbleToScale`.
@@ -104,16 +105,16 @@ pub struct ConditionView {
     /// Why, for people.
     pub message: String,
     /// Since when.
-    #[serde(serialize_with = "optional_milliseconds")]
+    #[serde(serialize_with = "optional_milliseconds", deserialize_with = "maybe_time")]
     pub since: Option<Time>,
 }
 
 /// One decision, told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionView {
     /// When it was made.
-    #[serde(serialize_with = "milliseconds")]
+    #[serde(serialize_with = "milliseconds", deserialize_with = "time")]
     pub time: Time,
     /// The size the target had.
     pub from: i32,
@@ -129,8 +130,23 @@ pub struct DecisionView {
     pub lines: Vec<String>,
 }
 
+/// One autoscaler with its latest outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The autoscaler.
+    #[serde(flatten)]
+    pub view: Arc<AutoscalerView>,
+    /// What kind of outcome its latest decision had.
+    pub outcome: Outcome,
+    /// The outcome's reason in one line.
+    pub reason: String,
+    /// The target's size over time, evenly spread.
+    pub trend: Vec<i32>,
+}
+
 /// The kind of outcome of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
     /// More replicas.
@@ -161,4 +177,13 @@ fn optional_milliseconds<S: Serializer>(
         Some(time) => milliseconds(time, serializer),
         None => serializer.serialize_none(),
     }
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    i64::deserialize(deserializer).map(|milliseconds| Time(milliseconds.saturating_mul(1000)))
+}
+
+fn maybe_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    let milliseconds = Option::<i64>::deserialize(deserializer)?;
+    Ok(milliseconds.map(|milliseconds| Time(milliseconds.saturating_mul(1000))))
 }

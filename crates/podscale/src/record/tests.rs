@@ -1,7 +1,7 @@
 use super::*;
 use crate::controller::observer::Took;
 use crate::scrape::Answer;
-use podscale_api::hpa::v2::metric_type;
+use podscale_api::hpa::v2::{MetricSpec, metric_type};
 use podscale_api::recording::{Recording, RecordingReader, Step};
 use podscale_api::replay::Replayer;
 use podscale_api::replay::difference::differences;
@@ -69,15 +69,24 @@ fn inputs(
         Some(error) => Answer::Failed(error.as_str().into()),
         None => answer,
     };
+    // A source that is asked for one metric answers with that one.
+    let named = |metric: &MetricSpec| {
+        let pods = metric.pods.as_ref().map(|source| &source.metric);
+        let object = metric.object.as_ref().map(|source| &source.metric);
+        let external = metric.external.as_ref().map(|source| &source.metric);
+        pods.or(object).or(external).map(|series| series.name.clone()).unwrap_or_default()
+    };
     let answers = hpa.spec.metrics.iter().map(|metric| match metric.r#type.as_str() {
         metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => {
             or(&errors.pod_metrics, Answer::Resource(step.pod_metrics.clone().into()))
         }
         metric_type::PODS | metric_type::OBJECT => {
-            or(&errors.custom_metrics, Answer::Custom(step.custom_metrics.clone().into()))
+            let values = step.custom_metrics.iter().filter(|v| *v.metric.name == *named(metric));
+            or(&errors.custom_metrics, Answer::Custom(values.cloned().collect()))
         }
         metric_type::EXTERNAL => {
-            or(&errors.external_metrics, Answer::External(step.external_metrics.clone().into()))
+            let values = step.external_metrics.iter().filter(|v| *v.metric_name == *named(metric));
+            or(&errors.external_metrics, Answer::External(values.cloned().collect()))
         }
         _ => Answer::Nothing,
     });
@@ -102,7 +111,7 @@ fn what_is_recorded_replays_to_the_same_decisions() {
     let mut expected = 0;
     for (number, recording) in named().into_iter().enumerate() {
         // Selectors of series are applied by the source when it is asked live; here nobody is.
-        let selects = |m: &podscale_api::hpa::v2::MetricSpec| {
+        let selects = |m: &MetricSpec| {
             let text = serde_json::to_string(m).expect("JSON");
             text.contains("matchLabels") || text.contains("matchExpressions")
         };

@@ -2,7 +2,7 @@
 //!
 //! `GET /load`, `GET /load/{namespace}/{name}`, `PUT` there with one of `{"rps": 120}`,
 //! `{"load": {…shape…}}`, `{"enqueue": 500}`, with `"model": {…}` beside it to drive a new workload,
-//! `DELETE` there to go back to the configured load; `GET /metrics` in exposition text.
+//! `DELETE` there to go back to the configured load; `GET /load/metrics` in exposition text.
 
 use super::text::exposition;
 use super::{LoadModel, Wish, WorkloadConfig, WorkloadError, WorkloadState};
@@ -33,7 +33,7 @@ pub fn router(model: LoadModel) -> Router {
     Router::new()
         .route("/load", get(list))
         .route("/load/{namespace}/{name}", get(show).put(set).delete(reset))
-        .route("/metrics", get(metrics))
+        .route("/load/metrics", get(metrics))
         .with_state(model)
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::dashboard::Outcome;
 use podscale_core::Time;
 
 fn hub() -> Hub {

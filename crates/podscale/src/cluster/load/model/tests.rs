@@ -160,7 +160,7 @@ async fn the_load_is_set_by_calls() {
     let (_, list) = ask(&model, "GET", "/load", Value::Null).await;
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!(list["workloads"].as_array().unwrap().len(), 2);
-    let (code, metrics) = ask(&model, "GET", "/metrics", Value::Null).await;
+    let (code, metrics) = ask(&model, "GET", "/load/metrics", Value::Null).await;
     assert_eq!((code, metrics), (200, text::exposition(&model.state())));
 }
 

@@ -1,0 +1,16 @@
+# A small image with nothing in it but the program: static, without a shell, without root.
+# Build it from the root of the repository: docker build --tag podscale:0.1.0 .
+FROM rust:1.95-alpine AS build
+RUN apk add --no-cache musl-dev gcc make perl
+WORKDIR /source
+COPY Cargo.toml Cargo.lock ./
+COPY crates crates
+RUN cargo build --locked --release --package podscale --bin podscale \
+ && strip target/release/podscale
+
+FROM scratch
+COPY --from=build /source/target/release/podscale /podscale
+USER 65532:65532
+EXPOSE 9090
+ENTRYPOINT ["/podscale"]
+CMD ["run"]

@@ -1,0 +1,4 @@
+{{- define "podscale.labels" -}}
+app.kubernetes.io/name: podscale
+app.kubernetes.io/instance: podscale
+{{- end }}

@@ -1,0 +1,192 @@
+//! `podscale explain`: why a target has the size it has, from a running controller.
+
+use super::ask::{self, AskError, Asker, Everything, One, ago};
+use super::complain;
+use crate::dashboard::{DecisionView, MetricState, Outcome, Row};
+use clap::{Args, ValueEnum};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How many earlier changes are told.
+const CHANGES: usize = 5;
+/// How many names are offered if there is none of the given one.
+const OFFERS: usize = 3;
+
+/// Say why an autoscaler's target has the size it has.
+///
+/// Asks a running `podscale run` or `podscale demo` through its admin port, and tells the latest
+/// decision step by step: what each metric asked for, what held it, what limited it, what was done.
+///
+/// Exit codes: 0 told, 1 no such autoscaler or nobody to ask, 2 asked wrongly.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The autoscaler, as NAMESPACE/NAME; the name alone will do if it is the only one.
+    #[arg(value_name = "NAMESPACE/NAME")]
+    autoscaler: String,
+
+    #[command(flatten)]
+    ask: ask::Arguments,
+
+    /// The form of the answer.
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Words.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let told = match runtime {
+        Ok(runtime) => runtime.block_on(tell(arguments)),
+        Err(error) => Err(AskError::Unknown(format!("cannot start: {error}"))),
+    };
+    match told {
+        Ok(text) => {
+            // If nobody reads any more there is nobody to tell.
+            let _ = io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn tell(arguments: &Arguments) -> Result<String, AskError> {
+    let asker = Asker::new(&arguments.ask);
+    let one = find(&asker, &arguments.autoscaler).await?;
+    match arguments.output {
+        Output::Text => Ok(words(&one)),
+        Output::Json => serde_json::to_string_pretty(&one)
+            .map(|text| text + "\n")
+            .map_err(|error| AskError::Unknown(error.to_string())),
+    }
+}
+
+async fn find(asker: &Asker, wanted: &str) -> Result<One, AskError> {
+    if let Some((namespace, name)) = wanted.split_once('/') {
+        match asker.one(namespace, name).await {
+            Err(AskError::Unknown(_)) => {}
+            found => return found,
+        }
+    }
+    let everything = asker.everything().await?;
+    let named: Vec<&Row> = match wanted.contains('/') {
+        true => Vec::new(),
+        false => everything.autoscalers.iter().filter(|row| row.view.name == wanted).collect(),
+    };
+    match named.as_slice() {
+        [row] => asker.one(&row.view.namespace, &row.view.name).await,
+        _ => Err(AskError::Unknown(unknown(&everything, wanted, &named))),
+    }
+}
+
+/// Says that there is none, and which may have been meant.
+fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
+    if everything.autoscalers.is_empty() {
+        return format!(
+            "no autoscaler {wanted} is known: nothing has been decided there yet (of several \
+             replicas only the leader decides)"
+        );
+    }
+    if !named.is_empty() {
+        let keys: Vec<String> = named.iter().map(|row| row.view.key()).collect();
+        return format!("several autoscalers are called {wanted}: {}", keys.join(", "));
+    }
+    let name = wanted.rsplit_once('/').map_or(wanted, |(_, name)| name);
+    let mut near: Vec<(usize, String)> = everything
+        .autoscalers
+        .iter()
+        .map(|row| (distance(&row.view.name, name), row))
+        .filter(|(distance, row)| *distance <= 2 || row.view.name.contains(name))
+        .map(|(distance, row)| (distance, row.view.key()))
+        .collect();
+    near.sort();
+    near.truncate(OFFERS);
+    let near: Vec<String> = near.into_iter().map(|(_, key)| key).collect();
+    match near.as_slice() {
+        [] => format!(
+            "no autoscaler {wanted} is known among {}; `podscale top` lists them",
+            everything.autoscalers.len()
+        ),
+        near => format!("no autoscaler {wanted} is known; did you mean {}?", near.join(" or ")),
+    }
+}
+
+/// How many letters must be changed, added or left out to make one name of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let changed = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+fn words(one: &One) -> String {
+    let (view, latest, now) = (&one.autoscaler.view, &one.past.latest, one.now);
+    let mut text = format!("{}: {} scales {}", view.key(), view.kind, view.target);
+    let _ = writeln!(text, " between {} and {}", view.min, view.max);
+    let _ = writeln!(text, "It has {} and wants {}.", view.current, view.desired);
+    let _ = writeln!(text, "\nLatest decision, {} ago: {}", ago(now, latest.time), outcome(latest));
+    for line in &latest.lines {
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text, "\nMetrics");
+    let width = view.metrics.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
+    for metric in &view.metrics {
+        let state = match metric.state {
+            MetricState::Above => "asks for more",
+            MetricState::Near => "near its target",
+            MetricState::Below => "asks for less",
+            MetricState::Unread => "could not be read",
+        };
+        let (name, current, target) = (&metric.name, &metric.current, &metric.target);
+        let _ = writeln!(text, "  {name:<width$}  {current:>8} of {target:<8} {state}");
+    }
+    let _ = writeln!(text, "\nConditions");
+    for condition in &view.conditions {
+        let (kind, status) = (&condition.kind, &condition.status);
+        let (reason, message) = (&condition.reason, &condition.message);
+        let _ = writeln!(text, "  {kind:<15} {status:<6} {reason}: {message}");
+    }
+    let changes: Vec<&DecisionView> =
+        one.past.decisions.iter().rev().filter(|d| d.rescaled).take(CHANGES).collect();
+    if !changes.is_empty() {
+        let _ = writeln!(text, "\nChanges of size, latest first");
+        for change in changes {
+            let DecisionView { from, to, reason, time, .. } = change;
+            let _ = writeln!(text, "  {:>4} ago  {from} → {to}  {reason}", ago(now, *time));
+        }
+    }
+    text
+}
+
+fn outcome(decision: &DecisionView) -> String {
+    let DecisionView { from, to, reason, .. } = decision;
+    match decision.outcome {
+        Outcome::Up | Outcome::Down => format!("{from} → {to}, {reason}"),
+        Outcome::Steady | Outcome::Held | Outcome::Limited | Outcome::Paused => {
+            format!("stays at {from}, {reason}")
+        }
+        Outcome::Failed => format!("failed, {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

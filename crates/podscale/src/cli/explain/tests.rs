@@ -1,0 +1,88 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn row(namespace: &str, name: &str) -> Value {
+    json!({
+        "namespace": namespace, "name": name, "kind": "HorizontalPodAutoscaler",
+        "target": "Deployment/web", "min": 1, "max": 10, "current": 2, "desired": 4,
+        "metrics": [{
+            "name": "cpu", "unit": "percent", "value": 90.0, "goal": 50.0, "current": "90%",
+            "target": "50%", "ratio": 1.8, "state": "above",
+        }],
+        "conditions": [{
+            "type": "AbleToScale", "status": "True", "reason": "SucceededRescale",
+            "message": "it was able to", "since": 5,
+        }],
+        "lastScale": 1_000, "outcome": "up", "reason": "cpu above target", "trend": [],
+    })
+}
+
+fn everything(names: &[(&str, &str)]) -> Everything {
+    let rows: Vec<Value> = names.iter().map(|(namespace, name)| row(namespace, name)).collect();
+    serde_json::from_value(json!({"now": 0, "autoscalers": rows})).expect("rows")
+}
+
+#[test]
+fn near_names_are_offered() {
+    let known = everything(&[("shop", "web"), ("shop", "checkout"), ("test", "web")]);
+    for (wanted, expected) in [
+        ("shop/wbe", "no autoscaler shop/wbe is known; did you mean shop/web or test/web?"),
+        ("prod/checkout", "no autoscaler prod/checkout is known; did you mean shop/checkout?"),
+        ("check", "no autoscaler check is known; did you mean shop/checkout?"),
+        ("shop/zzz", "no autoscaler shop/zzz is known among 3; `podscale top` lists them"),
+    ] {
+        assert_eq!(unknown(&known, wanted, &[]), expected);
+    }
+    let named: Vec<&Row> = known.autoscalers.iter().filter(|r| r.view.name == "web").collect();
+    let several = unknown(&known, "web", &named);
+    assert_eq!(several, "several autoscalers are called web: shop/web, test/web");
+    assert!(unknown(&everything(&[]), "a/b", &[]).contains("only the leader decides"));
+}
+
+#[test]
+fn the_latest_decision_is_told_in_words() {
+    let latest = json!({
+        "time": 60_000, "from": 2, "to": 4, "rescaled": true, "outcome": "up",
+        "reason": "cpu above target", "lines": ["cpu asks for 4", "so it becomes 4"],
+    });
+    let one: One = serde_json::from_value(json!({
+        "now": 75_000, "autoscaler": row("shop", "web"),
+        "past": {"latest": latest, "decisions": [latest]},
+    }))
+    .expect("one");
+    let expected = "\
+shop/web: HorizontalPodAutoscaler scales Deployment/web between 1 and 10
+It has 2 and wants 4.
+
+Latest decision, 15s ago: 2 → 4, cpu above target
+  cpu asks for 4
+  so it becomes 4
+
+Metrics
+  cpu       90% of 50%      asks for more
+
+Conditions
+  AbleToScale     True   SucceededRescale: it was able to
+
+Changes of size, latest first
+   15s ago  2 → 4  cpu above target
+";
+    assert_eq!(words(&one), expected);
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_clearly() {
+    use clap::Parser;
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+    // Nothing listens on the port of a listener that is gone.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr();
+    let admin = format!("http://{}", free.expect("an address"));
+    let flags = Flags::try_parse_from(["x", "a/b", "--admin", &admin]).expect("flags");
+    let error = tell(&flags.arguments).await.expect_err("nobody is there").to_string();
+    assert!(error.starts_with(&format!("cannot reach {admin}: ")), "{error}");
+    assert!(error.contains("port-forward"), "{error}");
+}

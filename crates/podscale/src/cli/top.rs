@@ -1,0 +1,120 @@
+//! `podscale top`: all autoscalers in the terminal, live.
+
+mod app;
+mod screen;
+mod table;
+
+use super::ask::{self, AskError, Asker, Everything};
+use super::complain;
+use app::{App, Sort};
+use clap::{Args, ValueEnum};
+use parking_lot::Mutex;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Show all autoscalers in the terminal, live.
+///
+/// Asks a running `podscale run` or `podscale demo` through its admin port. Keys: q quits, / filters,
+/// arrows and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and
+/// trouble. If the output is not a terminal, or with --output, it prints the table once.
+///
+/// Exit codes: 0 shown, 1 nobody to ask, 2 asked wrongly.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    ask: ask::Arguments,
+
+    /// Only those whose namespace/name or target has this in it.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+
+    /// Which come first.
+    #[arg(long, value_enum, default_value_t)]
+    sort: Sort,
+
+    /// How often to look, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: u64,
+
+    /// Print once, in this form.
+    #[arg(long, short, value_enum)]
+    output: Option<Output>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The table.
+    Text,
+    /// The table with what was decided last and why.
+    Wide,
+    /// One JSON object.
+    Json,
+}
+
+/// Why there is nothing to see.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+    #[error("cannot use the terminal: {0}")]
+    Terminal(io::Error),
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match show(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show(arguments: &Arguments) -> Result<(), Failure> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build().map_err(Failure::Runtime)?;
+    let asker = Asker::new(&arguments.ask);
+    // Nobody there is better said than shown.
+    let first = runtime.block_on(asker.everything())?;
+    let mut app = App::new(asker.admin().to_owned(), arguments.sort, arguments.filter.clone());
+    app.take(Ok(first));
+    let output = match arguments.output {
+        None if io::stdout().is_terminal() && io::stdin().is_terminal() => {
+            let interval = Duration::from_secs(arguments.interval);
+            let latest = Latest::default();
+            runtime.spawn(look(asker, interval, Arc::clone(&latest)));
+            let shown = screen::show(&mut app, &latest).map_err(Failure::Terminal);
+            runtime.shutdown_background();
+            return shown;
+        }
+        output => output.unwrap_or(Output::Text),
+    };
+    let text = match output {
+        Output::Text => table::text(&app, false),
+        Output::Wide => table::text(&app, true),
+        Output::Json => app.json(),
+    };
+    // If nobody reads any more there is nobody to tell.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+/// The latest answer that has not been shown yet.
+type Latest = Arc<Mutex<Option<Result<Everything, AskError>>>>;
+
+async fn look(asker: Asker, interval: Duration, latest: Latest) {
+    loop {
+        tokio::time::sleep(interval).await;
+        let answer = asker.everything().await;
+        *latest.lock() = Some(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests;

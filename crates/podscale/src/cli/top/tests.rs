@@ -1,0 +1,98 @@
+use super::app::{App, Sort, Wish};
+use super::{screen, table};
+use crate::cli::ask::Everything;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::{Value, json};
+
+fn row(namespace: &str, name: &str, current: i32, ratio: f64, able: &str) -> Value {
+    let metric = json!({
+        "name": "cpu", "unit": "percent", "value": ratio * 50.0, "goal": 50.0,
+        "current": format!("{:.0}%", ratio * 50.0), "target": "50%", "ratio": ratio, "state": "above",
+    });
+    let condition = json!({
+        "type": "AbleToScale", "status": able, "reason": "FailedGetScale", "message": "", "since": null,
+    });
+    json!({
+        "namespace": namespace, "name": name, "kind": "HorizontalPodAutoscaler",
+        "target": format!("Deployment/{name}"), "min": 1, "max": 10, "current": current,
+        "desired": current + 1, "metrics": [metric], "conditions": [condition],
+        "lastScale": 1_000_000 - i64::from(current) * 60_000, "outcome": "up", "reason": "because",
+        "trend": [1, 2],
+    })
+}
+
+fn app(sort: Sort, filter: &str) -> App {
+    let rows = [
+        row("shop", "web", 4, 1.2, "True"),
+        row("shop", "api", 7, 1.6, "True"),
+        row("ops", "jobs", 1, 0.5, "False"),
+    ];
+    let everything: Everything =
+        serde_json::from_value(json!({"now": 1_000_000, "autoscalers": rows})).expect("rows");
+    let mut app = App::new("http://here".into(), sort, filter.into());
+    app.take(Ok(everything));
+    app
+}
+
+fn names(app: &App) -> String {
+    let names: Vec<&str> = app.rows().iter().map(|row| row.view.name.as_str()).collect();
+    names.join(" ")
+}
+
+#[test]
+fn rows_are_sorted_and_filtered() {
+    for (sort, filter, expected) in [
+        (Sort::Name, "", "jobs api web"),
+        (Sort::Replicas, "", "api web jobs"),
+        (Sort::Metric, "", "api web jobs"),
+        (Sort::LastScale, "", "jobs web api"),
+        (Sort::Trouble, "", "jobs api web"),
+        (Sort::Name, "shop/", "api web"),
+        (Sort::Name, "Deployment/w", "web"),
+        (Sort::Name, "nothing", ""),
+    ] {
+        assert_eq!(names(&app(sort, filter)), expected, "{sort:?} {filter}");
+    }
+}
+
+#[test]
+fn keys_sort_filter_scroll_and_leave() {
+    let mut app = app(Sort::Name, "");
+    let mut press = |code: KeyCode| app.key(KeyEvent::new(code, KeyModifiers::NONE), 1);
+    assert_eq!(press(KeyCode::Char('r')), Wish::Stay);
+    for letter in "/wq".chars() {
+        assert_eq!(press(KeyCode::Char(letter)), Wish::Stay, "q is a letter of the filter");
+    }
+    press(KeyCode::Backspace);
+    press(KeyCode::Enter);
+    assert_eq!((names(&app).as_str(), app.sort), ("web", Sort::Replicas));
+    let mut press = |code: KeyCode| app.key(KeyEvent::new(code, KeyModifiers::NONE), 1);
+    press(KeyCode::Esc);
+    press(KeyCode::PageDown);
+    press(KeyCode::Down);
+    press(KeyCode::Down);
+    assert_eq!(press(KeyCode::Char('q')), Wish::Leave);
+    assert_eq!((names(&app).as_str(), app.first), ("api web jobs", 2), "never past the last");
+    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), 1), Wish::Leave);
+}
+
+#[test]
+fn the_table_is_the_same_on_paper_and_on_the_screen() {
+    let app = app(Sort::Name, "shop");
+    let text = table::text(&app, false);
+    let expected = "\
+NAMESPACE   NAME   TARGET           REPLICAS   MIN   MAX   METRICS       LAST SCALE   STATE
+shop        api    Deployment/api   7→8        1     10    cpu 80%/50%   7m           up
+shop        web    Deployment/web   4→5        1     10    cpu 60%/50%   4m           up
+";
+    assert_eq!(text, expected);
+    assert!(table::text(&app, true).contains("because"));
+    let mut terminal = Terminal::new(TestBackend::new(100, 6)).expect("a terminal");
+    terminal.draw(|frame| screen::draw(frame, &app)).expect("drawn");
+    let drawn = terminal.backend().to_string();
+    for part in ["http://here  2 of 3", "LAST SCALE", "7→8", "cpu 60%/50%", "filter: shop"] {
+        assert!(drawn.contains(part), "no {part} in\n{drawn}");
+    }
+}

@@ -1,0 +1,75 @@
+//! What must be in a cluster for the controller to run there, as plain objects. The Helm chart is
+//! held against these by a test.
+
+mod roles;
+mod workload;
+
+pub use roles::{ScaleResource, cluster_rules, own_rules};
+
+use serde_json::{Value, json};
+
+/// What everything is called.
+pub const NAME: &str = "podscale";
+/// The port of metrics, probes and the dashboard in the pods.
+pub const ADMIN_PORT: u16 = 9090;
+
+/// What can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The namespace it runs in.
+    pub namespace: String,
+    /// The image it runs from.
+    pub image: String,
+    /// How many replicas; one leads.
+    pub replicas: u32,
+    /// Flags of `podscale run`, besides those that are always given.
+    pub arguments: Vec<String>,
+    /// Kinds of targets that it may scale, besides those of Kubernetes.
+    pub scales: Vec<ScaleResource>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            namespace: NAME.to_owned(),
+            image: concat!("podscale:", env!("CARGO_PKG_VERSION")).to_owned(),
+            replicas: 2,
+            arguments: Vec::new(),
+            scales: Vec::new(),
+        }
+    }
+}
+
+/// All objects, in an order in which they can be created.
+#[must_use]
+pub fn manifests(options: &Options) -> Vec<Value> {
+    let namespace = &options.namespace;
+    vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": namespace,
+            "labels": {
+                "app.kubernetes.io/name": NAME,
+                "pod-security.kubernetes.io/enforce": "restricted",
+            },
+        }}),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(namespace)}),
+        roles::cluster_role(&options.scales),
+        roles::cluster_role_binding(namespace),
+        roles::role(namespace),
+        roles::role_binding(namespace),
+        workload::deployment(options),
+        workload::service(namespace),
+        workload::disruption_budget(namespace),
+    ]
+}
+
+fn labels() -> Value {
+    json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME})
+}
+
+fn metadata(namespace: &str) -> Value {
+    json!({"name": NAME, "namespace": namespace, "labels": labels()})
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What the controller may do, and nothing else.
+
+use super::{NAME, labels, metadata};
+use serde_json::{Value, json};
+use std::str::FromStr;
+
+/// A resource whose scale may be set, such as `argoproj.io/rollouts`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleResource {
+    /// Its group; empty for Kubernetes' first one.
+    pub group: String,
+    /// Its name in paths, such as `rollouts`.
+    pub resource: String,
+}
+
+impl FromStr for ScaleResource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ScaleResource, String> {
+        let plain = |part: &str| {
+            let letter =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.*".contains(c);
+            !part.is_empty() && part.chars().all(letter)
+        };
+        match text.split_once('/') {
+            Some((group, resource)) if plain(group) && plain(resource) => {
+                Ok(ScaleResource { group: group.to_owned(), resource: resource.to_owned() })
+            }
+            _ => Err("not a group and a resource such as argoproj.io/rollouts".to_owned()),
+        }
+    }
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+/// What it may do in all namespaces.
+#[must_use]
+pub fn cluster_rules(scales: &[ScaleResource]) -> Vec<Value> {
+    let autoscalers = "horizontalpodautoscalers";
+    let mut rules = vec![
+        rule("autoscaling", &[autoscalers], &["list", "watch"]),
+        rule("autoscaling", &["horizontalpodautoscalers/status"], &["update"]),
+        rule("", &["pods", "replicationcontrollers"], &["list", "watch"]),
+        rule("apps", &["deployments", "replicasets", "statefulsets"], &["list", "watch"]),
+        rule("", &["replicationcontrollers/scale"], &["get", "update"]),
+        rule(
+            "apps",
+            &["deployments/scale", "replicasets/scale", "statefulsets/scale"],
+            &["get", "update"],
+        ),
+        rule("", &["events"], &["create", "patch"]),
+        rule("metrics.k8s.io", &["pods"], &["list"]),
+        // The names of metrics are the names of resources there.
+        rule("custom.metrics.k8s.io", &["*"], &["get", "list"]),
+        rule("external.metrics.k8s.io", &["*"], &["get", "list"]),
+    ];
+    for ScaleResource { group, resource } in scales {
+        rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
+    }
+    rules
+}
+
+/// What it may do in its own namespace.
+#[must_use]
+pub fn own_rules() -> Vec<Value> {
+    vec![
+        rule("coordination.k8s.io", &["leases"], &["create"]),
+        json!({
+            "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+            "resourceNames": [NAME], "verbs": ["get", "list", "watch", "update"],
+        }),
+        rule("", &["configmaps"], &["get", "list", "create", "update"]),
+    ]
+}
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const VERSION: &str = "rbac.authorization.k8s.io/v1";
+
+pub(super) fn cluster_role(scales: &[ScaleResource]) -> Value {
+    json!({
+        "apiVersion": VERSION, "kind": "ClusterRole",
+        "metadata": {"name": NAME, "labels": labels()}, "rules": cluster_rules(scales),
+    })
+}
+
+pub(super) fn cluster_role_binding(namespace: &str) -> Value {
+    json!({
+        "apiVersion": VERSION, "kind": "ClusterRoleBinding",
+        "metadata": {"name": NAME, "labels": labels()},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": NAME},
+        "subjects": [subject(namespace)],
+    })
+}
+
+pub(super) fn role(namespace: &str) -> Value {
+    json!({
+        "apiVersion": VERSION, "kind": "Role",
+        "metadata": metadata(namespace), "rules": own_rules(),
+    })
+}
+
+pub(super) fn role_binding(namespace: &str) -> Value {
+    json!({
+        "apiVersion": VERSION, "kind": "RoleBinding", "metadata": metadata(namespace),
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": NAME},
+        "subjects": [subject(namespace)],
+    })
+}
+
+fn subject(namespace: &str) -> Value {
+    json!({"kind": "ServiceAccount", "name": NAME, "namespace": namespace})
+}

@@ -1,0 +1,82 @@
+//! The pods of the controller and what stands around them.
+
+use super::{ADMIN_PORT, NAME, Options, labels, metadata};
+use serde_json::{Value, json};
+
+/// The user and group of the image: nobody in particular, never root.
+const USER: u32 = 65532;
+
+pub(super) fn deployment(options: &Options) -> Value {
+    let mut arguments = vec![
+        "run".to_owned(),
+        format!("--admin-address=0.0.0.0:{ADMIN_PORT}"),
+        "--log-format=json".to_owned(),
+    ];
+    arguments.extend(options.arguments.iter().cloned());
+    let probe = |path: &str, failures: u32| {
+        json!({
+            "httpGet": {"path": path, "port": "admin"},
+            "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": failures,
+        })
+    };
+    let container = json!({
+        "name": NAME,
+        "image": options.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": arguments,
+        "ports": [{"name": "admin", "containerPort": ADMIN_PORT}],
+        "livenessProbe": probe("/healthz", 6),
+        "readinessProbe": probe("/readyz", 1),
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "64Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    });
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata(&options.namespace),
+        "spec": {
+            "replicas": options.replicas,
+            "selector": {"matchLabels": labels()},
+            "template": {
+                "metadata": {"labels": labels()},
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "securityContext": {
+                        "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "terminationGracePeriodSeconds": 15,
+                    // Two replicas on one node fall together.
+                    "topologySpreadConstraints": [{
+                        "maxSkew": 1, "topologyKey": "kubernetes.io/hostname",
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                        "labelSelector": {"matchLabels": labels()},
+                    }],
+                    "containers": [container],
+                },
+            },
+        },
+    })
+}
+
+pub(super) fn service(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": metadata(namespace),
+        "spec": {
+            "selector": labels(),
+            "ports": [{"name": "admin", "port": ADMIN_PORT, "targetPort": "admin"}],
+        },
+    })
+}
+
+pub(super) fn disruption_budget(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata(namespace),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels()}},
+    })
+}

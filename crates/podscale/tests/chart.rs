@@ -1,0 +1,86 @@
+//! The Helm chart must render to what `podscale install` prints.
+
+use podscale::install::{Options, ScaleResource, manifests};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A helm that was built from source believes in an old Kubernetes.
+const KUBERNETES: [&str; 2] = ["--kube-version", "1.37.0"];
+
+/// `$HELM`, or the one on the path.
+fn helm() -> Option<PathBuf> {
+    let named = std::env::var_os("HELM").map(PathBuf::from);
+    let helm = named.unwrap_or_else(|| PathBuf::from("helm"));
+    let answer = Command::new(&helm).arg("version").output();
+    answer.is_ok_and(|answer| answer.status.success()).then_some(helm)
+}
+
+fn chart() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale")
+}
+
+fn run(helm: &Path, arguments: &[&str]) -> String {
+    let answer = Command::new(helm).args(arguments).output().expect("helm runs");
+    let (out, error) = (answer.stdout, String::from_utf8_lossy(&answer.stderr).into_owned());
+    let out = String::from_utf8(out).expect("UTF-8");
+    assert!(answer.status.success(), "helm {arguments:?}: {error}{out}");
+    out
+}
+
+/// Objects by kind and name.
+fn by_name(objects: impl IntoIterator<Item = Value>) -> BTreeMap<String, Value> {
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    objects.into_iter().map(|object| (name(&object), object)).collect()
+}
+
+#[test]
+fn the_chart_renders_to_what_install_prints() {
+    let Some(helm) = helm() else {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "helm is needed in CI");
+        println!("\n!! LEFT OUT: helm is not installed; $HELM can name one\n");
+        return;
+    };
+    let chart = chart();
+    let chart = chart.to_str().expect("UTF-8");
+    let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
+    let flags = ["--manage=annotated", "--dry-run", "--sync-period=5s"];
+    let many = Options {
+        namespace: "scaling".into(),
+        image: "registry.example/podscale:7".into(),
+        replicas: 3,
+        arguments: flags.map(str::to_owned).to_vec(),
+        scales: vec![rollouts],
+    };
+    let sets = [
+        "image.repository=registry.example/podscale",
+        "image.tag=7",
+        "replicas=3",
+        "manage=annotated",
+        "dryRun=true",
+        "arguments[0]=--sync-period=5s",
+        "scales[0].group=argoproj.io",
+        "scales[0].resource=rollouts",
+    ];
+    for (options, sets) in [(Options::default(), &[][..]), (many, &sets[..])] {
+        let namespace = options.namespace.as_str();
+        let mut arguments = vec!["template", "podscale", chart, "--namespace", namespace];
+        arguments.extend(KUBERNETES);
+        arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
+        let text = run(&helm, &arguments);
+        let documents = text.split("\n---\n").map(|text| text.trim_start_matches("---\n"));
+        let rendered = documents.filter(|text| text.lines().any(|l| l.starts_with("kind:")));
+        let rendered = rendered.map(|text| serde_saphyr::from_str(text).expect("YAML"));
+        // Helm makes the namespace itself.
+        let expected = manifests(&options).into_iter().filter(|m| m["kind"] != "Namespace");
+        let (rendered, expected) = (by_name(rendered), by_name(expected));
+        let names = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&rendered), names(&expected));
+        for (name, object) in &expected {
+            assert_eq!(rendered.get(name), Some(object), "{name}");
+        }
+    }
+    let linted = run(&helm, &[&["lint", "--strict", chart][..], &KUBERNETES].concat());
+    assert!(linted.contains("0 chart(s) failed"), "{linted}");
+}
