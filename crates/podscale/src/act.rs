@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// The component that events name.
 pub const COMPONENT: &str = "horizontal-pod-autoscaler";
+/// The component that events name which upstream does not have.
+const OWN_COMPONENT: &str = "podscale";
 /// How often a scale is written while it meets conflicts.
 const SCALE_WRITE_TRIES: u32 = 5;
 /// How long after a conflict it is tried again; time of the wall.
@@ -31,6 +33,7 @@ pub struct Actor {
     clock: Clock,
     kinds: Kinds,
     recorder: Recorder,
+    own_recorder: Recorder,
 }
 
 /// The scale of a target, and where it was read.
@@ -46,7 +49,8 @@ impl Actor {
     /// Acts on this API server.
     #[must_use]
     pub fn new(client: Client, clock: Clock, kinds: Kinds, recorder: Recorder) -> Actor {
-        Actor { client, clock, kinds, recorder }
+        let own_recorder = recorder.named(OWN_COMPONENT);
+        Actor { client, clock, kinds, recorder, own_recorder }
     }
 
     /// The scale of an autoscaler's target.
@@ -143,21 +147,31 @@ impl Actor {
     /// Records what is worth telling people about an autoscaler.
     pub fn record(&self, hpa: &HorizontalPodAutoscaler, events: &[Event]) {
         for event in events {
-            let about = ObjectReference {
-                api_version: Some(API_VERSION.to_owned()),
-                kind: Some(KIND.to_owned()),
-                namespace: Some(hpa.metadata.namespace.clone()),
-                name: Some(hpa.metadata.name.clone()),
-                uid: Some(hpa.metadata.uid.clone()),
-                resource_version: Some(hpa.metadata.resource_version.clone()),
-                ..ObjectReference::default()
-            };
             let kind = if event.warning { Kind::Warning } else { Kind::Normal };
             // All reasons are known beforehand; one that is not would have no place to live.
             if let Cow::Borrowed(reason) = event.reason {
-                self.recorder.record(about, kind, reason, event.message.clone());
+                self.recorder.record(reference(hpa), kind, reason, event.message.clone());
             }
         }
+    }
+
+    /// Warns of something that upstream would not. Such events have a source of their own, so that a
+    /// flood of the others does not drown them.
+    pub fn warn(&self, hpa: &HorizontalPodAutoscaler, reason: &'static str, message: String) {
+        self.own_recorder.record(reference(hpa), Kind::Warning, reason, message);
+    }
+}
+
+/// How events name an autoscaler.
+fn reference(hpa: &HorizontalPodAutoscaler) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(API_VERSION.to_owned()),
+        kind: Some(KIND.to_owned()),
+        namespace: Some(hpa.metadata.namespace.clone()),
+        name: Some(hpa.metadata.name.clone()),
+        uid: Some(hpa.metadata.uid.clone()),
+        resource_version: Some(hpa.metadata.resource_version.clone()),
+        ..ObjectReference::default()
     }
 }
 

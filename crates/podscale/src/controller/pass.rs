@@ -4,7 +4,7 @@ use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
-use super::shadow::{Shadows, Theirs};
+use super::shadow::{SLACK, Shadows, Theirs};
 use crate::act::{Actor, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
@@ -17,7 +17,7 @@ use podscale_api::observe::{Surroundings, observe};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
-use podscale_core::{Decision, Event, Settings, Snapshot, Span, Time, decide};
+use podscale_core::{Decision, Settings, Snapshot, Span, Time, decide};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -113,7 +113,12 @@ impl Memory {
 impl Passes {
     /// Looks at one autoscaler and does what follows.
     pub async fn pass(&self, key: &Key) {
-        let Some(known) = self.world.autoscaler(key) else { return };
+        let Some(mut known) = self.world.autoscaler(key) else { return };
+        let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
+        if let Some(Theirs { before, .. }) = &theirs {
+            let hpa = HorizontalPodAutoscaler { status: before.clone(), ..known.hpa.clone() };
+            known = Arc::new(Known { hpa, wants: Arc::clone(&known.wants) });
+        }
         let Known { hpa, wants } = &*known;
         let (began, mut notes) = (Instant::now(), Notes::default());
         let own = self.owns.of(key);
@@ -130,7 +135,6 @@ impl Passes {
             Err(_) => (Selection::NoSelector, Vec::new()),
         };
         let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
-        let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
         let mut scale = match &target {
             Ok(target) => Ok(Scale {
                 wanted: target.scale.spec.replicas,
@@ -175,7 +179,7 @@ impl Passes {
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
         let stored = self.store(&known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
-        self.compare(key, hpa, theirs.as_ref(), &decision);
+        self.compare(key, theirs.as_ref(), &snapshot, &decision);
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -247,12 +251,12 @@ impl Passes {
             Stance::StepBack => {
                 let message = contest::message(hpa);
                 tracing::warn!(autoscaler = %key, "{message}");
-                self.actor.record(hpa, &[Event::warning(contest::REASON, message)]);
+                self.actor.warn(hpa, contest::REASON, message);
             }
             Stance::Act => self.actor.record(hpa, &decision.events),
         }
         for complaint in complaints {
-            self.actor.record(hpa, &[Event::warning(INVALID_ANNOTATION, complaint)]);
+            self.actor.warn(hpa, INVALID_ANNOTATION, complaint.clone());
         }
     }
 
@@ -260,15 +264,20 @@ impl Passes {
     fn compare(
         &self,
         key: &Key,
-        hpa: &HorizontalPodAutoscaler,
         theirs: Option<&Theirs>,
+        snapshot: &Snapshot<'_>,
         decision: &Decision,
     ) {
         let Some(shadows) = &self.shadows else { return };
+        let nearly = theirs.map(|_| {
+            let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
+            moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired)
+        });
         // Without conditions nobody has decided yet.
-        let stored = hpa.status.as_ref().filter(|status| !status.conditions.is_empty());
-        let stored = stored.map(|status| status.desired_replicas);
-        if let Some(disagreement) = shadows.compare(key, theirs, stored, decision.desired) {
+        let status = Some(snapshot.status).filter(|status| !status.conditions.is_empty());
+        let stored = status.map(|status| status.desired_replicas);
+        let nearly = nearly.as_ref().map_or(&[][..], |nearly| &nearly[..]);
+        if let Some(disagreement) = shadows.compare(key, theirs, stored, decision.desired, nearly) {
             tracing::warn!(autoscaler = %key, "{disagreement}");
             self.meters.disagreed();
         }

@@ -1,24 +1,30 @@
 //! The dry run beside another controller: what that one wrote against what would have been written.
 //!
 //! The two look at different moments, so their inputs are never quite the same. The rule: whenever the
-//! other one writes a status, the object is decided at once from the size that it says it found; its
-//! choice agrees if it equals that decision or the one before. While it writes nothing, its stored
-//! choice disagrees once [`PATIENCE`] decisions in a row would have been another.
+//! other one writes a status, the object is decided at once from the status before it and the size that
+//! it says it found, for this moment and for [`SLACK`] to either side, since stored times are whole
+//! seconds. Its choice agrees if it equals one of these decisions or the one before. While it writes
+//! nothing, its stored choice disagrees once [`PATIENCE`] decisions in a row would have been another.
 
 use crate::watch::world::Key;
 use parking_lot::Mutex;
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
 use podscale_core::model::Behavior;
-use podscale_core::{History, Time};
+use podscale_core::{History, Span, Time};
 use std::collections::HashMap;
 use std::fmt;
 
 /// After how many decisions in a row a choice that was not made counts as refused.
 const PATIENCE: u32 = 3;
 
+/// How far the moments of two controllers may be apart.
+pub const SLACK: Span = Span::seconds(1);
+
 /// What another controller wrote into a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theirs {
+    /// The status that it overwrote.
+    pub before: Option<HorizontalPodAutoscalerStatus>,
     /// The size that it found.
     pub found: i32,
     /// The size that it chose.
@@ -38,7 +44,8 @@ impl Theirs {
         let last = new.last_scale_time.map(|time| time.0);
         let moved = last != old.and_then(|old| old.last_scale_time).map(|time| time.0);
         let (found, desired) = (new.current_replicas, new.desired_replicas);
-        Some(Theirs { found, desired, rescaled: last.filter(|_| moved) })
+        let rescaled = last.filter(|_| moved);
+        Some(Theirs { before: old.cloned(), found, desired, rescaled })
     }
 
     /// Adds the change of size to a history as if it had been our own.
@@ -97,13 +104,18 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Takes in what they wrote and what we decide on the same size; neither counts if we could not
-    /// decide.
-    pub fn written(&mut self, theirs: &Theirs, ours: Option<i32>) -> Option<Disagreement> {
+    /// Takes in what they wrote and what we decide on the same size, `nearly` at other moments;
+    /// neither counts if we could not decide.
+    pub fn written(
+        &mut self,
+        theirs: &Theirs,
+        ours: Option<i32>,
+        nearly: &[Option<i32>],
+    ) -> Option<Disagreement> {
         let before = std::mem::replace(&mut self.last, ours);
         self.apart = 0;
         let (theirs, ours) = (theirs.desired, ours?);
-        let agrees = theirs == ours || Some(theirs) == before;
+        let agrees = theirs == ours || Some(theirs) == before || nearly.contains(&Some(theirs));
         (!agrees).then_some(Disagreement::Chose { theirs, ours })
     }
 
@@ -140,8 +152,10 @@ impl Shadows {
     pub fn note(&self, key: &Key, theirs: Theirs) {
         let mut shadows = self.0.lock();
         let shadow = shadows.entry(key.clone()).or_default();
-        let unread = shadow.theirs.filter(|t| t.rescaled.is_some() && theirs.rescaled.is_none());
-        shadow.theirs = Some(unread.unwrap_or(theirs));
+        let unread = shadow.theirs.as_ref().is_some_and(|unread| unread.rescaled.is_some());
+        if !unread || theirs.rescaled.is_some() {
+            shadow.theirs = Some(theirs);
+        }
     }
 
     /// What was written since the last look.
@@ -157,11 +171,12 @@ impl Shadows {
         theirs: Option<&Theirs>,
         stored: Option<i32>,
         ours: Option<i32>,
+        nearly: &[Option<i32>],
     ) -> Option<Disagreement> {
         let mut shadows = self.0.lock();
         let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
         match (theirs, stored) {
-            (Some(theirs), _) => comparison.written(theirs, ours),
+            (Some(theirs), _) => comparison.written(theirs, ours, nearly),
             (None, Some(stored)) => comparison.unwritten(stored, ours),
             (None, None) => None,
         }
@@ -179,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_choice_agrees_with_the_decision_on_it_or_the_one_before() {
-        let theirs = |desired| Theirs { found: 2, desired, rescaled: None };
+        let theirs = |desired| Theirs { before: None, found: 2, desired, rescaled: None };
         let chose = |theirs, ours| Some(Disagreement::Chose { theirs, ours });
         let kept = |theirs, ours| Some(Disagreement::Kept { theirs, ours });
         let mut comparison = Comparison::default();
@@ -198,11 +213,14 @@ mod tests {
             ("they follow", Ok(9), Some(9), None),
         ] {
             let found = match written {
-                Ok(desired) => comparison.written(&theirs(desired), ours),
+                Ok(desired) => comparison.written(&theirs(desired), ours, &[]),
                 Err(stored) => comparison.unwritten(stored, ours),
             };
             assert_eq!(found, expected, "{what}");
         }
+        let nearly = [Some(11), Some(12)];
+        assert_eq!(comparison.written(&theirs(12), Some(20), &nearly), None, "a second earlier");
+        assert_eq!(comparison.written(&theirs(13), Some(21), &nearly), chose(13, 21));
     }
 
     #[test]
@@ -216,14 +234,16 @@ mod tests {
         let after = hpa(serde_json::json!({"currentReplicas": 2, "desiredReplicas": 4,
             "lastScaleTime": "1970-01-01T00:00:07Z"}));
         assert_eq!(Theirs::of(&before, &before), None);
-        let theirs = Theirs { found: 2, desired: 4, rescaled: Some(Time(7_000_000)) };
-        assert_eq!(Theirs::of(&before, &after), Some(theirs));
+        let rescaled = Some(Time(7_000_000));
+        let theirs = Theirs { before: before.status.clone(), found: 2, desired: 4, rescaled };
+        assert_eq!(Theirs::of(&before, &after), Some(theirs.clone()));
         let later = hpa(serde_json::json!({"currentReplicas": 4, "desiredReplicas": 4,
             "lastScaleTime": "1970-01-01T00:00:07Z"}));
-        let still = Theirs { found: 4, desired: 4, rescaled: None };
-        assert_eq!(Theirs::of(&after, &later), Some(still));
+        let (old, rescaled) = (after.status.clone(), None);
+        let still = Theirs { before: old, found: 4, desired: 4, rescaled };
+        assert_eq!(Theirs::of(&after, &later), Some(still.clone()));
         let (shadows, key) = (Shadows::default(), Key { namespace: "x".into(), name: "y".into() });
-        shadows.note(&key, theirs);
+        shadows.note(&key, theirs.clone());
         shadows.note(&key, still);
         assert_eq!(shadows.take(&key), Some(theirs), "the rescale is not lost");
         assert_eq!(shadows.take(&key), None);

@@ -1,0 +1,206 @@
+//! `podscale run` as a process: what it says when it cannot start, and how one replica hands over to
+//! the next.
+
+// Helpers of tests may fail as loudly as tests do.
+#![allow(clippy::expect_used)]
+
+use podscale_apiserver::{ApiServer, Config};
+use serde_json::{Value, json};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// How long anything may take before the test gives up: generous, since machines can be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podscale"));
+    let settings = std::env::vars_os().filter(|(name, _)| {
+        name.to_str().is_some_and(|name| name.starts_with("PODSCALE_") || name == "RUST_LOG")
+    });
+    settings.for_each(|(name, _)| drop(command.env_remove(name)));
+    command.env_remove("KUBECONFIG").arg("run").args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn ended(child: Child) -> Output {
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let taken = listener.local_addr().expect("an address").to_string();
+    let folder = Folder::new("wrong");
+    let kubeconfig = folder.kubeconfig("http://127.0.0.1:1");
+    let cases: [(&[&str], i32, &str); 5] = [
+        (
+            &["--kubeconfig", "/nonexistent"],
+            1,
+            "podscale: cannot use the kubeconfig /nonexistent: ",
+        ),
+        (
+            &["--kubeconfig", &kubeconfig, "--context", "b"],
+            1,
+            "podscale: cannot use the kubeconfig",
+        ),
+        (
+            &["--leader-elect-lease-duration", "5s"],
+            1,
+            "podscale: --leader-elect-lease-duration must be longer than",
+        ),
+        (&["--sync-period", "0s"], 2, "error: invalid value '0s'"),
+        (
+            &["--kubeconfig", &kubeconfig, "--admin-address", &taken],
+            1,
+            "podscale: cannot listen on 127.0.0.1:",
+        ),
+    ];
+    for (arguments, code, beginning) in cases {
+        let output = ended(program(arguments).spawn().expect("the program starts"));
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        assert!(text.starts_with(beginning), "{arguments:?}: {text}");
+        assert!(code == 2 || text.trim_end().lines().count() == 1, "{arguments:?}: {text}");
+    }
+}
+
+/// A folder that is gone after the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder =
+            std::env::temp_dir().join(format!("podscale-run-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Folder(folder)
+    }
+
+    fn kubeconfig(&self, server: &str) -> String {
+        let kubeconfig = json!({"apiVersion": "v1", "kind": "Config", "current-context": "a",
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}]});
+        let path = self.0.join("kubeconfig");
+        std::fs::write(&path, kubeconfig.to_string()).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A replica that ends with the test, however that ends.
+struct Replica(Option<Child>);
+
+impl Replica {
+    fn start(kubeconfig: &str) -> Replica {
+        let arguments = ["--kubeconfig", kubeconfig, "--admin-address", "127.0.0.1:0"];
+        Replica(Some(program(&arguments).spawn().expect("the program starts")))
+    }
+
+    /// Asks it to end; what it said.
+    fn end(mut self) -> Output {
+        let child = self.0.take().expect("it runs");
+        let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        assert!(asked.expect("kill").success());
+        ended(child)
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What the server has at a path; null if nothing.
+async fn get(client: &kube::Client, path: &str) -> Value {
+    let request = axum::http::Request::get(path).body(Vec::new()).expect("a request");
+    client.request(request).await.unwrap_or_default()
+}
+
+async fn create(client: &kube::Client, path: &str, object: Value) {
+    let request = axum::http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(object.to_string().into_bytes()).expect("a request");
+    client.request::<Value>(request).await.expect("created");
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "never: {what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_ends_hands_over_its_lease_and_its_memory() {
+    let server = ApiServer::new(Config::default());
+    let serving = server.serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None).await;
+    let serving = serving.expect("it listens");
+    let client = kube::Client::new(server.router(), "default");
+    let folder = Folder::new("hand-over");
+    let kubeconfig = folder.kubeconfig(&serving.url());
+    let (deployments, autoscalers) = (
+        "/apis/apps/v1/namespaces/default/deployments",
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+    );
+    let template = json!({"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}});
+    create(&client, deployments, target).await;
+    let rules = json!({"policies": [{"type": "Pods", "value": 1, "periodSeconds": 600}]});
+    let hpa = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"}, "spec": {"minReplicas": 3, "maxReplicas": 9,
+            "behavior": {"scaleUp": rules}, "scaleTargetRef":
+            {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+    create(&client, autoscalers, hpa).await;
+
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podscale";
+    let holder = async || {
+        let lease = get(&client, lease).await;
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    let first = Replica::start(&kubeconfig);
+    until("the first scales", async || {
+        get(&client, &format!("{deployments}/web")).await["spec"]["replicas"] == 3
+    })
+    .await;
+    let leader = holder().await;
+    let second = Replica::start(&kubeconfig);
+    let output = first.end();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for part in ["leading", "1 → 3", "gave the lease up"] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    let events = get(&client, "/api/v1/namespaces/default/events").await;
+    assert!(events.to_string().contains("SuccessfulRescale"), "no event before its end: {events}");
+    let maps = get(&client, "/api/v1/namespaces/kube-system/configmaps").await;
+    let kept = maps["items"].as_array().cloned().unwrap_or_default();
+    let complete = kept.iter().filter(|map| map["data"]["complete"] == "true");
+    assert_eq!(complete.count(), 1, "{maps}");
+    until("the second leads", async || {
+        let holder = holder().await;
+        !holder.is_empty() && holder != leader
+    })
+    .await;
+    let output = second.end();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("histories loaded autoscalers=1"), "{said}");
+    assert_eq!(holder().await, "");
+    serving.stop().await;
+}
