@@ -173,7 +173,8 @@ impl Shell {
         call: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
         let most = self.candidate.remaining(self.now()).unwrap_or(self.config.terms.renew);
-        tokio::time::timeout(most, call).await.unwrap_or(Err(CallError::Late))
+        let late = || CallError::Unreachable(format!("no answer within {most:.1?}"));
+        tokio::time::timeout(most, call).await.unwrap_or_else(|_| Err(late()))
     }
 
     fn about(&self) -> About<'_> {

@@ -19,7 +19,9 @@ fn program(arguments: &[&str]) -> Command {
     let settings = std::env::vars_os().filter(|(name, _)| {
         name.to_str().is_some_and(|name| name.starts_with("PODSCALE_") || name == "RUST_LOG")
     });
-    settings.for_each(|(name, _)| drop(command.env_remove(name)));
+    for (name, _) in settings {
+        command.env_remove(name);
+    }
     command.env_remove("KUBECONFIG").arg("run").args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command

@@ -4,7 +4,7 @@ use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
-use super::shadow::{SLACK, Shadows, Theirs};
+use super::shadow::{Shadows, Theirs};
 use crate::act::{Actor, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
@@ -17,13 +17,18 @@ use podscale_api::observe::{Surroundings, observe};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
-use podscale_core::{Decision, Settings, Snapshot, Span, Time, decide};
+use podscale_core::{Decision, ScaleWrite, Settings, Snapshot, Span, Time, decide};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+
+/// Why nothing is scaled in a dry run.
+const DRY_RUN: &str = "dry run: nothing is written";
+/// Why nothing is scaled while another controller looks after the object.
+const CONTESTED: &str = "another controller looks after this autoscaler";
 
 /// What every pass needs.
 pub struct Passes {
@@ -164,8 +169,12 @@ impl Passes {
         let stance = self.stance(key, now);
         let mut decision = decide(&snapshot);
         let mut written = None;
-        if let (Stance::Act, Some(rescale), Ok(target)) = (stance, &decision.rescale, &target) {
-            let (write, at) = self.actor.resize(target, rescale.to).await;
+        let wanted = decision.desired;
+        if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
+            let (write, at) = match stance {
+                Stance::Act => self.actor.resize(target, rescale.to).await,
+                Stance::StepBack | Stance::Away => (self.left_undone(), now),
+            };
             decision.settle(&snapshot, &write, at);
             written = Some((write, at));
         }
@@ -179,7 +188,7 @@ impl Passes {
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
         let stored = self.store(&known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
-        self.compare(key, theirs.as_ref(), &snapshot, &decision);
+        self.compare(key, theirs.as_ref(), &snapshot, wanted);
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -233,6 +242,12 @@ impl Passes {
         }
     }
 
+    /// How a rescale ends that is not to be done.
+    fn left_undone(&self) -> ScaleWrite {
+        let why = if self.shadows.is_some() { DRY_RUN } else { CONTESTED };
+        ScaleWrite::Failed(why.into())
+    }
+
     /// Records what is worth telling people, and says once what is wrong with an object's settings.
     fn tell(
         &self,
@@ -266,18 +281,10 @@ impl Passes {
         key: &Key,
         theirs: Option<&Theirs>,
         snapshot: &Snapshot<'_>,
-        decision: &Decision,
+        wanted: Option<i32>,
     ) {
         let Some(shadows) = &self.shadows else { return };
-        let nearly = theirs.map(|_| {
-            let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
-            moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired)
-        });
-        // Without conditions nobody has decided yet.
-        let status = Some(snapshot.status).filter(|status| !status.conditions.is_empty());
-        let stored = status.map(|status| status.desired_replicas);
-        let nearly = nearly.as_ref().map_or(&[][..], |nearly| &nearly[..]);
-        if let Some(disagreement) = shadows.compare(key, theirs, stored, decision.desired, nearly) {
+        if let Some(disagreement) = shadows.compare(key, theirs, snapshot, wanted) {
             tracing::warn!(autoscaler = %key, "{disagreement}");
             self.meters.disagreed();
         }

@@ -5,12 +5,14 @@
 //! it says it found, for this moment and for [`SLACK`] to either side, since stored times are whole
 //! seconds. Its choice agrees if it equals one of these decisions or the one before. While it writes
 //! nothing, its stored choice disagrees once [`PATIENCE`] decisions in a row would have been another.
+//! An object is compared once it was watched for as long as its longest window, since the other one
+//! remembers what was before.
 
 use crate::watch::world::Key;
 use parking_lot::Mutex;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
-use podscale_core::model::Behavior;
-use podscale_core::{History, Span, Time};
+use podscale_core::model::{Behavior, ScalingRules};
+use podscale_core::{Autoscaler, History, Settings, Snapshot, Span, Time, decide};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -94,9 +96,24 @@ impl fmt::Display for Disagreement {
     }
 }
 
+/// How far back decisions on an autoscaler look.
+#[must_use]
+pub fn memory(autoscaler: &Autoscaler, settings: &Settings) -> Span {
+    let longest = |rules: &ScalingRules| {
+        let window = rules.stabilization_window.unwrap_or(settings.downscale_stabilization);
+        window.max(rules.longest_period())
+    };
+    match &autoscaler.behavior {
+        Some(Behavior { scale_up, scale_down }) => longest(scale_up).max(longest(scale_down)),
+        None => settings.downscale_stabilization,
+    }
+}
+
 /// One object's choices, theirs against ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
+    /// When it was first looked at.
+    since: Option<Time>,
     /// Ours before.
     last: Option<i32>,
     /// How many of ours in a row were another than the stored one.
@@ -169,17 +186,23 @@ impl Shadows {
         &self,
         key: &Key,
         theirs: Option<&Theirs>,
-        stored: Option<i32>,
+        snapshot: &Snapshot<'_>,
         ours: Option<i32>,
-        nearly: &[Option<i32>],
     ) -> Option<Disagreement> {
         let mut shadows = self.0.lock();
         let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
-        match (theirs, stored) {
-            (Some(theirs), _) => comparison.written(theirs, ours, nearly),
-            (None, Some(stored)) => comparison.unwritten(stored, ours),
-            (None, None) => None,
-        }
+        let disagreement = match theirs {
+            Some(theirs) => {
+                let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
+                let nearly = moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired);
+                comparison.written(theirs, ours, &nearly)
+            }
+            // Without conditions nobody has decided yet.
+            None if snapshot.status.conditions.is_empty() => None,
+            None => comparison.unwritten(snapshot.status.desired_replicas, ours),
+        };
+        let watched = snapshot.now.since(*comparison.since.get_or_insert(snapshot.now));
+        disagreement.filter(|_| watched > memory(snapshot.autoscaler, snapshot.settings))
     }
 
     /// Forgets an object that is gone.
