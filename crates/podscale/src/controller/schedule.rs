@@ -250,4 +250,27 @@ mod tests {
         assert_eq!(state.take(1000), Next::Idle);
         assert!(state.entries.is_empty());
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_may_have_a_period_of_its_own() {
+        let schedule = Schedule::new(Clock::wall(), Duration::from_secs(15));
+        schedule.pace(&key("fast"), Some(Duration::from_secs(1)));
+        for name in ["fast", "plain"] {
+            schedule.hurry(key(name));
+        }
+        let mut turns = HashMap::new();
+        let watching = async {
+            loop {
+                let (key, _) = schedule.next().await;
+                *turns.entry(key.name.to_string()).or_insert(0) += 1;
+                schedule.done(&key);
+            }
+        };
+        let watched = tokio::time::timeout(Duration::from_secs(60), watching).await;
+        assert!(watched.is_err(), "it goes on for ever");
+        assert!((59..=62).contains(&turns["fast"]), "{turns:?}");
+        assert!((4..=6).contains(&turns["plain"]), "{turns:?}");
+        schedule.pace(&key("fast"), None);
+        assert!(schedule.state.lock().periods.is_empty());
+    }
 }

@@ -3,6 +3,8 @@ use crate::watch::call::{self, About};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
+use axum::routing::get;
+use axum::{Json, Router};
 use podscale_apiserver::ApiServer;
 use serde_json::{Value, json};
 
@@ -44,7 +46,14 @@ impl Cluster {
             request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(agent));
             std::future::ready(request)
         };
-        Client::new(self.server.router().layer(map_request(identify)), "default")
+        let queue = async || {
+            let value = json!({"metricName": "queue", "metricLabels": {}, "value": "100",
+                "timestamp": "2026-01-01T00:00:00Z"});
+            Json(json!({"kind": "ExternalMetricValueList", "metadata": {}, "items": [value]}))
+        };
+        let path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/queue";
+        let router = Router::new().route(path, get(queue)).fallback_service(self.server.router());
+        Client::new(router.layer(map_request(identify)), "default")
     }
 
     async fn send(&self, verb: &'static str, path: &str, object: &Value) -> Value {
@@ -191,4 +200,31 @@ async fn says_which_annotation_makes_no_sense_and_how_to_write_it() {
     let reasons = cluster.reasons().await;
     let count = reasons.iter().filter(|reason| *reason == "InvalidAnnotation").count();
     assert_eq!(count, 1, "{reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_policy_holds_from_one_leader_to_the_next() {
+    let cluster = Cluster::with(json!({})).await;
+    let policy = json!({"type": "Pods", "value": 2, "periodSeconds": 600});
+    let spec = json!({"spec": {"minReplicas": 1, "behavior": {"scaleUp": {"policies": [policy]}},
+        "metrics": [{"type": "External", "external": {"metric": {"name": "queue"},
+            "target": {"type": "AverageValue", "averageValue": "1"}}}]}});
+    cluster.send("PATCH", &format!("{HPA}/web"), &spec).await;
+    let keep = || {
+        let (namespace, name) = ("default".to_owned(), "podscale".to_owned());
+        Some(keep::Config { namespace, name })
+    };
+    let role = |term| Role { leading: watch::channel(Some(Term::Elected(term))).1, keep: keep() };
+    let first = cluster.control(Config::default(), &Meters::new(), role(1));
+    until("two more", async || cluster.replicas().await == 3).await;
+    first.stop().await;
+    let second = cluster.control(Config::default(), &Meters::new(), role(2));
+    tokio::time::sleep(MINUTE * 8).await;
+    assert_eq!(cluster.replicas().await, 3, "two more were all for ten minutes");
+    until("two more after that", async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cluster.replicas().await == 5
+    })
+    .await;
+    second.stop().await;
 }
