@@ -1,7 +1,7 @@
 //! Lines up what was read from the API with an autoscaler, so that the core can decide: which pods
 //! are meant, and what each metric says.
 
-use crate::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
+use crate::hpa::v2::{MetricIdentifier, MetricSpec};
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
@@ -10,7 +10,7 @@ use podscale_core::pod::{self, Phase, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     MissingRequest, PodReadings, Reading, Requests, Sample, Selection, Strangers,
 };
-use podscale_core::{Autoscaler, Metric, Span, Time};
+use podscale_core::{Autoscaler, Span, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,16 +19,33 @@ use std::sync::Arc;
 pub struct Surroundings<'a> {
     /// The selector of the target's scale, as text.
     pub selector: &'a str,
-    /// Pods; those of other namespaces are passed over, as are their metrics.
-    pub pods: &'a [Pod],
+    /// Pods, at least all that the selector picks; those of other namespaces are passed over.
+    pub pods: &'a [&'a Pod],
     /// The other autoscalers of the namespace: name and selector.
     pub others: &'a [(&'a str, &'a str)],
-    /// What the resource metrics API answers for the namespace.
-    pub pod_metrics: Result<&'a [PodMetrics], &'a str>,
+}
+
+/// What the sources of metrics answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// What the resource metrics API answers for the namespace, or at least for the pods meant.
+    pub pod_metrics: Result<&'a [&'a PodMetrics], &'a str>,
     /// What the custom metrics API answers.
     pub custom_metrics: Result<&'a [MetricValue], &'a str>,
     /// What the external metrics API answers.
     pub external_metrics: Result<&'a [ExternalMetricValue], &'a str>,
+    /// Whether the sources have applied the metrics' selectors of series, so that none is left to
+    /// apply.
+    pub series_selected: bool,
+}
+
+impl Answers<'_> {
+    fn left_to_select<'m>(
+        &self,
+        series: Option<&'m MetricIdentifier>,
+    ) -> Option<&'m LabelSelector> {
+        if self.series_selected { None } else { series?.selector.as_ref() }
+    }
 }
 
 /// Custom metrics without a window of their own are taken to span this long.
@@ -37,138 +54,81 @@ const CUSTOM_WINDOW: Span = Span::seconds(60);
 /// The time of a sample that says no time: long ago.
 const NO_TIME: Time = Time(-62_135_596_800_000_000);
 
-/// The pods that the target's selector picks and what the metrics say of them.
-#[must_use]
-pub fn observe(
-    hpa: &HorizontalPodAutoscaler,
-    autoscaler: &Autoscaler,
-    around: &Surroundings<'_>,
-) -> (Selection, Vec<Reading>) {
-    let (selector, pods) = match select(autoscaler, around) {
-        Ok(selected) => selected,
-        Err(selection) => return (selection, Vec::new()),
-    };
-    let places: HashMap<&str, usize> =
-        pods.iter().enumerate().map(|(place, pod)| (&*pod.metadata.name, place)).collect();
-    let namespace = &*autoscaler.namespace;
-    let lined_up = LinedUp { pods: &pods, places, selector: &selector, namespace };
-    let readings = autoscaler
-        .metrics
-        .iter()
-        .zip(&hpa.spec.metrics)
-        .map(|(metric, spec)| lined_up.read(autoscaler, metric, spec, around))
-        .collect();
-    (Selection::Pods(pods.iter().map(|pod| model_pod(pod)).collect()), readings)
+/// The pods that the selector of an autoscaler's target picks.
+#[derive(Debug)]
+pub struct Selected<'a> {
+    autoscaler: &'a Autoscaler,
+    selector: Selector,
+    /// All that were looked at.
+    around: &'a [&'a Pod],
+    pods: Vec<&'a Pod>,
+    places: HashMap<&'a str, usize>,
 }
 
-/// The object with one of its metrics alone, and without that metric's selector of series: for
-/// values to which their source has applied it already.
-#[must_use]
-pub fn with_one_metric(
-    hpa: &HorizontalPodAutoscaler,
-    place: usize,
-) -> Option<HorizontalPodAutoscaler> {
-    let mut metric = hpa.spec.metrics.get(place)?.clone();
-    let series = [
-        metric.pods.as_mut().map(|source| &mut source.metric),
-        metric.object.as_mut().map(|source| &mut source.metric),
-        metric.external.as_mut().map(|source| &mut source.metric),
-    ];
-    for series in series.into_iter().flatten() {
-        series.selector = None;
-    }
-    let mut alone = HorizontalPodAutoscaler { status: None, ..hpa.clone() };
-    alone.spec.metrics = vec![metric];
-    Some(alone)
-}
-
-/// The selector and its pods, or what is wrong with it.
-fn select<'a>(
-    autoscaler: &Autoscaler,
+/// The pods that the target's selector picks, or what is wrong with it.
+///
+/// # Errors
+/// There is no selector, it cannot be read, or it picks pods of another autoscaler too.
+pub fn select<'a>(
+    autoscaler: &'a Autoscaler,
     around: &Surroundings<'a>,
-) -> Result<(Selector, Vec<&'a Pod>), Selection> {
+) -> Result<Selected<'a>, Selection> {
     if around.selector.is_empty() {
         return Err(Selection::NoSelector);
     }
     let selector = Selector::parse(around.selector)
         .map_err(|error| Selection::BadSelector(error.to_string().into()))?;
-    let picked = |pod: &&Pod| {
+    let picked = |pod: &&&Pod| {
         *pod.metadata.namespace == *autoscaler.namespace
             && selector.matches(|key| pod.metadata.labels.get(key))
     };
-    let pods: Vec<&Pod> = around.pods.iter().filter(picked).collect();
+    let pods: Vec<&Pod> = around.pods.iter().filter(picked).copied().collect();
     let rival = around.others.iter().find(|(_, other)| {
         Selector::parse(other).is_ok_and(|other| {
             pods.iter().any(|pod| other.matches(|key| pod.metadata.labels.get(key)))
         })
     });
-    match rival {
-        None => Ok((selector, pods)),
-        Some((rival, _)) => {
-            let namespace = &autoscaler.namespace;
-            let mut names = [*rival, &*autoscaler.name];
-            names.sort_unstable();
-            Err(Selection::Ambiguous {
-                selector: around.selector.into(),
-                autoscalers: names.map(|name| Arc::from(format!("{namespace}/{name}"))),
-            })
-        }
+    if let Some((rival, _)) = rival {
+        let namespace = &autoscaler.namespace;
+        let mut names = [*rival, &*autoscaler.name];
+        names.sort_unstable();
+        return Err(Selection::Ambiguous {
+            selector: around.selector.into(),
+            autoscalers: names.map(|name| Arc::from(format!("{namespace}/{name}"))),
+        });
     }
+    let places = pods.iter().enumerate().map(|(place, pod)| (&*pod.metadata.name, place));
+    Ok(Selected { autoscaler, selector, around: around.pods, places: places.collect(), pods })
 }
 
-fn model_pod(pod: &Pod) -> pod::Pod {
-    pod::Pod {
-        started: pod.status.start_time.map(|t| t.0),
-        ready: pod.status.ready.map(|ready| Ready {
-            status: match ready.status {
-                ConditionStatus::True => ReadyStatus::True,
-                ConditionStatus::False => ReadyStatus::False,
-                ConditionStatus::Unknown => ReadyStatus::Unknown,
-            },
-            since: ready.last_transition_time.map_or(NO_TIME, |t| t.0),
-        }),
-        phase: match pod.status.phase {
-            Some(PodPhase::Pending) => Phase::Pending,
-            Some(PodPhase::Running) => Phase::Running,
-            Some(PodPhase::Succeeded) => Phase::Succeeded,
-            Some(PodPhase::Failed) => Phase::Failed,
-            Some(PodPhase::Unknown) | None => Phase::Unknown,
-        },
-        deleting: pod.metadata.deletion_timestamp.is_some(),
+impl Selected<'_> {
+    /// The pods as the core sees them.
+    #[must_use]
+    pub fn selection(&self) -> Selection {
+        Selection::Pods(self.pods.iter().map(|pod| model_pod(pod)).collect())
     }
-}
 
-struct LinedUp<'a> {
-    pods: &'a [&'a Pod],
-    places: HashMap<&'a str, usize>,
-    selector: &'a Selector,
-    namespace: &'a str,
-}
-
-impl LinedUp<'_> {
-    fn read(
-        &self,
-        autoscaler: &Autoscaler,
-        metric: &Metric,
-        spec: &MetricSpec,
-        around: &Surroundings<'_>,
-    ) -> Reading {
+    /// What the metric at this place of the spec says.
+    #[must_use]
+    pub fn read(&self, place: usize, spec: &MetricSpec, answers: &Answers<'_>) -> Reading {
+        let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
         match &*metric.source {
-            Source::Resource { name } => self.resource(name, None, metric.aim, around),
+            Source::Resource { name } => self.resource(name, None, metric.aim, answers),
             Source::ContainerResource { name, container } => {
-                self.resource(name, Some(container), metric.aim, around)
+                self.resource(name, Some(container), metric.aim, answers)
             }
             Source::Pods(series) => {
-                let wanted = spec.pods.as_ref().and_then(|s| s.metric.selector.as_ref());
-                self.pods_metric(&series.name, wanted, around)
+                let wanted = answers.left_to_select(spec.pods.as_ref().map(|s| &s.metric));
+                self.pods_metric(&series.name, wanted, answers)
             }
             Source::Object { series, object } => {
-                let wanted = spec.object.as_ref().and_then(|s| s.metric.selector.as_ref());
-                object_metric(&autoscaler.namespace, &series.name, object, wanted, around)
+                let wanted = answers.left_to_select(spec.object.as_ref().map(|s| &s.metric));
+                let namespace = &self.autoscaler.namespace;
+                object_metric(namespace, &series.name, object, wanted, answers)
             }
             Source::External(series) => {
-                let wanted = spec.external.as_ref().and_then(|s| s.metric.selector.as_ref());
-                external_metric(&series.name, wanted, around)
+                let wanted = answers.left_to_select(spec.external.as_ref().map(|s| &s.metric));
+                external_metric(&series.name, wanted, answers)
             }
             Source::Unknown { .. } => Reading::Empty,
         }
@@ -179,14 +139,14 @@ impl LinedUp<'_> {
         resource: &str,
         container: Option<&str>,
         aim: Aim,
-        around: &Surroundings<'_>,
+        answers: &Answers<'_>,
     ) -> Reading {
-        let metrics = match around.pod_metrics {
+        let metrics = match answers.pod_metrics {
             Ok(metrics) => metrics,
             Err(error) => return Reading::Failed(error.into()),
         };
-        let picked = |m: &&PodMetrics| {
-            *m.metadata.namespace == *self.namespace
+        let picked = |m: &&&PodMetrics| {
+            *m.metadata.namespace == *self.autoscaler.namespace
                 && self.selector.matches(|key| m.metadata.labels.get(key))
         };
         let mut any = false;
@@ -224,9 +184,9 @@ impl LinedUp<'_> {
         &self,
         name: &str,
         wanted: Option<&LabelSelector>,
-        around: &Surroundings<'_>,
+        answers: &Answers<'_>,
     ) -> Reading {
-        let found = match custom_values(name, wanted, around) {
+        let found = match custom_values(name, wanted, answers) {
             Ok(found) => found,
             Err(error) => return Reading::Failed(error),
         };
@@ -234,8 +194,8 @@ impl LinedUp<'_> {
         let found = found.filter(|value| {
             let object = &value.described_object;
             &*object.kind == "Pod"
-                && *object.namespace == *self.namespace
-                && self.may_be_ours(&object.name, around)
+                && *object.namespace == *self.autoscaler.namespace
+                && self.may_be_ours(&object.name)
         });
         let samples = found.inspect(|_| any = true).map(|value| {
             let window = value.window_seconds.map_or(CUSTOM_WINDOW, Span::seconds);
@@ -248,10 +208,11 @@ impl LinedUp<'_> {
     }
 
     /// A pod that is known and not picked is not ours; one that is not known may have been.
-    fn may_be_ours(&self, name: &str, around: &Surroundings<'_>) -> bool {
-        let known =
-            |pod: &Pod| *pod.metadata.name == *name && *pod.metadata.namespace == *self.namespace;
-        self.places.contains_key(name) || !around.pods.iter().any(known)
+    fn may_be_ours(&self, name: &str) -> bool {
+        let known = |pod: &&Pod| {
+            *pod.metadata.name == *name && *pod.metadata.namespace == *self.autoscaler.namespace
+        };
+        self.places.contains_key(name) || !self.around.iter().any(known)
     }
 
     /// Puts each sample beside its pod. Of several for one pod the last one counts.
@@ -292,9 +253,9 @@ type CustomValues<'a> = Box<dyn Iterator<Item = &'a MetricValue> + 'a>;
 fn custom_values<'a>(
     name: &'a str,
     wanted: Option<&LabelSelector>,
-    around: &Surroundings<'a>,
+    answers: &Answers<'a>,
 ) -> Result<CustomValues<'a>, Arc<str>> {
-    let values = around.custom_metrics.map_err(Arc::from)?;
+    let values = answers.custom_metrics.map_err(Arc::from)?;
     // A selector that cannot be used is the core's to report; nothing is read for it.
     let Ok(selector) = selector_of(wanted) else { return Ok(Box::new(std::iter::empty())) };
     Ok(Box::new(values.iter().filter(move |value| {
@@ -314,9 +275,9 @@ fn object_metric(
     name: &str,
     object: &ObjectRef,
     wanted: Option<&LabelSelector>,
-    around: &Surroundings<'_>,
+    answers: &Answers<'_>,
 ) -> Reading {
-    let found = match custom_values(name, wanted, around) {
+    let found = match custom_values(name, wanted, answers) {
         Ok(found) => found,
         Err(error) => return Reading::Failed(error),
     };
@@ -340,12 +301,8 @@ pub fn not_exactly_one(count: usize) -> String {
     format!("the custom metrics API server returned {count} results when we asked for exactly one")
 }
 
-fn external_metric(
-    name: &str,
-    wanted: Option<&LabelSelector>,
-    around: &Surroundings<'_>,
-) -> Reading {
-    let values = match around.external_metrics {
+fn external_metric(name: &str, wanted: Option<&LabelSelector>, answers: &Answers<'_>) -> Reading {
+    let values = match answers.external_metrics {
         Ok(values) => values,
         Err(error) => return Reading::Failed(error.into()),
     };
@@ -357,4 +314,26 @@ fn external_metric(
         .map(|v| Milli(v.value.milli_value()))
         .collect();
     if values.is_empty() { Reading::Empty } else { Reading::Series(values) }
+}
+
+fn model_pod(pod: &Pod) -> pod::Pod {
+    pod::Pod {
+        started: pod.status.start_time.map(|t| t.0),
+        ready: pod.status.ready.map(|ready| Ready {
+            status: match ready.status {
+                ConditionStatus::True => ReadyStatus::True,
+                ConditionStatus::False => ReadyStatus::False,
+                ConditionStatus::Unknown => ReadyStatus::Unknown,
+            },
+            since: ready.last_transition_time.map_or(NO_TIME, |t| t.0),
+        }),
+        phase: match pod.status.phase {
+            Some(PodPhase::Pending) => Phase::Pending,
+            Some(PodPhase::Running) => Phase::Running,
+            Some(PodPhase::Succeeded) => Phase::Succeeded,
+            Some(PodPhase::Failed) => Phase::Failed,
+            Some(PodPhase::Unknown) | None => Phase::Unknown,
+        },
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+    }
 }

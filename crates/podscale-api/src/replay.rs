@@ -1,9 +1,9 @@
 //! Decides the steps of a Recording anew, each on what the one before it left.
 
 use crate::hpa::v2::{
-    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
+    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricSpec,
 };
-use crate::observe::{Surroundings, observe, with_one_metric};
+use crate::observe::{Answers, Selected, Surroundings, select};
 use crate::pod::PodPhase;
 use crate::recording::{
     RecordedAnswer, RecordedDecision, RecordedEvent, Recording, Step, StepErrors,
@@ -67,22 +67,29 @@ impl Replayer {
         let scale = self.scale(step, errors);
         let others: Vec<_> =
             step.other_autoscalers.iter().map(|o| (&*o.name, &*o.selector)).collect();
-        let around = Surroundings {
-            selector: &self.selector,
-            pods: &step.pods,
-            others: &others,
-            pod_metrics: unless(&errors.pod_metrics, &step.pod_metrics),
+        let pods: Vec<_> = step.pods.iter().collect();
+        let pod_metrics: Vec<_> = step.pod_metrics.iter().collect();
+        let answers = Answers {
+            pod_metrics: unless(&errors.pod_metrics, &pod_metrics),
             custom_metrics: unless(&errors.custom_metrics, &step.custom_metrics),
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
+            series_selected: false,
         };
-        let (pods, mut readings) = observe(&self.hpa, &self.autoscaler, &around);
-        for (place, answer) in &step.answers {
-            if let Some(reading) = readings.get_mut(*place as usize)
-                && let Some(answered) = self.answered(*place, answer, around)
-            {
-                *reading = answered;
+        let around = Surroundings { selector: &self.selector, pods: &pods, others: &others };
+        let selected = select(&self.autoscaler, &around);
+        let (pods, readings) = match &selected {
+            Ok(selected) => {
+                let specs = self.hpa.spec.metrics.iter().enumerate();
+                let reading = |(place, spec)| match u32::try_from(place) {
+                    Ok(own) if step.answers.contains_key(&own) => {
+                        answered(selected, place, spec, &step.answers[&own])
+                    }
+                    _ => selected.read(place, spec, &answers),
+                };
+                (selected.selection(), specs.map(reading).collect())
             }
-        }
+            Err(trouble) => (trouble.clone(), Vec::new()),
+        };
         let snapshot = Snapshot {
             now: step.time.0,
             settings: &self.settings,
@@ -141,26 +148,6 @@ impl Replayer {
         if let Some(selector) = scale.status.as_ref().and_then(|s| s.selector.as_ref()) {
             self.selector.clone_from(selector);
         }
-    }
-
-    /// What one metric says by an answer of its own.
-    fn answered(
-        &self,
-        place: u32,
-        answer: &RecordedAnswer,
-        around: Surroundings<'_>,
-    ) -> Option<Reading> {
-        if let Some(error) = &answer.error {
-            return Some(Reading::Failed(error.as_str().into()));
-        }
-        let alone = with_one_metric(&self.hpa, place as usize)?;
-        let around = Surroundings {
-            pod_metrics: Ok(&answer.pod_metrics),
-            custom_metrics: Ok(&answer.custom_metrics),
-            external_metrics: Ok(&answer.external_metrics),
-            ..around
-        };
-        observe(&alone, &translate::autoscaler(&alone), &around).1.pop()
     }
 
     fn scale(&self, step: &Step, errors: &StepErrors) -> Result<Scale, ScaleError> {
@@ -245,4 +232,24 @@ fn recorded_event(event: &podscale_core::Event) -> RecordedEvent {
         reason: event.reason.to_string(),
         message: event.message.clone(),
     }
+}
+
+/// What one metric says by an answer of its own.
+fn answered(
+    selected: &Selected<'_>,
+    place: usize,
+    spec: &MetricSpec,
+    answer: &RecordedAnswer,
+) -> Reading {
+    if let Some(error) = &answer.error {
+        return Reading::Failed(error.as_str().into());
+    }
+    let pod_metrics: Vec<_> = answer.pod_metrics.iter().collect();
+    let answers = Answers {
+        pod_metrics: Ok(&pod_metrics),
+        custom_metrics: Ok(&answer.custom_metrics),
+        external_metrics: Ok(&answer.external_metrics),
+        series_selected: true,
+    };
+    selected.read(place, spec, &answers)
 }

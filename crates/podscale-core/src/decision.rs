@@ -83,6 +83,17 @@ impl RescaleReason {
     }
 }
 
+/// How a status differs from the stored one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusChange {
+    /// Not at all.
+    None,
+    /// In what the metrics measured, and in nothing else.
+    Values,
+    /// In something that people or programs act on.
+    Matters,
+}
+
 /// What a decision says of the metrics in the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricResults {
@@ -210,38 +221,54 @@ impl Decision {
     /// Whether the status that follows from this decision differs from the stored one.
     #[must_use]
     pub fn changes_status(&self, snapshot: &Snapshot<'_>) -> bool {
+        self.status_change(snapshot) != StatusChange::None
+    }
+
+    /// How the status that follows from this decision differs from the stored one.
+    #[must_use]
+    pub fn status_change(&self, snapshot: &Snapshot<'_>) -> StatusChange {
         let stored = snapshot.status;
         let rescaled = self.rescaled_at.is_some() && self.rescaled_at != stored.last_scale;
         if rescaled || self.conditions.differ_from(stored, snapshot.autoscaler) {
-            return true;
+            return StatusChange::Matters;
         }
         let Some(found) = self.found else {
-            return false;
+            return StatusChange::None;
         };
-        stored.observed_generation != Some(snapshot.autoscaler.generation)
+        let matters = stored.observed_generation != Some(snapshot.autoscaler.generation)
             || stored.current_replicas != found
-            || self.desired.is_some_and(|desired| stored.desired_replicas != desired)
-            || self.metrics_differ(snapshot)
+            || self.desired.is_some_and(|desired| stored.desired_replicas != desired);
+        if matters { StatusChange::Matters } else { self.metrics_change(snapshot) }
     }
 
-    fn metrics_differ(&self, snapshot: &Snapshot<'_>) -> bool {
+    fn metrics_change(&self, snapshot: &Snapshot<'_>) -> StatusChange {
         let stored = &snapshot.status.metrics;
         match self.metrics {
-            MetricResults::Untouched => return false,
-            MetricResults::NotRead => return !stored.is_empty(),
+            MetricResults::Untouched => return StatusChange::None,
+            MetricResults::NotRead if stored.is_empty() => return StatusChange::None,
+            MetricResults::NotRead => return StatusChange::Matters,
             MetricResults::Read => {}
         }
-        stored.len() != self.read_metrics().len()
-            || stored.iter().zip(self.read_metrics()).zip(&snapshot.autoscaler.metrics).any(
-                |((old, new), metric)| match (old, new) {
-                    (StoredMetric::Known { source, current }, Some(new)) => {
-                        *current != new
-                            || !(Arc::ptr_eq(source, &metric.source) || *source == metric.source)
+        if stored.len() != self.read_metrics().len() {
+            return StatusChange::Matters;
+        }
+        let lined_up = stored.iter().zip(self.read_metrics()).zip(&snapshot.autoscaler.metrics);
+        let mut change = StatusChange::None;
+        for ((old, new), metric) in lined_up {
+            match (old, new) {
+                (StoredMetric::Known { source, current }, Some(new)) => {
+                    if !(Arc::ptr_eq(source, &metric.source) || *source == metric.source) {
+                        return StatusChange::Matters;
                     }
-                    (StoredMetric::Unread, None) => false,
-                    _ => true,
-                },
-            )
+                    if *current != new {
+                        change = StatusChange::Values;
+                    }
+                }
+                (StoredMetric::Unread, None) => {}
+                _ => return StatusChange::Matters,
+            }
+        }
+        change
     }
 
     /// The status that follows from this decision.

@@ -19,7 +19,7 @@ pub mod text;
 pub mod time;
 
 pub use decide::decide;
-pub use decision::{Decision, Event, Rescale, ScaleWrite};
+pub use decision::{Decision, Event, Rescale, ScaleWrite, StatusChange};
 pub use history::History;
 pub use model::{Autoscaler, Metric, Settings};
 pub use snapshot::Snapshot;

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::events::{Kind, Recorder};
 use crate::watch::call::{self, About, CallError, segment};
 use crate::watch::kinds::{KindError, Kinds, Resource};
+use crate::watch::targets::Targets;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_api::hpa::v2::{
@@ -32,8 +33,18 @@ pub struct Actor {
     client: Client,
     clock: Clock,
     kinds: Kinds,
+    targets: Arc<Targets>,
     recorder: Recorder,
     own_recorder: Recorder,
+}
+
+/// How a target is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// As watching shows it, where it is watched.
+    Watched,
+    /// As the API server has it now.
+    Fresh,
 }
 
 /// The scale of a target, and where it was read.
@@ -43,14 +54,21 @@ pub struct Target {
     pub scale: Scale,
     resource: Arc<Resource>,
     path: String,
+    sight: Sight,
 }
 
 impl Actor {
     /// Acts on this API server.
     #[must_use]
-    pub fn new(client: Client, clock: Clock, kinds: Kinds, recorder: Recorder) -> Actor {
+    pub fn new(
+        client: Client,
+        clock: Clock,
+        kinds: Kinds,
+        targets: Arc<Targets>,
+        recorder: Recorder,
+    ) -> Actor {
         let own_recorder = recorder.named(OWN_COMPONENT);
-        Actor { client, clock, kinds, recorder, own_recorder }
+        Actor { client, clock, kinds, targets, recorder, own_recorder }
     }
 
     /// The scale of an autoscaler's target.
@@ -61,6 +79,7 @@ impl Actor {
         &self,
         namespace: &str,
         target: &CrossVersionObjectReference,
+        sight: Sight,
     ) -> Result<Target, ScaleError> {
         let version = &target.api_version;
         if version.matches('/').count() > 1 {
@@ -74,8 +93,13 @@ impl Actor {
                 KindError::Call(error) => ScaleError::NoResource(error.to_string().into()),
             })?;
         let path = format!("{}/{}/scale", resource.path(namespace), segment(&target.name));
+        if sight == Sight::Watched
+            && let Some(scale) = self.targets.scale(&resource, namespace, &target.name)
+        {
+            return Ok(Target { scale, resource, path, sight });
+        }
         match self.read_scale(&resource, &path, &target.name).await {
-            Ok(scale) => Ok(Target { scale, resource, path }),
+            Ok(scale) => Ok(Target { scale, resource, path, sight: Sight::Fresh }),
             Err(error) => {
                 if error.is_not_found() {
                     // Perhaps not only the object is gone, but its kind as well.
@@ -97,7 +121,9 @@ impl Actor {
     }
 
     /// Gives a target another size, again if it was changed meanwhile; how that ended, and when.
-    pub async fn resize(&self, target: &Target, replicas: i32) -> (ScaleWrite, Time) {
+    /// `None` if watching had not shown yet what the target is like now: nothing was written, and a
+    /// fresh look is called for.
+    pub async fn resize(&self, target: &Target, replicas: i32) -> Option<(ScaleWrite, Time)> {
         let mut scale = target.scale.clone();
         let name = scale.metadata.name.clone();
         let resource = target.resource.qualified();
@@ -109,7 +135,13 @@ impl Actor {
             let written: Result<Scale, CallError> =
                 call::send(&self.client, "PUT", &target.path, &scale, about).await;
             match written {
-                Ok(_) => break ScaleWrite::Written,
+                Ok(stored) => {
+                    self.targets.wrote(&target.resource, &stored);
+                    break ScaleWrite::Written;
+                }
+                Err(error) if error.is_conflict() && target.sight == Sight::Watched => {
+                    return None;
+                }
                 Err(error) if error.is_conflict() && tries < SCALE_WRITE_TRIES => {
                     if let Ok(latest) = self.read_scale(&target.resource, &target.path, &name).await
                     {
@@ -120,7 +152,7 @@ impl Actor {
                 Err(error) => break ScaleWrite::Failed(error.to_string().into()),
             }
         };
-        (write, now(&self.clock))
+        Some((write, now(&self.clock)))
     }
 
     /// Stores a status; the object as it is then.
@@ -133,6 +165,8 @@ impl Actor {
         status: HorizontalPodAutoscalerStatus,
     ) -> Result<HorizontalPodAutoscaler, CallError> {
         let mut new = HorizontalPodAutoscaler { status: Some(status), ..hpa.clone() };
+        // The server keeps what is not sent back, and what is known of them here is not all.
+        new.metadata.other.remove("managedFields");
         // Objects of a list do not say what they are.
         (new.kind, new.api_version) = (KIND.to_owned(), API_VERSION.to_owned());
         let (namespace, name) = (segment(&hpa.metadata.namespace), segment(&hpa.metadata.name));

@@ -7,6 +7,8 @@ pub mod manage;
 pub mod observer;
 pub mod overrides;
 pub mod pass;
+pub mod refresh;
+pub mod rivals;
 pub mod schedule;
 pub mod shadow;
 mod turns;
@@ -21,6 +23,7 @@ use crate::readiness::Readiness;
 use crate::scrape::Scraper;
 use crate::settings::span;
 use crate::watch::kinds::Kinds;
+use crate::watch::targets::Targets;
 use crate::watch::world::{Key, World};
 use crate::watch::{Change, follow};
 use contest::Contests;
@@ -28,8 +31,9 @@ use kube::Client;
 use manage::Manage;
 use observer::Observer;
 use overrides::Owns;
-use pass::{Memory, Passes};
+use pass::{FRESH_PART, Memory, Passes};
 use podscale_core::Settings;
+use refresh::RefreshRate;
 use schedule::Schedule;
 use shadow::Shadows;
 use std::sync::Arc;
@@ -51,16 +55,22 @@ pub struct Config {
     pub manage: Manage,
     /// Whether to decide only, write nothing, and compare with what another controller writes.
     pub dry_run: bool,
+    /// How often statuses are written for their values alone.
+    pub refresh_rate: RefreshRate,
 }
+
+/// No value of a metric is used by another look after this time.
+const FRESH_AT_MOST: Duration = Duration::from_secs(4);
 
 impl Default for Config {
     fn default() -> Config {
         Config {
             period: Duration::from_secs(15),
-            concurrency: 64,
+            concurrency: 4096,
             settings: Settings::default(),
             manage: Manage::default(),
             dry_run: false,
+            refresh_rate: RefreshRate::default(),
         }
     }
 }
@@ -121,10 +131,11 @@ impl Controller {
         let (recorder, happenings) = events::channel(COMPONENT);
         let kinds = Kinds::new(client.clone(), clock);
         let world = Arc::new(World::default());
+        let targets = Arc::new(Targets::new(client.clone(), meters.clone()));
         let passes = Arc::new(Passes {
             world: Arc::clone(&world),
             scraper: Scraper::new(client.clone(), clock, kinds.clone(), meters.clone()),
-            actor: Actor::new(client.clone(), clock, kinds, recorder),
+            actor: Actor::new(client.clone(), clock, kinds, Arc::clone(&targets), recorder),
             clock,
             settings: config.settings,
             owns: Owns::default(),
@@ -134,9 +145,11 @@ impl Controller {
             meters: meters.clone(),
             observers,
             memory: Memory::default(),
+            fresh: (config.period / FRESH_PART).min(FRESH_AT_MOST),
+            refresh_rate: config.refresh_rate,
         });
         let schedule = Arc::new(Schedule::new(clock, config.period));
-        show_sizes(&meters, &world, &schedule);
+        show_sizes(&meters, &world, &schedule, &targets);
         let (pods_known, pods_synced) = watch::channel(false);
         let (mut turns, mut events) = (JoinSet::new(), JoinSet::new());
         let mut watches = JoinSet::new();
@@ -176,6 +189,7 @@ impl Controller {
                     passes.observers.iter().for_each(|observer| observer.gone(&key));
                 }
                 called.due.into_iter().for_each(|key| schedule.hurry(key));
+                called.known.into_iter().for_each(|key| schedule.add(key));
                 counting.looks_after(schedule.len());
             })
             .await;
@@ -221,13 +235,20 @@ async fn finish(tasks: &mut JoinSet<()>) {
 }
 
 /// Sizes are asked for by whoever looks; what has ended by then has none.
-fn show_sizes(meters: &Meters, world: &Arc<World>, schedule: &Arc<Schedule>) {
+fn show_sizes(
+    meters: &Meters,
+    world: &Arc<World>,
+    schedule: &Arc<Schedule>,
+    targets: &Arc<Targets>,
+) {
     let known = Arc::downgrade(schedule);
     meters.show_queue(move || known.upgrade().map_or(0, |schedule| schedule.due()));
     let known = Arc::downgrade(world);
     meters.show_cache("autoscalers", move || known.upgrade().map_or(0, |w| w.sizes().0));
     let known = Arc::downgrade(world);
     meters.show_cache("pods", move || known.upgrade().map_or(0, |w| w.sizes().1));
+    let known = Arc::downgrade(targets);
+    meters.show_cache("targets", move || known.upgrade().map_or(0, |targets| targets.len()));
 }
 
 /// How long the end of what has begun is waited for; time of the wall.

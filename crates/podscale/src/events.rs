@@ -129,7 +129,7 @@ async fn insist(client: &Client, event: &Event, stopped: &mut watch::Receiver<bo
             Ok(()) => return,
             Err(error) => error,
         };
-        let lost = matches!(error, CallError::Unreachable(_) | CallError::Late);
+        let lost = matches!(error, CallError::Unreachable(_) | CallError::Late(_));
         if !lost || tries >= TRIES {
             tracing::debug!(%error, "event not recorded");
             return;

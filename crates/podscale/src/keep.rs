@@ -66,7 +66,7 @@ impl Keeper {
     pub async fn load(&self, term: Term) {
         let mut outcome = self.list().await;
         for _ in 1..LOADS {
-            let lost = matches!(outcome, Err(CallError::Unreachable(_) | CallError::Late));
+            let lost = matches!(outcome, Err(CallError::Unreachable(_) | CallError::Late(_)));
             if !lost {
                 break;
             }
@@ -196,7 +196,7 @@ impl Keeper {
             let error = match tokio::time::timeout(DEADLINE, sent).await {
                 Ok(Ok(stored)) => return Ok(stored.metadata.resource_version),
                 Ok(Err(error)) => error,
-                Err(_) => CallError::Late,
+                Err(_) => CallError::Late(DEADLINE),
             };
             let meets = error.is_conflict() || error.is_already_exists() || error.is_not_found();
             if !meets || tries >= TRIES {

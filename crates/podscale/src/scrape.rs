@@ -2,12 +2,15 @@
 //! few seconds.
 
 mod cache;
+mod gate;
+mod usage;
 
 use crate::clock::Clock;
 use crate::meters::{Meters, Source};
 use crate::watch::call::{self, About, CallError, query, segment};
 use crate::watch::kinds::{KindError, Kinds};
 use cache::Cache;
+use gate::Gate;
 use kube::Client;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricIdentifier, MetricSpec, metric_type};
 use podscale_api::metrics::{ExternalMetricValue, MetricValue, ObjectReference, PodMetrics};
@@ -15,9 +18,10 @@ use podscale_api::selector::LabelSelector;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use usage::{Usage, Usages};
 
-/// How old an answer may be to be given to somebody else; far less than a period.
-const FRESH: Duration = Duration::from_secs(3);
+/// How long an answer is kept at most.
+const KEPT: Duration = Duration::from_secs(60);
 /// How long the choice of a version of the custom metrics API stands.
 const VERSION_FRESH: Duration = Duration::from_secs(600);
 /// The versions of the custom metrics API, the better one first.
@@ -26,8 +30,8 @@ const CUSTOM_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 /// What one metric's source answered.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// What the pods of the namespace use.
-    Resource(Arc<[PodMetrics]>),
+    /// What the target's pods use.
+    Resource(Arc<[Arc<PodMetrics>]>),
     /// Values of pods or of an object.
     Custom(Arc<[MetricValue]>),
     /// Values from outside the cluster.
@@ -45,7 +49,8 @@ pub struct Scraper {
     client: Client,
     kinds: Kinds,
     meters: Meters,
-    resource: Cache<String, Values<PodMetrics>>,
+    usages: Usages,
+    gates: Gates,
     custom: Cache<CustomQuestion, Values<MetricValue>>,
     external: Cache<String, Values<ExternalMetricValue>>,
     custom_version: Cache<(), &'static str>,
@@ -57,6 +62,14 @@ struct CustomQuestion {
     path: String,
     resource: String,
     object: String,
+}
+
+/// The ways to the three sources.
+#[derive(Default)]
+struct Gates {
+    resource: Gate,
+    custom: Gate,
+    external: Gate,
 }
 
 /// A list of the metrics APIs.
@@ -73,30 +86,33 @@ impl Scraper {
             client,
             kinds,
             meters,
-            resource: Cache::new(clock, FRESH),
-            custom: Cache::new(clock, FRESH),
-            external: Cache::new(clock, FRESH),
+            usages: Usages::new(clock),
+            gates: Gates::default(),
+            custom: Cache::new(clock, KEPT),
+            external: Cache::new(clock, KEPT),
             custom_version: Cache::new(clock, VERSION_FRESH),
         }
     }
 
-    /// What the source of one metric says. `selector` is that of the target's pods.
+    /// What the source of one metric says, as it said to somebody else if that is still fresh.
+    /// `selector` is that of the target's pods.
     pub async fn read(
         &self,
         hpa: &HorizontalPodAutoscaler,
         metric: &MetricSpec,
         selector: &str,
+        fresh: Duration,
     ) -> Answer {
         let namespace = &hpa.metadata.namespace;
         let answer = match metric.r#type.as_str() {
             metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => {
-                return self
-                    .pod_metrics(namespace)
-                    .await
-                    .map_or_else(Answer::Failed, Answer::Resource);
+                return match self.usage(namespace, fresh).await {
+                    Ok(usage) => Answer::Resource(usage.of_pods(namespace, selector)),
+                    Err(failure) => Answer::Failed(failure.text),
+                };
             }
             metric_type::PODS => match &metric.pods {
-                Some(source) => self.of_pods(namespace, &source.metric, selector).await,
+                Some(source) => self.of_pods(namespace, &source.metric, selector, fresh).await,
                 None => return Answer::Nothing,
             },
             metric_type::OBJECT => match &metric.object {
@@ -108,13 +124,13 @@ impl Scraper {
                         api_version: object.api_version.as_str().into(),
                         namespace: namespace.as_str().into(),
                     };
-                    self.of_object(&object, &source.metric).await
+                    self.of_object(&object, &source.metric, fresh).await
                 }
                 None => return Answer::Nothing,
             },
             metric_type::EXTERNAL => match &metric.external {
                 Some(source) => {
-                    let values = self.external_values(namespace, &source.metric).await;
+                    let values = self.external_values(namespace, &source.metric, fresh).await;
                     return values.map_or_else(Answer::Failed, Answer::External);
                 }
                 None => return Answer::Nothing,
@@ -124,12 +140,22 @@ impl Scraper {
         answer.map_or_else(Answer::Failed, Answer::Custom)
     }
 
-    /// What all pods of a namespace use: one call serves every autoscaler there.
-    async fn pod_metrics(&self, namespace: &str) -> Values<PodMetrics> {
-        let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{}/pods", segment(namespace));
-        let about = About { resource: "pods.metrics.k8s.io", name: "" };
-        let fetch = || async { self.list(Source::Resource, &path, about).await };
-        self.resource.get(namespace.to_owned(), fetch).await
+    /// What pods use: one call serves every autoscaler of a namespace, or of all.
+    async fn usage(&self, namespace: &str, fresh: Duration) -> usage::Read {
+        let fetch = |namespace: Option<Box<str>>| async move {
+            let of = namespace.as_deref();
+            let place = of.map(|n| format!("namespaces/{}/", segment(n))).unwrap_or_default();
+            let path = format!("/apis/metrics.k8s.io/v1beta1/{place}pods");
+            let about = About { resource: "pods.metrics.k8s.io", name: "" };
+            match self.list(Source::Resource, &path, about).await {
+                Ok(metrics) => Ok(Arc::new(Usage::of(metrics, of))),
+                Err(error) => {
+                    let forbidden = error.code() == Some(403);
+                    Err(usage::Failure { text: error.to_string().into(), forbidden })
+                }
+            }
+        };
+        self.usages.get(namespace, fresh, fetch).await
     }
 
     async fn of_pods(
@@ -137,13 +163,15 @@ impl Scraper {
         namespace: &str,
         metric: &MetricIdentifier,
         selector: &str,
+        fresh: Duration,
     ) -> Values<MetricValue> {
         let query =
             query(&[("labelSelector", selector), ("metricLabelSelector", &selector_text(metric)?)]);
         let path =
             format!("namespaces/{}/pods/*/{}{query}", segment(namespace), segment(&metric.name));
         let resource = "pods".to_owned();
-        let values = self.custom(CustomQuestion { path, resource, object: "*".to_owned() }).await?;
+        let values =
+            self.custom(CustomQuestion { path, resource, object: "*".to_owned() }, fresh).await?;
         let meant = |value: &MetricValue| ObjectReference {
             kind: "Pod".into(),
             namespace: namespace.into(),
@@ -157,6 +185,7 @@ impl Scraper {
         &self,
         object: &ObjectReference,
         metric: &MetricIdentifier,
+        fresh: Duration,
     ) -> Values<MetricValue> {
         let query = query(&[("metricLabelSelector", &selector_text(metric)?)]);
         let (namespace, name) = (segment(&object.namespace), segment(&metric.name));
@@ -171,7 +200,7 @@ impl Scraper {
                 name: question.object.as_str().into(),
                 ..ObjectReference::default()
             };
-            let values = self.custom(question.clone()).await?;
+            let values = self.custom(question.clone(), fresh).await?;
             return Ok(as_asked(&values, metric, meant));
         }
         let resource =
@@ -186,20 +215,22 @@ impl Scraper {
         let (qualified, of) = (resource.qualified(), segment(&object.name));
         let path = format!("{place}{qualified}/{of}/{name}{query}");
         let object = object.name.to_string();
-        let values = self.custom(CustomQuestion { path, resource: qualified, object }).await?;
+        let values =
+            self.custom(CustomQuestion { path, resource: qualified, object }, fresh).await?;
         Ok(as_asked(&values, metric, meant))
     }
 
-    async fn custom(&self, question: CustomQuestion) -> Values<MetricValue> {
-        let version = self.custom_version.get((), || self.custom_version()).await;
+    async fn custom(&self, question: CustomQuestion, fresh: Duration) -> Values<MetricValue> {
+        let version = self.custom_version.get((), VERSION_FRESH, || self.custom_version()).await;
         let path = format!("/apis/custom.metrics.k8s.io/{version}/{}", question.path);
         let resource = format!("{}.custom.metrics.k8s.io", question.resource);
         let object = question.object.clone();
         let fetch = || async {
             let about = About { resource: &resource, name: &object };
-            self.list(Source::Custom, &path, about).await
+            let list = self.list(Source::Custom, &path, about).await;
+            list.map(Arc::from).map_err(|error| Arc::from(error.to_string()))
         };
-        self.custom.get(question, fetch).await
+        self.custom.get(question, fresh, fetch).await
     }
 
     /// The best version that is served; the best of all if that cannot be told.
@@ -221,6 +252,7 @@ impl Scraper {
         &self,
         namespace: &str,
         metric: &MetricIdentifier,
+        fresh: Duration,
     ) -> Values<ExternalMetricValue> {
         let query = query(&[("labelSelector", &selector_text(metric)?)]);
         let path = format!(
@@ -231,9 +263,10 @@ impl Scraper {
         let resource = format!("{}.external.metrics.k8s.io", metric.name);
         let fetch = || async {
             let about = About { resource: &resource, name: "" };
-            self.list(Source::External, &path, about).await
+            let list = self.list(Source::External, &path, about).await;
+            list.map(Arc::from).map_err(|error| Arc::from(error.to_string()))
         };
-        let values = self.external.get(path.clone(), fetch).await?;
+        let values = self.external.get(path.clone(), fresh, fetch).await?;
         // The source may answer with a name of its own.
         let named = |value: &ExternalMetricValue| ExternalMetricValue {
             metric_name: metric.name.as_str().into(),
@@ -250,12 +283,16 @@ impl Scraper {
         source: Source,
         path: &str,
         about: About<'_>,
-    ) -> Values<T> {
+    ) -> Result<Vec<T>, CallError> {
+        let gate = match source {
+            Source::Resource => &self.gates.resource,
+            Source::Custom => &self.gates.custom,
+            Source::External => &self.gates.external,
+        };
         let began = Instant::now();
-        let list: Result<List<T>, CallError> = call::get(&self.client, path, about).await;
+        let list: Result<List<T>, CallError> = gate.ask(call::get(&self.client, path, about)).await;
         self.meters.source_answered(source, list.is_ok(), began.elapsed());
-        let list = list.map_err(|error| Arc::from(error.to_string()))?;
-        Ok(list.items.unwrap_or_default().into())
+        Ok(list?.items.unwrap_or_default())
     }
 }
 

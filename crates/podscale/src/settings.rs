@@ -25,13 +25,13 @@ pub fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The share of one by which a ratio may be off.
+/// A share, or a count that need not be whole.
 ///
 /// # Errors
 /// It is not a finite number, or negative.
-pub fn tolerance(text: &str) -> Result<f64, String> {
+pub fn amount(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(tolerance) if tolerance.is_finite() && tolerance >= 0.0 => Ok(tolerance),
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
         _ => Err("not a number of at least 0, such as 0.1".to_owned()),
     }
 }

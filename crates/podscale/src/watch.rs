@@ -3,6 +3,8 @@
 
 pub mod call;
 pub mod kinds;
+pub mod labelled;
+pub mod targets;
 pub mod world;
 
 use crate::meters::{Meters, WatchEnd};
@@ -206,7 +208,7 @@ async fn watch<T: DeserializeOwned>(
         Ok(Ok(body)) => body,
         Ok(Err(error)) if error.code() == Some(410) => return End::Expired,
         Ok(Err(error)) => return End::Failed(error),
-        Err(_) => return End::Failed(CallError::Late),
+        Err(_) => return End::Failed(CallError::Late(DEADLINE)),
     };
     let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
     loop {
@@ -214,7 +216,7 @@ async fn watch<T: DeserializeOwned>(
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => return End::Closed,
             Ok(Err(error)) => return End::Failed(error),
-            Err(_) => return End::Failed(CallError::Late),
+            Err(_) => return End::Failed(CallError::Late(WATCH + DEADLINE)),
         };
         if let Err(end) = take_in(&line, version, tell) {
             return end;

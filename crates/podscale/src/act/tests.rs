@@ -44,7 +44,8 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
     let (client, clock) = (Client::new(router, "default"), Clock::wall());
     let (recorder, _) = crate::events::channel(COMPONENT);
     let kinds = Kinds::new(client.clone(), clock);
-    (Actor::new(client, clock, kinds, recorder), log)
+    let targets = Arc::new(Targets::new(client.clone(), crate::meters::Meters::new()));
+    (Actor::new(client, clock, kinds, targets, recorder), log)
 }
 
 fn target(kind: &str, name: &str, api_version: &str) -> CrossVersionObjectReference {
@@ -71,9 +72,10 @@ async fn resizes_again_after_conflicts_with_what_is_stored_now() {
     ];
     for (codes, error, calls) in cases {
         let (actor, log) = actor(codes);
-        let found = actor.scale("shop", &target("Deployment", "web", "apps/v1")).await;
+        let found =
+            actor.scale("shop", &target("Deployment", "web", "apps/v1"), Sight::Fresh).await;
         let found = found.expect("a scale");
-        let (write, _) = actor.resize(&found, 5).await;
+        let (write, _) = actor.resize(&found, 5).await.expect("a fresh look");
         let expected = match error {
             Some(error) => ScaleWrite::Failed(error.into()),
             None => ScaleWrite::Written,
@@ -98,7 +100,7 @@ async fn says_why_a_scale_cannot_be_read() {
         (target("Deployment", "gone", "apps/v1"), ScaleError::Unreadable("not there".into())),
     ];
     for (target, expected) in cases {
-        assert_eq!(actor.scale("shop", &target).await.err(), Some(expected));
+        assert_eq!(actor.scale("shop", &target, Sight::Watched).await.err(), Some(expected));
     }
 }
 

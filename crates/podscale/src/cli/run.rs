@@ -7,13 +7,14 @@ use crate::admin::{Admin, AdminError, Shown};
 use crate::clock::Clock;
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
+use crate::controller::refresh::RefreshRate;
 use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
 use crate::election::candidate::{Terms, TermsError};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
-use crate::settings::{duration, period, span, tolerance};
+use crate::settings::{amount, duration, period, span};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
 use connect::{Cluster, ConnectError};
@@ -87,7 +88,7 @@ pub struct Arguments {
         long = "horizontal-pod-autoscaler-tolerance",
         visible_alias = "tolerance",
         value_name = "NUMBER",
-        value_parser = tolerance,
+        value_parser = amount,
         default_value = "0.1",
         env = "PODSCALE_TOLERANCE"
     )]
@@ -126,16 +127,28 @@ pub struct Arguments {
     )]
     initial_readiness_delay: Duration,
 
-    /// How many autoscalers are looked at at the same time.
+    /// How many autoscalers are looked at at the same time; one that waits for an answer takes a
+    /// place, but no time.
     #[arg(
         long = "concurrent-horizontal-pod-autoscaler-syncs",
         visible_alias = "concurrency",
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..),
-        default_value_t = 64,
+        default_value_t = 4096,
         env = "PODSCALE_CONCURRENCY"
     )]
     concurrency: u16,
+
+    /// How many statuses a second are written when nothing but measured values has changed;
+    /// everything else is written at once.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = amount,
+        default_value = "20",
+        env = "PODSCALE_STATUS_REFRESHES_PER_SECOND"
+    )]
+    status_refreshes_per_second: f64,
 
     /// Act only while holding a lease, so that several replicas can run.
     #[arg(
@@ -231,6 +244,7 @@ impl Arguments {
                 excluded: self.exclude_namespaces.iter().cloned().collect(),
             },
             dry_run: self.dry_run,
+            refresh_rate: RefreshRate(self.status_refreshes_per_second),
         }
     }
 

@@ -43,9 +43,9 @@ pub struct Took {
 pub struct Inputs {
     /// The target's scale.
     pub scale: Result<Scale, ScaleError>,
-    /// The pods of the namespace.
-    pub pods: Arc<[Pod]>,
-    /// The other autoscalers of the namespace: name and selector.
+    /// The pods that the target's selector picks.
+    pub pods: Vec<Arc<Pod>>,
+    /// The other autoscalers that may pick them: name and selector.
     pub others: Vec<(Arc<str>, Arc<str>)>,
     /// What each metric's source answered, in the order of the spec.
     pub answers: Vec<Answer>,

@@ -1,6 +1,6 @@
 //! What an autoscaler says otherwise than the controller's flags, in its annotations.
 
-use crate::settings::{duration, period, span, tolerance};
+use crate::settings::{amount, duration, period, span};
 use crate::watch::Change;
 use crate::watch::world::Key;
 use parking_lot::RwLock;
@@ -50,7 +50,7 @@ impl Own {
             }
         }
         if let Some(text) = said(TOLERANCE) {
-            match tolerance(text) {
+            match amount(text) {
                 Ok(tolerance) => settings.tolerance = tolerance,
                 Err(error) => complain(TOLERANCE, text, &error, "0.1"),
             }

@@ -4,23 +4,27 @@ use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
+use super::refresh::RefreshRate;
+use super::rivals::Rivals;
 use super::shadow::{Shadows, Theirs};
-use crate::act::{Actor, Target, now};
+use crate::act::{Actor, Sight, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
 use crate::scrape::{Answer, Scraper};
 use crate::watch::world::{Key, Known, World};
 use futures::future::join_all;
 use parking_lot::Mutex;
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
-use podscale_api::observe::{Surroundings, observe};
+use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
+use podscale_api::metrics::PodMetrics;
+use podscale_api::observe::{Answers, Selected, Surroundings, select};
 use podscale_api::pod::Pod;
+use podscale_api::selector::Selector;
 use podscale_api::translate;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
-use podscale_core::{Decision, ScaleWrite, Settings, Snapshot, Span, Time, decide};
-use std::collections::{BTreeMap, HashMap};
+use podscale_core::{Decision, ScaleWrite, Settings, Snapshot, Span, StatusChange, Time, decide};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
@@ -29,6 +33,8 @@ const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 const DRY_RUN: &str = "dry run: nothing is written";
 /// Why nothing is scaled while another controller looks after the object.
 const CONTESTED: &str = "another controller looks after this autoscaler";
+/// A metric's value may be used by several looks within this part of a period, and no longer.
+pub const FRESH_PART: u32 = 4;
 
 /// What every pass needs.
 pub struct Passes {
@@ -56,10 +62,11 @@ pub struct Passes {
     pub observers: Vec<Arc<dyn Observer>>,
     /// What passes leave behind.
     pub memory: Memory,
+    /// How old a metric's value may be to be used once more.
+    pub fresh: Duration,
+    /// How often statuses are written for their values alone.
+    pub refresh_rate: RefreshRate,
 }
-
-/// The selectors of targets, by the name of their autoscalers.
-type SelectorsByName = BTreeMap<Arc<str>, Arc<str>>;
 
 /// What is noted on the way for those who are told.
 #[derive(Default)]
@@ -83,42 +90,31 @@ impl Notes {
 pub struct Memory {
     /// The histories.
     pub histories: Arc<Histories>,
-    /// The selectors of targets, by the namespace of their autoscalers.
-    selectors: Mutex<HashMap<Arc<str>, SelectorsByName>>,
+    rivals: Rivals,
+    /// When which status was written last.
+    written: Mutex<HashMap<Key, Time>>,
 }
 
 impl Memory {
-    /// Notes an autoscaler's selector, and gives those of the others in its namespace.
-    fn others(&self, key: &Key, selector: &str) -> Vec<(Arc<str>, Arc<str>)> {
-        let mut selectors = self.selectors.lock();
-        let here = selectors.entry(Arc::clone(&key.namespace)).or_default();
-        match here.get(&key.name) {
-            Some(known) if **known == *selector => {}
-            _ => {
-                here.insert(Arc::clone(&key.name), selector.into());
-            }
-        }
-        let others = here.iter().filter(|(name, _)| **name != key.name);
-        others.map(|(name, selector)| (Arc::clone(name), Arc::clone(selector))).collect()
-    }
-
     /// Forgets an autoscaler that is gone.
     pub fn forget(&self, key: &Key) {
         self.histories.forget(key);
-        let mut selectors = self.selectors.lock();
-        if let Some(here) = selectors.get_mut(&key.namespace) {
-            here.remove(&key.name);
-            if here.is_empty() {
-                selectors.remove(&key.namespace);
-            }
-        }
+        self.rivals.forget(key);
+        self.written.lock().remove(key);
     }
 }
 
 impl Passes {
     /// Looks at one autoscaler and does what follows.
     pub async fn pass(&self, key: &Key) {
-        let Some(mut known) = self.world.autoscaler(key) else { return };
+        if self.look(key, Sight::Watched).await.is_none() {
+            self.look(key, Sight::Fresh).await;
+        }
+    }
+
+    /// One look; `None` if the target turned out to have changed before anything was done.
+    async fn look(&self, key: &Key, sight: Sight) -> Option<()> {
+        let Some(mut known) = self.world.autoscaler(key) else { return Some(()) };
         let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
         if let Some(Theirs { before, .. }) = &theirs {
             let hpa = HorizontalPodAutoscaler { status: before.clone(), ..known.hpa.clone() };
@@ -129,13 +125,15 @@ impl Passes {
         let own = self.owns.of(key);
         let settings = own.as_ref().map_or(&self.settings, |own| &own.settings);
         let mut recalled = self.memory.histories.recall(key, &hpa.metadata.uid);
-        let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref).await;
+        let period = own.as_ref().and_then(|own| own.period);
+        let fresh = period.map_or(self.fresh, |period| self.fresh.min(period / FRESH_PART));
+        let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref, sight).await;
         if self.observers.iter().any(|observer| observer.wants_inputs()) {
             notes.inputs = Some(Inputs::of(&target));
         }
         let (selection, readings) = match &target {
             Ok(target) => {
-                self.observe(key, &known, &target.scale.status.selector, &mut notes).await
+                self.observe(key, &known, &target.scale.status.selector, fresh, &mut notes).await
             }
             Err(_) => (Selection::NoSelector, Vec::new()),
         };
@@ -172,7 +170,7 @@ impl Passes {
         let wanted = decision.desired;
         if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
             let (write, at) = match stance {
-                Stance::Act => self.actor.resize(target, rescale.to).await,
+                Stance::Act => self.actor.resize(target, rescale.to).await?,
                 Stance::StepBack | Stance::Away => (self.left_undone(), now),
             };
             decision.settle(&snapshot, &write, at);
@@ -186,7 +184,7 @@ impl Passes {
         }
         let rescaled = decision.rescaled_at.is_some();
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
-        let stored = self.store(&known, &snapshot, &mut decision, stance).await;
+        let stored = self.store(key, &known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
         self.compare(key, theirs.as_ref(), &snapshot, wanted);
         notes.took.whole = began.elapsed();
@@ -204,6 +202,7 @@ impl Passes {
         for observer in &self.observers {
             observer.decided(&decided);
         }
+        Some(())
     }
 
     /// Takes in a change of an object; whether it must be decided at once.
@@ -290,19 +289,31 @@ impl Passes {
         }
     }
 
+    /// Whether a status that differs so is to be written now.
+    fn is_refreshed(&self, key: &Key, change: StatusChange, now: Time) -> bool {
+        let last = self.memory.written.lock().get(key).copied();
+        self.refresh_rate.is_due(change, last, now, self.world.sizes().0)
+    }
+
     async fn store(
         &self,
+        key: &Key,
         known: &Known,
         snapshot: &Snapshot<'_>,
         decision: &mut Decision,
         stance: Stance,
     ) -> StatusWrite {
         let (hpa, said) = (&known.hpa, contest::is_said(known.hpa.status.as_ref()));
-        let changes = decision.changes_status(snapshot);
+        let change = decision.status_change(snapshot);
         let (mut status, contested) = match stance {
-            Stance::Away if changes => return StatusWrite::PutOff,
+            Stance::Away if change != StatusChange::None => return StatusWrite::PutOff,
             Stance::Away => return StatusWrite::Unchanged,
-            Stance::Act if !changes && !said => return StatusWrite::Unchanged,
+            Stance::Act if change == StatusChange::None && !said => {
+                return StatusWrite::Unchanged;
+            }
+            Stance::Act if !said && !self.is_refreshed(key, change, snapshot.now) => {
+                return StatusWrite::PutOff;
+            }
             Stance::Act => (translate::status::to_wire(decision, snapshot, hpa), None),
             Stance::StepBack => {
                 (hpa.status.clone().unwrap_or_default(), Some(contest::message(hpa)))
@@ -311,6 +322,7 @@ impl Passes {
         if said || contested.is_some() {
             contest::say(&mut status, contested, snapshot.now);
         }
+        self.memory.written.lock().insert(key.clone(), snapshot.now);
         match self.actor.store_status(hpa, status).await {
             Ok(stored) if stance == Stance::StepBack => {
                 self.world.wrote(stored);
@@ -340,32 +352,33 @@ impl Passes {
         key: &Key,
         known: &Known,
         selector: &str,
+        fresh: Duration,
         notes: &mut Notes,
     ) -> (Selection, Vec<Reading>) {
         let asking = known.hpa.spec.metrics.iter().map(async |metric| {
             let began = Instant::now();
-            (self.scraper.read(&known.hpa, metric, selector).await, began.elapsed())
+            (self.scraper.read(&known.hpa, metric, selector, fresh).await, began.elapsed())
         });
         let (answers, waits): (Vec<Answer>, _) = join_all(asking).await.into_iter().unzip();
         notes.took.metrics = waits;
-        let rivals = self.memory.others(key, selector);
+        let pods = match Selector::parse(selector) {
+            Ok(selector) => self.world.pods(&key.namespace, &selector),
+            Err(_) => Vec::new(),
+        };
+        let rivals = self.memory.rivals.of(key, selector, &pods);
         let others: Vec<(&str, &str)> = rivals.iter().map(|(name, s)| (&**name, &**s)).collect();
-        let pods = self.world.pods(&key.namespace);
-        let mut readings = Vec::with_capacity(answers.len());
-        let mut selection = None;
-        for (probe, answer) in known.wants.probes.iter().zip(&answers) {
-            let around = surroundings(selector, &pods, &others, answer);
-            let (selected, reading) = observe(&probe.hpa, &probe.autoscaler, &around);
-            readings.extend(reading);
-            selection = Some(selected);
-        }
-        let selection = selection.unwrap_or_else(|| {
-            let around = surroundings(selector, &pods, &others, &Answer::Nothing);
-            observe(&known.hpa, &known.wants.autoscaler, &around).0
-        });
+        let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
+        let around = Surroundings { selector, pods: &seen, others: &others };
+        let (selection, readings) = match select(&known.wants.autoscaler, &around) {
+            Ok(selected) => {
+                let asked = known.hpa.spec.metrics.iter().zip(&answers).enumerate();
+                let read = |(place, (spec, answer))| answer_of(&selected, place, spec, answer);
+                (selected.selection(), asked.map(read).collect())
+            }
+            Err(trouble) => (trouble, Vec::new()),
+        };
         if let Some(inputs) = &mut notes.inputs {
-            inputs.pods = Arc::clone(&pods);
-            (inputs.others, inputs.answers) = (rivals.clone(), answers);
+            (inputs.pods, inputs.others, inputs.answers) = (pods, rivals, answers);
         }
         (selection, readings)
     }
@@ -376,7 +389,7 @@ impl Inputs {
     fn of(target: &Result<Target, ScaleError>) -> Inputs {
         Inputs {
             scale: target.as_ref().map(|target| target.scale.clone()).map_err(Clone::clone),
-            pods: Arc::default(),
+            pods: Vec::new(),
             others: Vec::new(),
             answers: Vec::new(),
             write: None,
@@ -385,29 +398,24 @@ impl Inputs {
     }
 }
 
-fn surroundings<'a>(
-    selector: &'a str,
-    pods: &'a [Pod],
-    others: &'a [(&'a str, &'a str)],
-    answer: &'a Answer,
-) -> Surroundings<'a> {
-    let (mut pod_metrics, mut custom, mut external): (_, _, _) =
-        (Ok(Default::default()), Ok(Default::default()), Ok(Default::default()));
+/// What one metric says, given what its source answered.
+fn answer_of(selected: &Selected<'_>, place: usize, spec: &MetricSpec, answer: &Answer) -> Reading {
+    let mut answers = Answers {
+        pod_metrics: Ok(&[]),
+        custom_metrics: Ok(&[]),
+        external_metrics: Ok(&[]),
+        series_selected: true,
+    };
+    let used: Vec<&PodMetrics>;
     match answer {
-        Answer::Resource(values) => pod_metrics = Ok(&**values),
-        Answer::Custom(values) => custom = Ok(&**values),
-        Answer::External(values) => external = Ok(&**values),
-        Answer::Nothing => {}
-        Answer::Failed(error) => {
-            (pod_metrics, custom, external) = (Err(&**error), Err(&**error), Err(&**error));
+        Answer::Resource(values) => {
+            used = values.iter().map(|of_pod| &**of_pod).collect();
+            answers.pod_metrics = Ok(&used);
         }
+        Answer::Custom(values) => answers.custom_metrics = Ok(values),
+        Answer::External(values) => answers.external_metrics = Ok(values),
+        Answer::Nothing => {}
+        Answer::Failed(error) => return Reading::Failed(Arc::clone(error)),
     }
-    Surroundings {
-        selector,
-        pods,
-        others,
-        pod_metrics,
-        custom_metrics: custom,
-        external_metrics: external,
-    }
+    selected.read(place, spec, &answers)
 }

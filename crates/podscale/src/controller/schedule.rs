@@ -70,6 +70,16 @@ impl Schedule {
         self.sooner.notify_one();
     }
 
+    /// Makes an autoscaler due at its next moment, so that all those that a start finds do not
+    /// come at once.
+    pub fn add(&self, key: Key) {
+        let now = self.clock.now().as_microsecond();
+        let (phase, period) = (phase(&key, self.period_micros), self.period_micros);
+        let due = next_moment(phase, period, now.saturating_sub(period / 2));
+        self.state.lock().add(key, due);
+        self.sooner.notify_one();
+    }
+
     /// Forgets an autoscaler.
     pub fn forget(&self, key: &Key) {
         self.state.lock().forget(key);
@@ -148,6 +158,13 @@ fn next_moment(phase: i64, period: i64, now: i64) -> i64 {
 }
 
 impl State {
+    fn add(&mut self, key: Key, due: i64) {
+        if !self.entries.contains_key(&key) {
+            self.entries.insert(key.clone(), Entry::Waiting(due));
+            self.waiting.insert((due, key));
+        }
+    }
+
     fn hurry(&mut self, key: Key, now: i64) {
         match self.entries.get_mut(&key) {
             Some(Entry::Waiting(due)) => {

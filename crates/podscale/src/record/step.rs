@@ -16,6 +16,7 @@ use podscale_api::time::ExactTimestamp;
 use podscale_core::ScaleWrite;
 use podscale_core::snapshot::ScaleError;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// The inputs of a decision as a step, without the decision.
 pub(super) fn step(entry: &Entry) -> Step {
@@ -84,11 +85,14 @@ fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
             Answer::Nothing => continue,
             Answer::Failed(error) => own.error = Some(error.to_string()),
             Answer::Resource(values) => {
-                let same = *shared.get_or_insert(values.as_ptr()) == values.as_ptr();
+                let first = *shared.get_or_insert(values);
+                let same = first.iter().zip(values.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
+                    && first.len() == values.len();
                 let list = if same { &mut step.pod_metrics } else { &mut own.pod_metrics };
                 if list.is_empty() {
-                    let ours = |m: &&PodMetrics| parsed.matches(|key| m.metadata.labels.get(key));
-                    list.extend(values.iter().filter(ours).cloned());
+                    let ours =
+                        |m: &&Arc<PodMetrics>| parsed.matches(|key| m.metadata.labels.get(key));
+                    list.extend(values.iter().filter(ours).map(|m| PodMetrics::clone(m)));
                 }
                 if same {
                     continue;
@@ -109,8 +113,8 @@ fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
             step.answers.insert(place, own);
         }
     }
-    let matters = |pod: &&Pod| picked(pod) || named.contains(&*pod.metadata.name);
-    step.pods = inputs.pods.iter().filter(matters).cloned().collect();
+    let matters = |pod: &&Arc<Pod>| picked(pod) || named.contains(&*pod.metadata.name);
+    step.pods = inputs.pods.iter().filter(matters).map(|pod| Pod::clone(pod)).collect();
     let rival = |selector: &str| {
         Selector::parse(selector).is_ok_and(|other| {
             let theirs = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));

@@ -77,9 +77,10 @@ fn inputs(
         pods.or(object).or(external).map(|series| series.name.clone()).unwrap_or_default()
     };
     let answers = hpa.spec.metrics.iter().map(|metric| match metric.r#type.as_str() {
-        metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => {
-            or(&errors.pod_metrics, Answer::Resource(step.pod_metrics.clone().into()))
-        }
+        metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => or(
+            &errors.pod_metrics,
+            Answer::Resource(step.pod_metrics.iter().cloned().map(Arc::new).collect()),
+        ),
         metric_type::PODS | metric_type::OBJECT => {
             let values = step.custom_metrics.iter().filter(|v| *v.metric.name == *named(metric));
             or(&errors.custom_metrics, Answer::Custom(values.cloned().collect()))
@@ -93,7 +94,7 @@ fn inputs(
     let others = step.other_autoscalers.iter();
     Inputs {
         scale,
-        pods: step.pods.clone().into(),
+        pods: step.pods.iter().cloned().map(Arc::new).collect(),
         others: others.map(|o| (o.name.as_str().into(), o.selector.as_str().into())).collect(),
         answers: answers.collect(),
         write: None,

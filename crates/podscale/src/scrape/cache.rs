@@ -12,10 +12,10 @@ use tokio::sync::OnceCell;
 /// How many answers are kept at most.
 const KEPT: usize = 16_384;
 
-/// Answers by question, each as old as `fresh` at most.
+/// Answers by question, kept for a while.
 pub struct Cache<K, V> {
     clock: Clock,
-    fresh: SignedDuration,
+    kept: SignedDuration,
     answers: Mutex<Answers<K, V>>,
 }
 
@@ -31,25 +31,31 @@ struct Entry<V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    /// An empty cache.
-    pub fn new(clock: Clock, fresh: Duration) -> Cache<K, V> {
+    /// An empty cache that keeps no answer longer than this.
+    pub fn new(clock: Clock, kept: Duration) -> Cache<K, V> {
         let answers = Answers { by_question: HashMap::new(), swept: clock.now() };
-        let fresh = SignedDuration::try_from(fresh).unwrap_or(SignedDuration::MAX);
-        Cache { clock, fresh, answers: Mutex::new(answers) }
+        let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
+        Cache { clock, kept, answers: Mutex::new(answers) }
     }
 
-    /// The answer to a question, fetched if there is none or only an old one.
-    pub async fn get<F: Future<Output = V>>(&self, question: K, fetch: impl FnOnce() -> F) -> V {
-        let entry = self.entry(question);
+    /// The answer to a question, fetched if there is none that is still fresh.
+    pub async fn get<F: Future<Output = V>>(
+        &self,
+        question: K,
+        fresh: Duration,
+        fetch: impl FnOnce() -> F,
+    ) -> V {
+        let fresh = SignedDuration::try_from(fresh).unwrap_or(SignedDuration::MAX).min(self.kept);
+        let entry = self.entry(question, fresh);
         entry.answer.get_or_init(fetch).await.clone()
     }
 
-    fn entry(&self, question: K) -> Entry<V> {
+    fn entry(&self, question: K, fresh: SignedDuration) -> Entry<V> {
         let now = self.clock.now();
-        let is_fresh = |entry: &Entry<V>| now.duration_since(entry.asked) < self.fresh;
+        let younger = |entry: &Entry<V>, than| now.duration_since(entry.asked) < than;
         let mut answers = self.answers.lock();
-        if now.duration_since(answers.swept) >= self.fresh || answers.by_question.len() >= KEPT {
-            answers.by_question.retain(|_, entry| is_fresh(entry));
+        if now.duration_since(answers.swept) >= self.kept || answers.by_question.len() >= KEPT {
+            answers.by_question.retain(|_, entry| younger(entry, self.kept));
             answers.swept = now;
             if answers.by_question.len() >= KEPT {
                 answers.by_question.clear();
@@ -57,7 +63,7 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         }
         let new = || Entry { asked: now, answer: Arc::default() };
         let entry = answers.by_question.entry(question).or_insert_with(new);
-        if !is_fresh(entry) {
+        if !younger(entry, fresh) {
             *entry = new();
         }
         entry.clone()
@@ -71,18 +77,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn fetches_once_until_it_is_old() {
-        let cache = Cache::new(Clock::wall(), Duration::from_secs(3));
+        let cache = Cache::new(Clock::wall(), Duration::from_secs(60));
+        let fresh = Duration::from_secs(3);
         let fetched = AtomicU32::new(0);
         let fetch = || async {
             tokio::time::sleep(Duration::from_millis(10)).await;
             fetched.fetch_add(1, Ordering::Relaxed)
         };
-        let (a, b, c) =
-            tokio::join!(cache.get("x", fetch), cache.get("x", fetch), cache.get("y", fetch));
+        let (a, b, c) = tokio::join!(
+            cache.get("x", fresh, fetch),
+            cache.get("x", fresh, fetch),
+            cache.get("y", fresh, fetch)
+        );
         assert_eq!((a, a + c), (b, 1), "one fetch for each question");
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(cache.get("x", fetch).await, a);
+        assert_eq!(cache.get("x", fresh, fetch).await, a);
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(cache.get("x", fetch).await, 2);
+        assert_eq!(cache.get("x", fresh, fetch).await, 2);
     }
 }

@@ -73,7 +73,7 @@ async fn each_type_asks_the_path_that_kubernetes_knows() {
         let (scraper, asked) = scraper(served);
         let hpa = hpa(metric);
         let spec = &hpa.spec.metrics[0];
-        let answer = scraper.read(&hpa, spec, "app=web").await;
+        let answer = scraper.read(&hpa, spec, "app=web", Duration::from_secs(3)).await;
         assert_eq!(asked.lock().last().map(String::as_str), Some(expected));
         match answer {
             Answer::Resource(values) => assert_eq!(values.len(), 1),
@@ -95,7 +95,7 @@ async fn each_type_asks_the_path_that_kubernetes_knows() {
             other => panic!("{expected}: {other:?}"),
         }
         let before = asked.lock().len();
-        scraper.read(&hpa, spec, "app=web").await;
+        scraper.read(&hpa, spec, "app=web", Duration::from_secs(3)).await;
         assert_eq!(asked.lock().len(), before, "a second look within a moment costs no call");
     }
 }
@@ -119,7 +119,7 @@ async fn errors_read_as_upstream_puts_them() {
     for (metric, expected) in cases {
         let (scraper, _) = scraper(|_| (503, "service unavailable".to_owned()));
         let hpa = hpa(metric);
-        match scraper.read(&hpa, &hpa.spec.metrics[0], "app=web").await {
+        match scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", Duration::from_secs(3)).await {
             Answer::Failed(error) => assert_eq!(&*error, expected),
             other => panic!("{expected}: {other:?}"),
         }

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long an answer may take; time of the wall, since it is the network's.
 pub const DEADLINE: Duration = Duration::from_secs(30);
+/// How often a request is sent while the server is busy and asks for patience.
+const BUSY_TRIES: u32 = 10;
 /// The largest answer that is read.
 const ANSWER_LIMIT_BYTES: usize = 512 * 1024 * 1024;
 /// The largest refusal that is read.
@@ -38,8 +40,8 @@ pub enum CallError {
     #[error("{0}")]
     Unreadable(String),
     /// The answer took too long.
-    #[error("no answer within {} s", DEADLINE.as_secs())]
-    Late,
+    #[error("no answer within {} s", .0.as_secs())]
+    Late(Duration),
 }
 
 impl CallError {
@@ -115,13 +117,31 @@ async fn exchange<T: DeserializeOwned>(
     about: About<'_>,
 ) -> Result<T, CallError> {
     let answer = async {
-        let body = open(client, verb, path, body, about).await?;
+        let body = open_patiently(client, verb, path, body, about).await?;
         read(body, ANSWER_LIMIT_BYTES).await
     };
-    let answer = tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late)??;
+    let answer =
+        tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))??;
     serde_json::from_slice(&answer).map_err(|error| {
         CallError::Unreadable(format!("the answer to {verb} {path} cannot be read: {error}"))
     })
+}
+
+/// As [`open`], but again after a while if the server asks for that, as Kubernetes' clients do.
+async fn open_patiently(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+    about: About<'_>,
+) -> Result<Body, CallError> {
+    for _ in 1..BUSY_TRIES {
+        match try_open(client, verb, path, body.clone(), about).await? {
+            Opened::Body(body) => return Ok(body),
+            Opened::Busy(pause) => tokio::time::sleep(pause).await,
+        }
+    }
+    open(client, verb, path, body, about).await
 }
 
 /// Sends a request and gives the body of the answer, if it is one of success. Without a deadline.
@@ -135,6 +155,55 @@ pub async fn open(
     body: Vec<u8>,
     about: About<'_>,
 ) -> Result<Body, CallError> {
+    match send_request(client, verb, path, body).await? {
+        answer if answer.status().is_success() => Ok(answer.into_body()),
+        answer => Err(refused(answer, verb, about).await),
+    }
+}
+
+enum Opened {
+    Body(Body),
+    /// The server is busy and names a time after which it may be asked again.
+    Busy(Duration),
+}
+
+async fn try_open(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+    about: About<'_>,
+) -> Result<Opened, CallError> {
+    let answer = send_request(client, verb, path, body).await?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(Opened::Body(answer.into_body()));
+    }
+    if status.as_u16() == 429 || status.is_server_error() {
+        let pause = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        if let Some(seconds) = pause.and_then(|seconds| seconds.parse::<u64>().ok()) {
+            return Ok(Opened::Busy(Duration::from_secs(seconds)));
+        }
+    }
+    Err(refused(answer, verb, about).await)
+}
+
+async fn refused(
+    answer: axum::http::Response<Body>,
+    verb: &'static str,
+    about: About<'_>,
+) -> CallError {
+    let status = answer.status();
+    let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES).await.unwrap_or_default();
+    refusal(status.as_u16(), verb, &text, about)
+}
+
+async fn send_request(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<axum::http::Response<Body>, CallError> {
     let mut request = axum::http::Request::builder().method(verb).uri(path);
     if !body.is_empty() {
         let form =
@@ -144,13 +213,7 @@ pub async fn open(
     let request = request.header("accept", "application/json").body(Body::from(body));
     let request = request.map_err(|error| CallError::Unreachable(error.to_string()))?;
     let answer = client.send(request).await;
-    let answer = answer.map_err(|error| CallError::Unreachable(innermost(&error)))?;
-    let status = answer.status();
-    if status.is_success() {
-        return Ok(answer.into_body());
-    }
-    let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES).await.unwrap_or_default();
-    Err(refusal(status.as_u16(), verb, &text, about))
+    answer.map_err(|error| CallError::Unreachable(innermost(&error)))
 }
 
 async fn read(body: Body, limit: usize) -> Result<Bytes, CallError> {

@@ -1,13 +1,15 @@
 //! What is known of the cluster: the autoscalers, in the form that deciding needs, and the pods.
 
 use super::Change;
+use super::labelled::ByLabel;
 use parking_lot::RwLock;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
-use podscale_api::observe::with_one_metric;
 use podscale_api::pod::Pod;
+use podscale_api::selector::Selector;
 use podscale_api::translate;
 use podscale_core::Autoscaler;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,27 +53,11 @@ pub struct Known {
 pub struct Wants {
     /// The model that is decided on.
     pub autoscaler: Autoscaler,
-    /// One for each metric.
-    pub probes: Vec<Probe>,
-}
-
-/// One metric on its own, to be lined up with what its source answered. It has no selector of
-/// series, since the source has applied that already.
-#[derive(Debug)]
-pub struct Probe {
-    /// The object with this metric alone.
-    pub hpa: HorizontalPodAutoscaler,
-    /// Its model.
-    pub autoscaler: Autoscaler,
 }
 
 impl Wants {
     fn of(hpa: &HorizontalPodAutoscaler) -> Wants {
-        let places = 0..hpa.spec.metrics.len();
-        let alone = places.filter_map(|place| with_one_metric(hpa, place));
-        let probe = |hpa| Probe { autoscaler: translate::autoscaler(&hpa), hpa };
-        let probes = alone.map(probe).collect();
-        Wants { autoscaler: translate::autoscaler(hpa), probes }
+        Wants { autoscaler: translate::autoscaler(hpa) }
     }
 }
 
@@ -80,6 +66,8 @@ impl Wants {
 pub struct Called {
     /// Those that are new or whose spec has changed: to be decided at once.
     pub due: Vec<Key>,
+    /// Those that are new here, but were decided before: to be decided within a period.
+    pub known: Vec<Key>,
     /// Those that are gone.
     pub gone: Vec<Key>,
 }
@@ -88,15 +76,7 @@ pub struct Called {
 #[derive(Default)]
 pub struct World {
     autoscalers: RwLock<HashMap<Key, Arc<Known>>>,
-    pods: RwLock<HashMap<Box<str>, Namespace>>,
-}
-
-/// The pods of a namespace.
-#[derive(Default)]
-struct Namespace {
-    by_name: BTreeMap<Box<str>, Pod>,
-    /// The same in a row, made when somebody asks after a change.
-    in_a_row: Option<Arc<[Pod]>>,
+    pods: RwLock<HashMap<Box<str>, ByLabel<Pod>>>,
 }
 
 impl World {
@@ -106,30 +86,17 @@ impl World {
         self.autoscalers.read().get(key).cloned()
     }
 
-    /// The pods of a namespace.
+    /// The pods of a namespace that a selector picks, by name.
     #[must_use]
-    pub fn pods(&self, namespace: &str) -> Arc<[Pod]> {
-        let made = |known: &Namespace| known.in_a_row.clone();
+    pub fn pods(&self, namespace: &str, selector: &Selector) -> Vec<Arc<Pod>> {
         let pods = self.pods.read();
-        match pods.get(namespace) {
-            None => return Arc::default(),
-            Some(known) => {
-                if let Some(pods) = made(known) {
-                    return pods;
-                }
-            }
-        }
-        drop(pods);
-        let mut pods = self.pods.write();
-        let Some(known) = pods.get_mut(namespace) else { return Arc::default() };
-        let by_name = &known.by_name;
-        Arc::clone(known.in_a_row.get_or_insert_with(|| by_name.values().cloned().collect()))
+        pods.get(namespace).map(|pods| pods.select(selector)).unwrap_or_default()
     }
 
     /// How many autoscalers and how many pods are known.
     #[must_use]
     pub fn sizes(&self) -> (usize, usize) {
-        let pods = self.pods.read().values().map(|namespace| namespace.by_name.len()).sum();
+        let pods = self.pods.read().values().map(ByLabel::len).sum();
         (self.autoscalers.read().len(), pods)
     }
 
@@ -145,7 +112,12 @@ impl World {
                     known.remove(key);
                 }
                 for hpa in all {
-                    called.due.extend(put(&mut known, hpa));
+                    let observed = hpa.status.as_ref().and_then(|s| s.observed_generation);
+                    let decided = observed == Some(hpa.metadata.generation);
+                    let is_new = !known.contains_key(&Key::of(&hpa));
+                    let called =
+                        if decided && is_new { &mut called.known } else { &mut called.due };
+                    called.extend(put(&mut known, hpa));
                 }
             }
             Change::Applied(hpa) => called.due.extend(put(&mut known, hpa)),
@@ -178,9 +150,8 @@ impl World {
             Change::Applied(pod) => put_pod(&mut namespaces, pod),
             Change::Deleted(pod) => {
                 if let Some(known) = namespaces.get_mut(&pod.metadata.namespace) {
-                    known.in_a_row = None;
-                    known.by_name.remove(&pod.metadata.name);
-                    if known.by_name.is_empty() {
+                    known.remove(&pod.metadata.name);
+                    if known.is_empty() {
                         namespaces.remove(&pod.metadata.namespace);
                     }
                 }
@@ -189,14 +160,19 @@ impl World {
     }
 }
 
-fn put_pod(namespaces: &mut HashMap<Box<str>, Namespace>, pod: Pod) {
-    let known = namespaces.entry(pod.metadata.namespace.clone()).or_default();
-    known.in_a_row = None;
-    known.by_name.insert(pod.metadata.name.clone(), pod);
+fn put_pod(namespaces: &mut HashMap<Box<str>, ByLabel<Pod>>, pod: Pod) {
+    match namespaces.get_mut(&pod.metadata.namespace) {
+        Some(known) => known.insert(pod),
+        None => {
+            let known = namespaces.entry(pod.metadata.namespace.clone()).or_default();
+            known.insert(pod);
+        }
+    }
 }
 
 /// Stores an object unless a newer version of it is known; its key if it must be decided at once.
-fn put(known: &mut HashMap<Key, Arc<Known>>, hpa: HorizontalPodAutoscaler) -> Option<Key> {
+fn put(known: &mut HashMap<Key, Arc<Known>>, mut hpa: HorizontalPodAutoscaler) -> Option<Key> {
+    trim(&mut hpa);
     let key = Key::of(&hpa);
     let before = known.get(&key).filter(|before| before.hpa.metadata.uid == hpa.metadata.uid);
     if let Some(before) = before
@@ -217,6 +193,17 @@ fn put(known: &mut HashMap<Key, Arc<Known>>, hpa: HorizontalPodAutoscaler) -> Op
     };
     known.insert(key.clone(), Arc::new(Known { hpa, wants }));
     due.then_some(key)
+}
+
+/// Leaves of the managed fields only who wrote the status when: the fields themselves are most of an
+/// object's size.
+fn trim(hpa: &mut HorizontalPodAutoscaler) {
+    let Some(Value::Array(writers)) = hpa.metadata.other.get_mut("managedFields") else { return };
+    writers.retain(|writer| writer.get("subresource").is_some_and(|of| of == "status"));
+    for writer in writers.iter_mut().filter_map(Value::as_object_mut) {
+        writer.remove("fieldsV1");
+    }
+    writers.shrink_to_fit();
 }
 
 /// Whether a version is certainly older than another of the same object.
@@ -275,7 +262,8 @@ mod tests {
             pod
         };
         let names = |world: &World, namespace: &str| -> String {
-            world.pods(namespace).iter().map(|pod| pod.metadata.name.to_string()).collect()
+            let pods = world.pods(namespace, &Selector::everything());
+            pods.iter().map(|pod| pod.metadata.name.to_string()).collect()
         };
         let world = World::default();
         world.take_pods(Change::All(vec![pod("x", "b"), pod("x", "a"), pod("y", "c")]));

@@ -1,0 +1,161 @@
+//! What pods use, read in bulk: one list for a namespace, or one for the whole cluster as soon as
+//! autoscalers of several namespaces ask.
+
+use super::cache::Cache;
+use crate::clock::Clock;
+use crate::watch::labelled::ByLabel;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use podscale_api::metrics::PodMetrics;
+use podscale_api::selector::Selector;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// More namespaces than this and one list of all pods costs less than one for each.
+const FEW_NAMESPACES: usize = 4;
+/// How long namespaces are counted before the choice is made anew.
+const ROUND: SignedDuration = SignedDuration::from_secs(60);
+/// How long it is remembered that the list of all pods is not allowed.
+const REFUSED: SignedDuration = SignedDuration::from_secs(600);
+/// How long any answer is kept.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// What was read by one call.
+pub type Read = Result<Arc<Usage>, Failure>;
+
+/// Why pods' usage could not be read.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What the source said.
+    pub text: Arc<str>,
+    /// Whether it may not be read at all.
+    pub forbidden: bool,
+}
+
+/// What pods use, by namespace.
+#[derive(Default)]
+pub struct Usage(HashMap<Box<str>, ByLabel<PodMetrics>>);
+
+impl Usage {
+    /// Sorts what a call answered. Those of one namespace need not say which.
+    #[must_use]
+    pub fn of(metrics: Vec<PodMetrics>, asked: Option<&str>) -> Usage {
+        let mut namespaces: HashMap<Box<str>, ByLabel<PodMetrics>> = HashMap::new();
+        for mut of_pod in metrics {
+            if let Some(asked) = asked {
+                of_pod.metadata.namespace = asked.into();
+            }
+            match namespaces.get_mut(&of_pod.metadata.namespace) {
+                Some(known) => known.insert(of_pod),
+                None => {
+                    let namespace = of_pod.metadata.namespace.clone();
+                    namespaces.entry(namespace).or_default().insert(of_pod);
+                }
+            }
+        }
+        Usage(namespaces)
+    }
+
+    /// What the pods of a namespace use that a selector picks.
+    #[must_use]
+    pub fn of_pods(&self, namespace: &str, selector: &str) -> Arc<[Arc<PodMetrics>]> {
+        let Ok(selector) = Selector::parse(selector) else { return Arc::default() };
+        self.0.get(namespace).map(|here| here.select(&selector).into()).unwrap_or_default()
+    }
+}
+
+/// The answers, and the choice of what to ask.
+pub struct Usages {
+    clock: Clock,
+    by_namespace: Cache<Box<str>, Read>,
+    of_all: Cache<(), Read>,
+    choice: Mutex<Choice>,
+}
+
+struct Choice {
+    since: Timestamp,
+    namespaces: HashSet<Box<str>>,
+    all: bool,
+    refused: Option<Timestamp>,
+}
+
+impl Usages {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(clock: Clock) -> Usages {
+        let since = clock.now();
+        let choice = Choice { since, namespaces: HashSet::new(), all: false, refused: None };
+        Usages {
+            clock,
+            by_namespace: Cache::new(clock, KEPT),
+            of_all: Cache::new(clock, KEPT),
+            choice: Mutex::new(choice),
+        }
+    }
+
+    /// What the pods of a namespace use; `fetch` reads one namespace, or all if given none.
+    pub async fn get<F: Future<Output = Read>>(
+        &self,
+        namespace: &str,
+        fresh: Duration,
+        fetch: impl Fn(Option<Box<str>>) -> F,
+    ) -> Read {
+        if self.choice.lock().asks_for_all(namespace, self.clock.now()) {
+            let read = self.of_all.get((), fresh, || fetch(None)).await;
+            match read {
+                Err(failure) if failure.forbidden => {
+                    self.choice.lock().refused = Some(self.clock.now());
+                }
+                read => return read,
+            }
+        }
+        let namespace: Box<str> = namespace.into();
+        self.by_namespace.get(namespace.clone(), fresh, || fetch(Some(namespace))).await
+    }
+}
+
+impl Choice {
+    fn asks_for_all(&mut self, namespace: &str, now: Timestamp) -> bool {
+        if now.duration_since(self.since) >= ROUND {
+            self.all = self.namespaces.len() > FEW_NAMESPACES;
+            self.namespaces.clear();
+            self.since = now;
+        }
+        // More need not be counted.
+        if self.namespaces.len() <= FEW_NAMESPACES && !self.namespaces.contains(namespace) {
+            self.namespaces.insert(namespace.into());
+        }
+        self.all |= self.namespaces.len() > FEW_NAMESPACES;
+        let refused = self.refused.is_some_and(|at| now.duration_since(at) < REFUSED);
+        self.all && !refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_namespaces_are_read_at_once_unless_that_is_forbidden() {
+        for forbidden in [false, true] {
+            let usages = Usages::new(Clock::wall());
+            let asked = Mutex::new(Vec::new());
+            for namespace in ["a", "b", "c", "d", "e", "f", "a"] {
+                let fetch = async |of: Option<Box<str>>| {
+                    asked.lock().push(of.as_deref().unwrap_or("all").to_owned());
+                    if of.is_none() && forbidden {
+                        return Err(Failure { text: "no".into(), forbidden: true });
+                    }
+                    let mut metrics = PodMetrics::default();
+                    metrics.metadata.namespace = of.unwrap_or("f".into());
+                    Ok(Arc::new(Usage::of(vec![metrics], None)))
+                };
+                let read = usages.get(namespace, Duration::from_secs(60), fetch).await;
+                assert!(read.is_ok(), "{namespace}");
+            }
+            let expected = if forbidden { "a b c d all e f" } else { "a b c d all" };
+            assert_eq!(asked.lock().join(" "), expected);
+        }
+    }
+}

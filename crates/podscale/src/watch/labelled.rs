@@ -1,0 +1,204 @@
+//! Objects of one namespace by name and by label, so that a selector looks at few of them.
+
+use podscale_api::labels::Labels;
+use podscale_api::metrics::PodMetrics;
+use podscale_api::pod::Pod;
+use podscale_api::selector::Selector;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// What has a name and labels.
+pub trait Labelled {
+    /// Its name within its namespace.
+    fn name(&self) -> &str;
+    /// Its labels.
+    fn labels(&self) -> &Labels;
+}
+
+impl Labelled for Pod {
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn labels(&self) -> &Labels {
+        &self.metadata.labels
+    }
+}
+
+impl Labelled for PodMetrics {
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn labels(&self) -> &Labels {
+        &self.metadata.labels
+    }
+}
+
+/// A label with its value as one number. Two that share a number only make a selector look at a
+/// few objects too many.
+#[must_use]
+pub fn label_number(key: &str, value: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (key, value).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The labels that a selector demands with exactly one value, as numbers.
+pub fn demanded(selector: &Selector) -> impl Iterator<Item = u64> {
+    selector.requirements().iter().filter_map(|requirement| {
+        let key = requirement.key();
+        Some(label_number(key, selector.exact_value(key)?))
+    })
+}
+
+/// Objects of one namespace, found by name or by label.
+pub struct ByLabel<T> {
+    slots: Vec<Option<Arc<T>>>,
+    free: Vec<u32>,
+    by_name: HashMap<Box<str>, u32>,
+    by_label: HashMap<u64, Vec<u32>>,
+}
+
+impl<T> Default for ByLabel<T> {
+    fn default() -> ByLabel<T> {
+        ByLabel {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_name: HashMap::new(),
+            by_label: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Labelled> ByLabel<T> {
+    /// Takes in an object, in the place of one of the same name.
+    pub fn insert(&mut self, object: T) {
+        if let Some(slot) = self.by_name.get(object.name()).copied() {
+            let place = self.slots.get_mut(slot as usize);
+            let Some(place) = place else { return };
+            let before = place.replace(Arc::new(object));
+            let now = place.clone();
+            if let (Some(before), Some(now)) = (before, now)
+                && before.labels() != now.labels()
+            {
+                self.unlist(before.labels(), slot);
+                self.list(now.labels(), slot);
+            }
+            return;
+        }
+        let object = Arc::new(object);
+        let slot = self.free.pop().unwrap_or(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
+        self.by_name.insert(object.name().into(), slot);
+        self.list(object.labels(), slot);
+        match self.slots.get_mut(slot as usize) {
+            Some(place) => *place = Some(object),
+            None => self.slots.push(Some(object)),
+        }
+    }
+
+    /// Takes out the object of a name.
+    pub fn remove(&mut self, name: &str) {
+        let Some(slot) = self.by_name.remove(name) else { return };
+        if let Some(object) = self.slots.get_mut(slot as usize).and_then(Option::take) {
+            self.unlist(object.labels(), slot);
+            self.free.push(slot);
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// What a selector picks, by name.
+    #[must_use]
+    pub fn select(&self, selector: &Selector) -> Vec<Arc<T>> {
+        let none = Vec::new();
+        let lists = demanded(selector).map(|label| self.by_label.get(&label).unwrap_or(&none));
+        let picked = |object: &&Arc<T>| selector.matches(|key| object.labels().get(key));
+        let mut found: Vec<Arc<T>> = match lists.min_by_key(|list| list.len()) {
+            Some(shortest) => {
+                let listed = shortest.iter().filter_map(|slot| self.slots.get(*slot as usize));
+                listed.flatten().filter(picked).cloned().collect()
+            }
+            None => self.slots.iter().flatten().filter(picked).cloned().collect(),
+        };
+        found.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        found
+    }
+
+    fn list(&mut self, labels: &Labels, slot: u32) {
+        for (key, value) in labels.iter() {
+            self.by_label.entry(label_number(key, value)).or_default().push(slot);
+        }
+    }
+
+    fn unlist(&mut self, labels: &Labels, slot: u32) {
+        for (key, value) in labels.iter() {
+            let label = label_number(key, value);
+            let Some(list) = self.by_label.get_mut(&label) else { continue };
+            if let Some(at) = list.iter().position(|listed| *listed == slot) {
+                list.swap_remove(at);
+            }
+            if list.is_empty() {
+                self.by_label.remove(&label);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, labels: &[(&str, &str)]) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.metadata.labels = labels.iter().copied().collect();
+        pod
+    }
+
+    #[test]
+    fn finds_what_a_scan_of_all_would_find() {
+        let mut pods = ByLabel::default();
+        pods.insert(pod("c", &[("app", "web"), ("tier", "x")]));
+        pods.insert(pod("a", &[("app", "web")]));
+        pods.insert(pod("b", &[("app", "db"), ("tier", "x")]));
+        pods.insert(pod("gone", &[("app", "web")]));
+        pods.insert(pod("moved", &[("app", "web")]));
+        pods.remove("gone");
+        pods.remove("never");
+        pods.insert(pod("moved", &[("app", "db")]));
+        pods.insert(pod("d", &[]));
+        let names = |selector: &str| {
+            let selector = Selector::parse(selector).expect("a selector");
+            let found = pods.select(&selector);
+            found.iter().map(|pod| pod.name().to_owned()).collect::<Vec<_>>().join(",")
+        };
+        for (selector, expected) in [
+            ("app=web", "a,c"),
+            ("app=web,tier=x", "c"),
+            ("app in (db)", "b,moved"),
+            ("app in (db,web)", "a,b,c,moved"),
+            ("app!=web", "b,d,moved"),
+            ("app=none", ""),
+            ("!app", "d"),
+        ] {
+            assert_eq!(names(selector), expected, "{selector}");
+        }
+        assert_eq!((pods.len(), pods.is_empty()), (5, false));
+        for name in ["a", "b", "c", "d", "moved"] {
+            pods.remove(name);
+        }
+        assert!(pods.is_empty() && pods.by_label.is_empty());
+    }
+}

@@ -1,0 +1,300 @@
+//! The sizes of the usual targets, kept up to date by watching them, so that reading a scale costs
+//! no call. A kind is watched from the moment somebody asks for one of its objects.
+
+use super::kinds::Resource;
+use super::{Change, follow};
+use crate::meters::Meters;
+use kube::Client;
+use parking_lot::{Mutex, RwLock};
+use podscale_api::labels::Labels;
+use podscale_api::scale::Scale;
+use podscale_api::selector::{LabelSelector, Selector};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::task::JoinSet;
+
+/// The kinds that are watched: group, name in paths, path, name in errors.
+const KINDS: [(&str, &str, &str, &str); 4] = [
+    ("apps", "deployments", "/apis/apps/v1/deployments", "deployments.apps"),
+    ("apps", "replicasets", "/apis/apps/v1/replicasets", "replicasets.apps"),
+    ("apps", "statefulsets", "/apis/apps/v1/statefulsets", "statefulsets.apps"),
+    ("", "replicationcontrollers", "/api/v1/replicationcontrollers", "replicationcontrollers"),
+];
+
+/// The watched targets.
+pub struct Targets {
+    client: Client,
+    meters: Meters,
+    kinds: [Kind; KINDS.len()],
+    watches: Mutex<JoinSet<()>>,
+}
+
+#[derive(Default)]
+struct Kind {
+    asked: AtomicBool,
+    known: Arc<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    synced: AtomicBool,
+    namespaces: RwLock<Namespaces>,
+}
+
+/// Workloads by namespace and name.
+type Namespaces = HashMap<Box<str>, HashMap<Box<str>, Workload>>;
+
+/// As much of a workload as its scale needs.
+#[derive(Clone, Debug)]
+struct Workload {
+    uid: Box<str>,
+    version: Box<str>,
+    wanted: i32,
+    existing: i32,
+    selector: Arc<str>,
+}
+
+/// A workload on the wire.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    metadata: WireMeta,
+    spec: WireSpec,
+    status: WireStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireMeta {
+    name: Box<str>,
+    namespace: Box<str>,
+    uid: Box<str>,
+    resource_version: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireSpec {
+    replicas: Option<i32>,
+    selector: Option<WireSelector>,
+}
+
+/// Replication controllers select by plain labels, the others by selectors.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WireSelector {
+    Selector(StrictSelector),
+    Labels(Labels),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StrictSelector {
+    match_labels: Option<Labels>,
+    match_expressions: Option<Vec<podscale_api::selector::LabelSelectorRequirement>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    replicas: i32,
+}
+
+impl Targets {
+    /// Watches through this API server.
+    #[must_use]
+    pub fn new(client: Client, meters: Meters) -> Targets {
+        Targets { client, meters, kinds: Default::default(), watches: Mutex::default() }
+    }
+
+    /// The scale of a target as the last change left it; `None` if its kind is not watched, not
+    /// known yet, or has no such object: then the API server has the word.
+    #[must_use]
+    pub fn scale(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Scale> {
+        let known = self.known(resource)?;
+        let namespaces = known.namespaces.read();
+        let workload = namespaces.get(namespace)?.get(name)?;
+        let mut scale = Scale {
+            kind: "Scale".to_owned(),
+            api_version: "autoscaling/v1".to_owned(),
+            ..Scale::default()
+        };
+        scale.metadata.name = name.to_owned();
+        scale.metadata.namespace = namespace.to_owned();
+        scale.metadata.uid = workload.uid.to_string();
+        scale.metadata.resource_version = workload.version.to_string();
+        scale.spec.replicas = workload.wanted;
+        scale.status.replicas = workload.existing;
+        scale.status.selector = workload.selector.to_string();
+        Some(scale)
+    }
+
+    /// Takes in a scale that was just written, so that the next look does not see the old one.
+    pub fn wrote(&self, resource: &Resource, scale: &Scale) {
+        let Some(known) = self.known(resource) else { return };
+        let mut namespaces = known.namespaces.write();
+        let namespace = namespaces.get_mut(scale.metadata.namespace.as_str());
+        let workload = namespace.and_then(|n| n.get_mut(scale.metadata.name.as_str()));
+        if let Some(workload) = workload
+            && *workload.uid == *scale.metadata.uid
+            && is_newer(&scale.metadata.resource_version, &workload.version)
+        {
+            workload.version = scale.metadata.resource_version.as_str().into();
+            workload.wanted = scale.spec.replicas;
+        }
+    }
+
+    /// How many targets are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let of_kind =
+            |kind: &Kind| kind.known.namespaces.read().values().map(HashMap::len).sum::<usize>();
+        self.kinds.iter().map(of_kind).sum()
+    }
+
+    /// Whether none is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is known of a kind, once all its objects are; the first question begins the watch.
+    fn known(&self, resource: &Resource) -> Option<&Known> {
+        let is_it = |kind: &(&str, &str, &str, &str)| {
+            *resource.group == *kind.0 && *resource.plural == *kind.1
+        };
+        let place = KINDS.iter().position(is_it)?;
+        let kind = self.kinds.get(place)?;
+        if !kind.asked.swap(true, Ordering::Relaxed) {
+            let (_, _, path, name) = KINDS[place];
+            let (client, meters, known) =
+                (self.client.clone(), self.meters.clone(), Arc::clone(&kind.known));
+            self.watches.lock().spawn(async move {
+                follow(&client, path, name, &meters, |change| known.take_in(change)).await;
+            });
+        }
+        kind.known.synced.load(Ordering::Acquire).then_some(&*kind.known)
+    }
+}
+
+/// Whether a version is certainly newer than another of the same object.
+fn is_newer(version: &str, than: &str) -> bool {
+    matches!((version.parse::<u64>(), than.parse::<u64>()), (Ok(a), Ok(b)) if a > b)
+}
+
+impl Known {
+    fn take_in(&self, change: Change<Wire>) {
+        let mut namespaces = self.namespaces.write();
+        match change {
+            Change::All(all) => {
+                namespaces.clear();
+                all.into_iter().for_each(|wire| put(&mut namespaces, wire));
+                self.synced.store(true, Ordering::Release);
+            }
+            Change::Applied(wire) => put(&mut namespaces, wire),
+            Change::Deleted(wire) => {
+                let WireMeta { name, namespace, .. } = wire.metadata;
+                if let Some(here) = namespaces.get_mut(&namespace) {
+                    here.remove(&name);
+                    if here.is_empty() {
+                        namespaces.remove(&namespace);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put(namespaces: &mut Namespaces, wire: Wire) {
+    let Wire { metadata, spec, status } = wire;
+    let selector = spec.selector.map(selector_text).unwrap_or_default();
+    let here = namespaces.entry(metadata.namespace).or_default();
+    if let Some(before) = here.get_mut(&metadata.name)
+        && before.uid == metadata.uid
+    {
+        // What was written a moment ago may be newer than what the watch tells.
+        if is_newer(&before.version, &metadata.resource_version) {
+            return;
+        }
+        (before.wanted, before.existing) = (spec.replicas.unwrap_or(1), status.replicas);
+        before.version = metadata.resource_version;
+        if *before.selector != *selector {
+            before.selector = selector.into();
+        }
+        return;
+    }
+    let workload = Workload {
+        uid: metadata.uid,
+        version: metadata.resource_version,
+        wanted: spec.replicas.unwrap_or(1),
+        existing: status.replicas,
+        selector: selector.into(),
+    };
+    here.insert(metadata.name, workload);
+}
+
+/// The selector as a scale shows it.
+fn selector_text(selector: WireSelector) -> String {
+    match selector {
+        WireSelector::Labels(labels) => Selector::from_labels(labels.iter()).to_string(),
+        WireSelector::Selector(StrictSelector { match_labels, match_expressions }) => {
+            let selector = LabelSelector {
+                match_labels: match_labels.unwrap_or_default(),
+                match_expressions: match_expressions.unwrap_or_default(),
+            };
+            selector.to_selector().map(|s| s.to_string()).unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(text: &str) -> Wire {
+        serde_json::from_str(text).expect("a workload")
+    }
+
+    #[test]
+    fn a_written_size_stands_until_the_watch_has_something_newer() {
+        let known = Known::default();
+        let deployment = |version: u32, replicas: i32| {
+            wire(&format!(
+                r#"{{"metadata":{{"name":"web","namespace":"shop","uid":"u","resourceVersion":"{version}"}},
+                "spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"web"}}}},"template":{{}}}},
+                "status":{{"replicas":2}}}}"#
+            ))
+        };
+        known.take_in(Change::All(vec![deployment(5, 2)]));
+        let size = |known: &Known| {
+            let namespaces = known.namespaces.read();
+            let web = &namespaces["shop"]["web"];
+            (web.wanted, web.version.to_string(), web.selector.to_string())
+        };
+        assert_eq!(size(&known), (2, "5".into(), "app=web".into()));
+        known.take_in(Change::Applied(deployment(9, 4)));
+        known.take_in(Change::Applied(deployment(7, 2)));
+        assert_eq!(size(&known), (4, "9".into(), "app=web".into()));
+        known.take_in(Change::Deleted(deployment(10, 4)));
+        assert!(known.namespaces.read().is_empty());
+    }
+
+    #[test]
+    fn selectors_read_as_in_a_scale() {
+        let cases = [
+            (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
+            (
+                r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#,
+                "a in (x,y)",
+            ),
+            (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
+        ];
+        for (selector, expected) in cases {
+            let spec: WireSpec =
+                serde_json::from_str(&format!(r#"{{"selector":{selector}}}"#)).expect("a spec");
+            assert_eq!(selector_text(spec.selector.expect("a selector")), expected);
+        }
+    }
+}
