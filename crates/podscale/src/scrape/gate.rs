@@ -94,7 +94,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
         let gaps: Vec<u64> = waited.windows(2).map(|w| (w[1] - w[0]).as_secs()).collect();
-        assert_eq!(gaps, [15, 20, 30, 50, 70, 70], "its patience and its rests");
+        assert_eq!(gaps, [15, 20, 30, 50, 70, 70, 70], "its patience and its rests");
         tokio::time::sleep(LONGEST_REST).await;
         assert!(gate.ask(async { Ok(()) }).await.is_ok());
         assert!(gate.ask(async { Ok(()) }).await.is_ok());

@@ -40,7 +40,7 @@ fn served(uri: &str) -> (u16, String) {
             r#"{"items":[{"metricName":"odd","value":"4"}]}"#.to_owned()
         }
         uri if uri.contains("/custom.metrics") => format!(r#"{{"items":[{}]}}"#, value("Pods")),
-        _ => r#"{"items":[{"metadata":{"name":"p"}}]}"#.to_owned(),
+        _ => r#"{"items":[{"metadata":{"name":"p","labels":{"app":"web"}}}]}"#.to_owned(),
     };
     (200, body)
 }
