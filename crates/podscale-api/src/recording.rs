@@ -122,6 +122,9 @@ pub struct Step {
     /// When the write of the scale ended; by the rules for conflicts if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_at: Option<ExactTimestamp>,
+    /// Whether the target was not given its new size, on purpose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scale_put_off: bool,
     /// Whether a new status was kept back on purpose, to be written later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub status_put_off: bool,

@@ -102,7 +102,7 @@ impl Replayer {
         };
 
         let mut decision = decide(&snapshot);
-        if decision.rescale.is_some() {
+        if decision.rescale.is_some() && !step.scale_put_off {
             let (write, at) = self.write_scale(errors, snapshot.now);
             let at = step.written_at.map_or(at, |written| written.0);
             decision.settle(&snapshot, &write, at);

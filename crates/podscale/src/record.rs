@@ -59,12 +59,16 @@ struct Entry {
     gap: u64,
     hpa: HorizontalPodAutoscaler,
     settings: Settings,
+    /// What earlier decisions left behind, and what this one leaves.
     history: History,
+    left: History,
     now: Time,
     inputs: Inputs,
     decision: RecordedDecision,
     /// Whether the target's size is known, so that the decision's count is one.
     found: bool,
+    /// Whether the target was not given its new size, on purpose.
+    put_off: bool,
 }
 
 /// The thread that writes.
@@ -106,13 +110,16 @@ impl Observer for Recorder {
         let Decided { key, hpa, snapshot, decision, inputs: Some(inputs), .. } = decided else {
             return;
         };
-        let written = inputs.status == StatusWrite::Written;
+        // What is written for other reasons than the decision is not its doing.
+        let written = inputs.status == StatusWrite::Written && decision.changes_status(snapshot);
         let stored = if written {
             translate::status::to_wire(decision, snapshot, hpa)
         } else {
             hpa.status.clone().unwrap_or_default()
         };
         let replicas = decision.replicas();
+        let mut left = snapshot.history.clone();
+        decision.teach(snapshot.autoscaler, &mut left);
         let shared = &self.0;
         let entry = Entry {
             key: (*key).clone(),
@@ -120,10 +127,12 @@ impl Observer for Recorder {
             hpa: (*hpa).clone(),
             settings: *snapshot.settings,
             history: snapshot.history.clone(),
+            left,
             now: snapshot.now,
             inputs: (*inputs).clone(),
             decision: RecordedDecision::of(decision, replicas.unwrap_or(0), written, stored),
             found: replicas.is_some(),
+            put_off: decision.rescale.is_some() && inputs.write.is_none(),
         };
         match shared.queue.try_send(Box::new(entry)) {
             Ok(()) => {}

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 /// Print the manifests that run the controller in a cluster.
 ///
-/// Touches no cluster: `podscale install | kubectl apply -f -` does. Where kube-controller-manager
-/// runs its own autoscaling controller, use --manage annotated or --dry-run-mode, or switch that one
-/// off (--controllers=-horizontal-pod-autoscaler-controller): two must never scale the same target.
+/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never look
+/// after the same autoscaler: start kube-controller-manager with
+/// --controllers=*,-horizontal-pod-autoscaler-controller, or look on with --dry-run-mode.
 ///
 /// Exit codes: 0 printed, 2 asked wrongly.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use podscale_api::hpa::v2::{
 };
 use podscale_api::recording::{API_VERSION, KIND, RecordedHistory, Recording, RecordingMeta, Step};
 use podscale_api::time::ExactTimestamp;
-use podscale_core::Settings;
+use podscale_core::{History, Settings};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,7 @@ struct Segment {
     generation: i64,
     spec: HorizontalPodAutoscalerSpec,
     status: Vec<u8>,
+    history: History,
     replicas: i32,
 }
 
@@ -92,6 +93,7 @@ impl Segment {
             generation: metadata.generation,
             spec: spec.clone(),
             status: stored(status.as_ref()),
+            history: entry.history.clone(),
             replicas: 0,
             recording: Recording {
                 api_version: API_VERSION.to_owned(),
@@ -113,6 +115,7 @@ impl Segment {
             && metadata.uid == self.uid
             && metadata.generation == next
             && stored(status.as_ref()) == self.status
+            && entry.history == self.history
     }
 
     /// Adds a step; about how many bytes it has.
@@ -128,6 +131,7 @@ impl Segment {
             decision.replicas = self.replicas;
         }
         self.replicas = decision.replicas;
+        self.history = entry.left;
         self.status = stored(Some(&decision.status));
         step.decision = Some(decision);
         let size = serde_json::to_vec(&step).map_or(0, |text| text.len());

@@ -32,6 +32,7 @@ pub(super) fn step(entry: &Entry) -> Step {
         external_metrics: Vec::new(),
         answers: BTreeMap::new(),
         written_at: None,
+        scale_put_off: entry.put_off,
         status_put_off: inputs.status == StatusWrite::PutOff,
         errors: None,
         decision: None,

@@ -106,7 +106,16 @@ fn inputs(
 /// the same decisions again.
 #[test]
 fn what_is_recorded_replays_to_the_same_decisions() {
-    let folder = Folder::new("record-again");
+    record_again(false);
+}
+
+#[test]
+fn a_dry_run_is_recorded_as_well() {
+    record_again(true);
+}
+
+fn record_again(dry: bool) {
+    let folder = Folder::new(if dry { "record-dry" } else { "record-again" });
     let (recorder, writing) =
         Recorder::start(&folder.0, Limits::default(), Meters::new()).expect("a folder");
     let mut expected = 0;
@@ -127,6 +136,7 @@ fn what_is_recorded_replays_to_the_same_decisions() {
         let recording = Recording { autoscaler: hpa.clone(), ..recording };
         let (mut replayer, mut selector) = (Replayer::new(&recording), String::new());
         for step in &recording.steps {
+            let step = &Step { scale_put_off: dry, status_put_off: dry, ..step.clone() };
             let status = step.scale.as_ref().and_then(|s| s.status.as_ref());
             if let Some(new) = status.and_then(|s| s.selector.as_ref()) {
                 selector.clone_from(new);
@@ -139,7 +149,7 @@ fn what_is_recorded_replays_to_the_same_decisions() {
                 let (snapshot, decision) = (replayed.snapshot, replayed.decision);
                 let mut inputs = inputs(step, snapshot, &hpa, &selector);
                 let errors = step.errors.clone().unwrap_or_default();
-                if decision.rescale.is_some() {
+                if decision.rescale.is_some() && !dry {
                     inputs.write = Some(match decision.rescaled_at {
                         Some(at) => (ScaleWrite::Written, at),
                         None => {
@@ -150,6 +160,7 @@ fn what_is_recorded_replays_to_the_same_decisions() {
                     });
                 }
                 inputs.status = match errors.update_status {
+                    _ if dry && decision.changes_status(snapshot) => StatusWrite::PutOff,
                     _ if replayed.outcome.status_written => StatusWrite::Written,
                     Some(error)
                         if decision.events.iter().any(|e| e.reason == "FailedUpdateStatus") =>
