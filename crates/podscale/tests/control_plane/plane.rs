@@ -172,6 +172,16 @@ impl ControlPlane {
         drop(self.manager.lock().take());
     }
 
+    /// The process of kube-controller-manager, while it runs.
+    pub fn manager_id(&self) -> Option<u32> {
+        self.manager.lock().as_ref().map(Process::id)
+    }
+
+    /// The process of kube-apiserver, while it runs.
+    pub fn server_id(&self) -> Option<u32> {
+        self.server.lock().as_ref().map(Process::id)
+    }
+
     /// A kubeconfig of a service account.
     pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
         let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), namespace);

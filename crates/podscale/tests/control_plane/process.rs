@@ -36,6 +36,11 @@ impl Process {
         Ok(Process { name: name.to_owned(), child, log })
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) -> Result<()> {
         let line = format!("kill -{name} {}", self.child.id());

@@ -40,6 +40,11 @@ impl Program {
         Ok(Program { process: Process::start(name, program, arguments, folder)?, admin })
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Kills it without asking.
     pub fn kill(&mut self) {
         self.process.kill();
@@ -74,11 +79,16 @@ impl Program {
 
     /// The sum of one of its own metrics over all labels that contain a text.
     pub async fn meter(&self, name: &str, labels: &str) -> Result<f64> {
+        Ok(sum(&self.meters().await?, name, labels))
+    }
+
+    /// All its own metrics.
+    pub async fn meters(&self) -> Result<String> {
         let mut stream = tokio::net::TcpStream::connect(self.admin).await?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
-        Ok(sum(&answer, name, labels))
+        Ok(answer)
     }
 
     /// How many decisions it has made.
