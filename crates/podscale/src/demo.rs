@@ -19,7 +19,7 @@ use crate::watch::kinds::Kinds;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
@@ -149,7 +149,7 @@ impl Demo {
         config: Config,
         observers: Vec<Arc<dyn Observer>>,
     ) -> Result<Demo, DemoError> {
-        let clock = Clock::fast(Timestamp::now(), config.speed);
+        let clock = Clock::fast(epoch(Timestamp::now(), config.speed), config.speed);
         let listener = listen(config.port).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
@@ -181,7 +181,10 @@ impl Demo {
         let controller =
             Controller::start(&counted, clock, defaults, watchers, controller::Role::alone());
         let shown = Shown { hub: hub.clone(), meters, readiness };
-        let page = show(listener, shown, &load, stopped);
+        let router = admin::router(shown)
+            .merge(load::http::router(load.clone()))
+            .merge(nodes::control::router(nodes.control()));
+        let page = show(listener, router, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };
         match demo.create(&config.scenario).await {
@@ -288,6 +291,16 @@ impl Parts {
     }
 }
 
+/// When a clock of this speed starts: so many whole days ago that it is still behind the wall's
+/// clock after a day. Clients that work out ages by the wall's clock cannot show what has yet to
+/// come.
+fn epoch(now: Timestamp, speed: f64) -> Timestamp {
+    // At most the fastest speed, so nothing is lost.
+    #[allow(clippy::cast_possible_truncation)]
+    let days = (speed - 1.0).max(0.0).ceil() as i64;
+    now.checked_sub(SignedDuration::from_hours(days.saturating_mul(24))).unwrap_or(now)
+}
+
 async fn listen(port: u16) -> Result<TcpListener, DemoError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let fail = |source| DemoError::Dashboard { address, source };
@@ -328,14 +341,12 @@ fn in_process(server: &ApiServer, token: &str) -> Router {
     server.router().layer(map_request(identify))
 }
 
-/// Serves the admin pages, and the calls that set the load, until told to stop.
+/// Serves the admin pages, and the calls that set the load and break things, until told to stop.
 fn show(
     listener: TcpListener,
-    shown: Shown,
-    load: &LoadModel,
+    router: Router,
     mut stopped: watch::Receiver<bool>,
 ) -> JoinHandle<()> {
-    let router = admin::router(shown).merge(load::http::router(load.clone()));
     tokio::spawn(async move {
         let stop = async move {
             let _ = stopped.wait_for(|stop| *stop).await;

@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used)]
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as ClientConfig};
@@ -114,8 +114,16 @@ async fn outside(demo: &Demo) -> Client {
 }
 
 async fn page(address: SocketAddr, path: &str) -> String {
+    call(address, "GET", path, "").await
+}
+
+async fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.expect("a dashboard");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: \
+         application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).await.expect("a request");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("an answer");
@@ -229,4 +237,120 @@ manifests:
     assert!(error.starts_with("scenario wrong: cannot create ConfigMap x: "), "{error}");
     assert!(error.contains("unknown field \"dataa\""), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+/// Pods of the workload `busy`, and whether each is ready.
+async fn busy_pods(pods: &Api<Pod>) -> Vec<(String, bool, i32)> {
+    let list = pods.list(&ListParams::default().labels("app=busy")).await.expect("pods");
+    let show = |pod: Pod| {
+        let status = pod.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let ready = conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True");
+        let containers = status.container_statuses.unwrap_or_default();
+        let restarts = containers.iter().map(|container| container.restart_count).sum();
+        (pod.metadata.name.unwrap_or_default(), ready, restarts)
+    };
+    list.items.into_iter().map(show).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn load_and_faults_are_set_by_calls() {
+    let quiet = scenario(SCENARIO).without_load();
+    let demo = Demo::start(Config::of(quiet), Vec::new()).await.expect("starts");
+    let dashboard = address(&demo.dashboard_url());
+    let pods: Api<Pod> = Api::default_namespaced(outside(&demo).await);
+    assert!(page(dashboard, "/load/default/busy").await.contains("\"offeredRps\":0"));
+    let answer = call(dashboard, "PUT", "/load/default/busy", "{\"rps\": 30}").await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    until("the load that was set", async || {
+        let shown = page(dashboard, "/load/default/busy").await;
+        shown.contains("\"offeredRps\":30").then_some(())
+    })
+    .await;
+    for (path, body, code) in [
+        ("/load/default/nobody", "{\"rps\": 1}", "404"),
+        ("/load/default/busy", "{\"rps\": -1}", "422"),
+        ("/load/default/busy", "{\"rsp\": 1}", "422"),
+        ("/faults/default/nobody", "{\"fault\": \"crash\"}", "404"),
+        ("/faults/default/nobody", "{\"fault\": \"boredom\"}", "422"),
+        ("/nodes/nobody", "{\"running\": false}", "404"),
+    ] {
+        let answer = call(dashboard, "PUT", path, body).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{path} {body}: {answer}");
+    }
+
+    let ready = async || busy_pods(&pods).await.into_iter().find(|(_, ready, _)| *ready);
+    let (pod, _, _) = until("a ready pod", ready).await;
+    let fault = format!("/faults/default/{pod}");
+    let is_ready = async |wanted: bool| {
+        let found = busy_pods(&pods).await.into_iter().find(|(name, ..)| *name == pod);
+        found.filter(|(_, ready, _)| *ready == wanted)
+    };
+    call(dashboard, "PUT", &fault, "{\"fault\": \"unready\"}").await;
+    until("a pod that is not ready", async || is_ready(false).await).await;
+    call(dashboard, "DELETE", &fault, "").await;
+    until("a pod that is ready again", async || is_ready(true).await).await;
+
+    let measured = format!("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/{pod}");
+    let metrics = async || {
+        let request = axum::http::Request::get(&measured).body(Vec::new()).expect("a request");
+        demo.client().request::<serde_json::Value>(request).await.is_ok()
+    };
+    until("metrics", async || metrics().await.then_some(())).await;
+    call(dashboard, "PUT", &fault, "{\"fault\": \"no-metrics\"}").await;
+    until("no metrics", async || (!metrics().await).then_some(())).await;
+
+    call(dashboard, "PUT", &fault, "{\"fault\": \"crash\"}").await;
+    until("a restart", async || {
+        busy_pods(&pods).await.into_iter().find(|(name, _, restarts)| *name == pod && *restarts > 0)
+    })
+    .await;
+
+    let answer = call(dashboard, "PUT", "/nodes/node-1", "{\"running\": false}").await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    assert!(page(dashboard, "/nodes").await.contains("\"running\":false"));
+
+    // A clock that is ahead of the wall's would make kubectl show no ages at all.
+    assert!(demo.clock().now() < jiff::Timestamp::now());
+    drop(pods);
+    timeout(PATIENCE, demo.stop()).await.expect("ends");
+}
+
+/// Runs the program, which must refuse in one line.
+fn complains(arguments: &[&str], expected: &[&str]) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_podscale"))
+        .arg("demo")
+        .args(arguments)
+        .output()
+        .expect("the program starts");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+    assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+    for part in expected {
+        assert!(told.contains(part), "no {part:?} in {told}");
+    }
+}
+
+#[test]
+fn the_program_refuses_in_one_line() {
+    let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let folder = std::env::temp_dir().join(format!("podscale-demo-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("bad.yaml");
+    std::fs::write(&file, "name: bad\nmanifests: []\nspeeed: 3\n").expect("a file");
+    let (bad, there) = (file.display().to_string(), file.display().to_string());
+    // A file is no folder, whoever asks; folders without permission are no obstacle to root.
+    let inside = file.join("kubeconfig").display().to_string();
+    let free = ["--port", "0", "--kubelet-port", "0"];
+
+    complains(&["--port", &port], &[&format!("127.0.0.1:{port}"), "in use"]);
+    complains(&["--scenario", "/nowhere.yaml"], &["/nowhere.yaml", "No such file", "tour, queue"]);
+    complains(&["--scenario", &bad], &["bad.yaml", "speeed: unknown field"]);
+    for kubeconfig in [&inside, &there] {
+        let arguments = [&free[..], &["--kubeconfig", kubeconfig]].concat();
+        complains(&arguments, &["cannot write the kubeconfig", kubeconfig]);
+    }
+    assert!(file.exists(), "somebody's file is kept");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::functions::{duration, timestamp};
-use cel::objects::{Key, Map};
+use cel::objects::{Key, Map, OptionalValue};
 use cel::{Context, ExecutionError, Program, Value as CelValue};
 use serde_json::Value;
 
 use super::schema::Schema;
 use super::typing::place::draw;
-use super::typing::{self, Purpose, Standing};
+use super::typing::{self, Purpose, Subject};
 
 /// Longest expression that is compiled; deeply nested ones would be costly to read.
 const MAX_LENGTH: usize = 10_000;
@@ -84,13 +84,8 @@ impl Expression {
     }
 
     /// Checks the expression against the schema that it is written for; the error is the message.
-    pub(super) fn check(
-        &self,
-        schema: &Schema,
-        standing: Standing,
-        purpose: Purpose,
-    ) -> Result<(), String> {
-        typing::check(self.program.expression(), &self.text, schema, standing, purpose)
+    pub(super) fn check(&self, subject: Subject<'_>, purpose: Purpose) -> Result<(), String> {
+        typing::check(self.program.expression(), &self.text, subject, purpose)
     }
 
     /// Whether the expression looks at the old value.
@@ -124,6 +119,11 @@ fn lower_ascii(cel::extractors::This(text): cel::extractors::This<Arc<String>>) 
 
 fn trim(cel::extractors::This(text): cel::extractors::This<Arc<String>>) -> String {
     text.trim().to_owned()
+}
+
+/// An old value that may be absent, as expressions see it.
+pub(super) fn optional(value: Option<CelValue>) -> CelValue {
+    CelValue::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))
 }
 
 /// A value as expressions see it: typed by the schema, with only the fields that it specifies.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::expression::Expression;
 use super::schema::{Additional, Rule, Schema};
-use super::typing::{self, Purpose, Standing};
+use super::typing::{self, Purpose, Standing, Subject};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] =
@@ -297,11 +297,13 @@ fn check_expressions(
             message_expression: &rule.message_expression,
             reason: rule.reason.as_deref(),
             field_path: &rule.field_path,
-            optional_old_self: None,
+            optional_old_self: rule.optional_old_self,
         })
     };
+    let optional_old = rule.optional_old_self();
+    let subject = Subject { schema, standing: place.standing, optional_old };
     let refused = |compiled: &Result<Expression, String>, purpose| match compiled {
-        Ok(expression) => expression.check(schema, place.standing, purpose).err(),
+        Ok(expression) => expression.check(subject, purpose).err(),
         Err(reason) => Some(typing::failed(purpose, reason)),
     };
     let field = path.child("rule");
@@ -313,9 +315,13 @@ fn check_expressions(
     if let Some(detail) = message.and_then(|compiled| refused(compiled, Purpose::Message)) {
         errors.push(FieldError::invalid(&path.child("messageExpression"), shown(), detail));
     }
-    if let (Some(unrelated), Ok(true)) =
-        (&place.unrelated, rule.compiled.as_ref().map(Expression::uses_old))
-    {
+    let uses_old = rule.compiled.as_ref().is_ok_and(Expression::uses_old);
+    if let (false, Some(given)) = (uses_old, rule.optional_old_self) {
+        let detail = "may not be set if oldSelf is not used in rule";
+        let field = path.child("optionalOldSelf");
+        errors.push(FieldError::invalid(&field, BadValue::json(&given), detail));
+    }
+    if let (Some(unrelated), true) = (&place.unrelated, uses_old) {
         let detail = format!(
             "oldSelf cannot be used on the uncorrelatable portion of the schema within {unrelated}"
         );

@@ -4,7 +4,7 @@ use cel::Value as CelValue;
 use podscale_api::field_error::{BadValue, FieldError, FieldPath, Problem};
 use serde_json::Value;
 
-use super::expression::typed;
+use super::expression::{optional, typed};
 use super::schema::{Rule, Schema};
 use super::validate::{bad_value, counterpart, type_name};
 
@@ -74,11 +74,13 @@ fn check_rule(
     };
     let uses_old = expression.uses_old();
     // Rules about changes need something to compare with; others leave alone what did not change.
-    if (uses_old && old.is_none()) || (!uses_old && unchanged) {
+    let compares = uses_old && !rule.optional_old_self();
+    if (compares && old.is_none()) || (!uses_old && unchanged) {
         return None;
     }
     let typed_value = typed(value, schema);
     let typed_old = old.filter(|_| uses_old).map(|old| typed(old, schema));
+    let typed_old = if rule.optional_old_self() { Some(optional(typed_old)) } else { typed_old };
     match expression.evaluate(typed_value.clone(), typed_old.clone()) {
         Ok(CelValue::Bool(true)) => None,
         Ok(_) => {

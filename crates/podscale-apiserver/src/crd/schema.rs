@@ -134,6 +134,8 @@ pub struct Rule {
     pub reason: Option<String>,
     /// Field to blame, relative to where the rule stands.
     pub field_path: String,
+    /// Whether the rule also holds where there is no old value, as written.
+    pub optional_old_self: Option<bool>,
     /// The rule compiled; the error says why it cannot be.
     pub(super) compiled: Result<Expression, String>,
     /// The message's expression compiled, if there is one.
@@ -141,6 +143,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether the rule also holds where there is no old value.
+    pub(super) fn optional_old_self(&self) -> bool {
+        self.optional_old_self.unwrap_or_default()
+    }
+
     /// The rule as messages quote it.
     pub(super) fn name(&self) -> &str {
         self.rule.trim()
@@ -163,6 +170,7 @@ struct RuleText {
     message_expression: String,
     reason: Option<String>,
     field_path: String,
+    optional_old_self: Option<bool>,
 }
 
 impl From<RuleText> for Rule {
@@ -176,6 +184,7 @@ impl From<RuleText> for Rule {
             message_expression: text.message_expression,
             reason: text.reason,
             field_path: text.field_path,
+            optional_old_self: text.optional_old_self,
         }
     }
 }

@@ -210,3 +210,24 @@ fn a_split_off_status_limits_the_root() {
     let text = summary(&definition::check_create(&definition));
     assert!(text.contains("fields are allowed at the root of the schema"), "{text}");
 }
+
+#[test]
+fn an_old_value_may_be_optional() {
+    let schema = Schema::parse(&json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer", "x-kubernetes-validations": [{
+            "rule": "oldSelf.hasValue() ? self > oldSelf.value() : self == 1",
+            "optionalOldSelf": true,
+        }]}},
+    }))
+    .unwrap();
+    for (object, old, fine) in [
+        (json!({"n": 1}), None, true),
+        (json!({"n": 2}), None, false),
+        (json!({"n": 2}), Some(json!({"n": 1})), true),
+        (json!({"n": 1}), Some(json!({"n": 2})), false),
+    ] {
+        let errors = check(&object, old.as_ref(), &schema);
+        assert_eq!(errors.is_empty(), fine, "{object} after {old:?}: {}", summary(&errors));
+    }
+}

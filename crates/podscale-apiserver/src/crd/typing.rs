@@ -27,6 +27,17 @@ pub(super) enum Standing {
     Below,
 }
 
+/// What an expression is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    /// What values look like.
+    pub schema: &'a Schema,
+    /// Where they are.
+    pub standing: Standing,
+    /// Whether the old value may be absent, which the expression has to ask for.
+    pub optional_old: bool,
+}
+
 /// What an expression has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -40,11 +51,10 @@ pub(super) enum Purpose {
 pub(super) fn check(
     expression: &IdedExpr,
     text: &str,
-    schema: &Schema,
-    standing: Standing,
+    subject: Subject<'_>,
     purpose: Purpose,
 ) -> Result<(), String> {
-    let mut checker = Checker { scope: Scope::new(schema, standing), mistakes: Vec::new() };
+    let mut checker = Checker { scope: Scope::new(subject), mistakes: Vec::new() };
     let found = checker.kind_of(expression);
     if !checker.mistakes.is_empty() {
         return Err(failed(purpose, &place::tell(text, checker.mistakes)));

@@ -69,3 +69,23 @@ fn a_file_that_is_not_there_is_told_with_the_names_that_are() {
     let error = Scenario::load("/nowhere/at-all.yaml").expect_err("no such file").to_string();
     assert!(error.contains("/nowhere/at-all.yaml") && error.contains("tour, queue"), "{error}");
 }
+
+/// The recorded traces lie beside the repository; where they do not, only CI insists on them.
+#[test]
+fn every_recorded_trace_can_be_a_load() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{} is missing", folder.display());
+        return;
+    };
+    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.filter(|name| name.contains(".csv")).collect();
+    assert!(names.len() >= 14, "{names:?}");
+    for name in names {
+        let load = format!("trace: {{file: {name}}}");
+        let text = WORKLOAD.replace("constant: {rps: 5}", &load);
+        let text = format!("name: a\nmanifests: []{text}");
+        let scenario = Scenario::read("traces.yaml", &text, Some(&folder)).expect(&name);
+        assert!(scenario.traces.contains_key(&name), "{name}");
+    }
+}

@@ -1,8 +1,7 @@
 //! The names that an expression can use.
 
-use super::Standing;
 use super::kind::Kind;
-use crate::crd::schema::Schema;
+use super::{Standing, Subject};
 
 /// Names of types, which are values too.
 const TYPES: [&str; 12] = [
@@ -24,9 +23,11 @@ const TYPES: [&str; 12] = [
 pub(super) struct Scope<'a>(Vec<(String, Kind<'a>)>);
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(schema: &'a Schema, standing: Standing) -> Self {
+    pub(super) fn new(subject: Subject<'a>) -> Self {
+        let Subject { schema, standing, optional_old } = subject;
         let own = Kind::of(schema, standing == Standing::Root).unwrap_or(Kind::Any);
-        Self(vec![("self".to_owned(), own.clone()), ("oldSelf".to_owned(), own)])
+        let old = if optional_old { Kind::Any } else { own.clone() };
+        Self(vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)])
     }
 
     /// What a name stands for.

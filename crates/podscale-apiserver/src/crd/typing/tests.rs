@@ -23,7 +23,8 @@ fn checked(rule: &str, purpose: Purpose, standing: Standing) -> Result<(), Strin
         },
     }))
     .unwrap();
-    Expression::compile(rule).unwrap().check(&schema, standing, purpose)
+    let subject = Subject { schema: &schema, standing, optional_old: false };
+    Expression::compile(rule).unwrap().check(subject, purpose)
 }
 
 #[test]

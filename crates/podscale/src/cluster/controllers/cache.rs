@@ -1,7 +1,7 @@
 //! What a watch has shown so far: the objects of one kind, with indexes, and who wants to hear of
 //! changes. One watch serves all controllers of the process.
 
-use super::queue::{Shutdown, ended};
+use super::queue::{Queue, Shutdown, ended};
 use futures::StreamExt;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
@@ -109,6 +109,16 @@ impl<K: Resource + Send + Sync + 'static> Cache<K> {
         listener: impl Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync + 'static,
     ) {
         self.shared.listeners.write().push(Box::new(listener));
+    }
+
+    /// Queues the key of every object that changes.
+    pub fn queue_changes(&self, queue: &Queue<Key>) {
+        let queue = queue.clone();
+        self.listen(move |old, new| {
+            if let Some(object) = new.or(old) {
+                queue.add(Key::of(object.as_ref()));
+            }
+        });
     }
 
     /// The object of that key.

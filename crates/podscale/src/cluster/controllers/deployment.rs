@@ -264,12 +264,7 @@ impl Deployments {
 /// Queues the deployments that a change concerns.
 fn listen(context: &Context, queue: &Queue<Key>) {
     let caches = &context.caches;
-    let own = queue.clone();
-    caches.deployments.listen(move |old, new| {
-        if let Some(object) = new.or(old) {
-            own.add(Key::of(object.as_ref()));
-        }
-    });
+    caches.deployments.queue_changes(queue);
     let (own, deployments) = (queue.clone(), caches.deployments.clone());
     caches.replica_sets.listen(move |old, new| {
         let Some(set) = new.or(old) else { return };

@@ -166,12 +166,7 @@ fn shown(pod: &Pod) -> impl PartialEq + use<'_> {
 /// Queues the services that a change concerns.
 fn listen(context: &Context, queue: &Queue<Key>) {
     let caches = &context.caches;
-    let own = queue.clone();
-    caches.services.listen(move |old, new| {
-        if let Some(service) = new.or(old) {
-            own.add(Key::of(service.as_ref()));
-        }
-    });
+    caches.services.queue_changes(queue);
     let own = queue.clone();
     caches.endpoints.listen(move |old, new| {
         if let (Some(endpoints), None) = (old, new) {

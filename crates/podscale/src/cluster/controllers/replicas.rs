@@ -220,12 +220,7 @@ static NO_META: std::sync::LazyLock<ObjectMeta> = std::sync::LazyLock::new(Objec
 
 /// Queues the owners that a change concerns.
 fn listen<O: Owner>(owners: &Cache<O>, pods: &Cache<Pod>, queue: &Queue<Key>) {
-    let own = queue.clone();
-    owners.listen(move |old, new| {
-        if let Some(object) = new.or(old) {
-            own.add(Key::of(object.as_ref()));
-        }
-    });
+    owners.queue_changes(queue);
     let (queue, owners) = (queue.clone(), owners.clone());
     pods.listen(move |old, new| {
         let controllers = [old, new].map(|pod| pod.and_then(|pod| controller_of(&pod.metadata)));

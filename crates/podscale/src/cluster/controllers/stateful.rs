@@ -317,12 +317,7 @@ fn full(status: &StatefulSetStatus) -> StatefulSetStatus {
 /// Queues the sets that a change concerns.
 fn listen(context: &Context, queue: &Queue<Key>) {
     let caches = &context.caches;
-    let own = queue.clone();
-    caches.stateful_sets.listen(move |old, new| {
-        if let Some(object) = new.or(old) {
-            own.add(Key::of(object.as_ref()));
-        }
-    });
+    caches.stateful_sets.queue_changes(queue);
     let (own, sets) = (queue.clone(), caches.stateful_sets.clone());
     caches.pods.listen(move |old, new| {
         let Some(pod) = new.or(old) else { return };
