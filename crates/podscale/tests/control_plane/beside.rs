@@ -151,6 +151,8 @@ async fn furnish(room: &Room) -> Result<()> {
     for name in ["cpu", "rps", "hits", "policies", "held", "zero", "several"] {
         room.until_pods(name, 2).await?;
     }
+    // Samples count only when they are younger than the readiness of their pods.
+    tokio::time::sleep(QUIET).await;
     Ok(())
 }
 

@@ -37,7 +37,9 @@ struct Book {
     page: Page,
     /// The last line about each subject, which is not written twice in a row.
     last: BTreeMap<String, String>,
-    /// Events that were written down; an event that happens again is the same.
+    /// What the autoscalers' metrics were at last.
+    metrics: BTreeMap<String, String>,
+    /// Events that are on this page; one that happens again is not written again.
     events: BTreeSet<String>,
     length: usize,
 }
@@ -75,9 +77,15 @@ impl Diary {
         Diary { book, _writers: writers }
     }
 
-    /// What was written since the last page was turned.
+    /// What was written since the last page was turned, and what the metrics are now.
     pub fn turn_the_page(&self) -> Page {
-        std::mem::take(&mut self.book.lock().page)
+        let mut book = self.book.lock();
+        book.events.clear();
+        let mut page = std::mem::take(&mut book.page);
+        for (name, line) in &book.metrics {
+            page.0.insert(format!("{name} metrics at rest"), vec![line.clone()]);
+        }
+        page
     }
 
     /// How much was written in all.
@@ -117,6 +125,8 @@ fn status(book: &mut Book, namespace: &str, object: &DynamicObject) {
     }
     let order: Vec<&Value> = conditions.iter().map(|condition| &condition["type"]).collect();
     book.write(format!("{name} order of conditions"), format!("{order:?}"));
+    let metrics = anonymous(&status["currentMetrics"].to_string(), namespace, &name);
+    book.metrics.insert(name.clone(), metrics);
     let replicas = |field: &str| status[field].to_string();
     book.write(format!("{name} current replicas"), replicas("currentReplicas"));
     book.write(format!("{name} desired replicas"), replicas("desiredReplicas"));
@@ -136,7 +146,8 @@ fn event(book: &mut Book, namespace: &str, object: &DynamicObject) {
     let line = format!("{line} (from {source}, reported by {by:?}, about {version})");
     let line = anonymous(&line, namespace, name);
     if book.events.insert(format!("{name} {line}")) {
-        book.write(format!("{name} event"), line);
+        book.length += 1;
+        book.page.0.entry(format!("{name} event")).or_default().push(line);
     }
 }
 
