@@ -9,6 +9,8 @@ mod behaviours;
 mod beside;
 #[path = "control_plane/diary.rs"]
 mod diary;
+#[path = "control_plane/installed.rs"]
+mod installed;
 #[path = "control_plane/keys.rs"]
 mod keys;
 #[path = "control_plane/kubelet.rs"]
@@ -74,6 +76,7 @@ fn trials(theatre: &Theatre) -> Vec<Trial> {
     trials.extend(behaviours::trials(theatre));
     trials.extend(targets::trials(theatre));
     trials.extend(rights::trials(theatre));
+    trials.extend(installed::trials(theatre));
     trials.extend(sources::trials(theatre));
     trials.extend(beside::trials(theatre));
     trials.extend(many::trials(theatre));

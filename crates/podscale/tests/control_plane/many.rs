@@ -70,9 +70,11 @@ async fn all_are_decided(room: &Room, program: &Program) -> Result<()> {
     .await?;
     let (before, decided) = (requests(room).await?, program.decisions().await?);
     #[expect(clippy::cast_precision_loss, reason = "thousands")]
-    let enough = decided + (3 * COUNT) as f64;
-    room.until("whether each was decided three times more", &true, async || {
-        Ok(program.decisions().await? >= enough)
+    let enough = decided + (2 * COUNT) as f64;
+    room.until("whether each was decided twice more", &true, async || {
+        let so_far = program.decisions().await?;
+        ensure!(so_far >= enough, "{so_far} of {enough} decisions");
+        Ok(true)
     })
     .await?;
     let decided = program.decisions().await? - decided;

@@ -1,0 +1,186 @@
+//! The rights that `podscale install` asks for: they are enough, and each of them is needed.
+
+use super::metrics::Usage;
+use super::program::{Program, QUICK};
+use super::room::{Room, api};
+use super::stage::Theatre;
+use anyhow::{Context, Result, ensure};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::Command;
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![theatre.alone("rights::exactly_those_installed", exactly_those_installed)]
+}
+
+/// Targets that need all rights between them: their kinds and metrics.
+fn workloads() -> [(&'static str, &'static str, &'static str, Value); 4] {
+    let average = json!({"type": "AverageValue", "averageValue": "1"});
+    let described = json!({"apiVersion": "v1", "kind": "Service", "name": "front"});
+    [
+        (
+            "apps/v1",
+            "Deployment",
+            "deployments",
+            json!({"type": "Resource", "resource": {"name": "cpu", "target": average}}),
+        ),
+        (
+            "apps/v1",
+            "ReplicaSet",
+            "replicasets",
+            json!({"type": "External", "external": {"metric": {"name": "queue"}, "target": average}}),
+        ),
+        (
+            "apps/v1",
+            "StatefulSet",
+            "statefulsets",
+            json!({"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": average}}),
+        ),
+        (
+            "v1",
+            "ReplicationController",
+            "replicationcontrollers",
+            json!({"type": "Object", "object": {"metric": {"name": "hits"}, "target": average,
+                "describedObject": described}}),
+        ),
+    ]
+}
+
+/// Sets all metrics so that every target gets this size.
+fn want(room: &Room, replicas: i64) {
+    let (metrics, namespace) = (room.metrics(), &room.namespace);
+    let total = Usage::Total(1000 * replicas);
+    metrics.set_usage(namespace, "deployments", "cpu", total);
+    metrics.set_usage(namespace, "statefulsets", "rps", total);
+    metrics.set_external(namespace, "queue", &[(&[], 1000 * replicas)]);
+    metrics.set_object(namespace, "services/front", "hits", 1000 * replicas);
+}
+
+async fn create_workloads(room: &Room) -> Result<()> {
+    want(room, 2);
+    for (version, kind, name, metric) in workloads() {
+        let labels = json!({"app": name});
+        let selector =
+            if version == "v1" { labels.clone() } else { json!({"matchLabels": labels}) };
+        let template = json!({"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "app", "image": "none"}]}});
+        room.create(json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
+            "spec": {"replicas": 2, "selector": selector, "template": template}}))
+            .await?;
+        room.create(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": name}, "spec": {"minReplicas": 1, "maxReplicas": 4,
+                "metrics": [metric],
+                "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": name}}}))
+            .await?;
+    }
+    Ok(())
+}
+
+async fn until_all_have(room: &Room, replicas: i64) -> Result<()> {
+    for (version, kind, name, _) in workloads() {
+        room.until(&format!("replicas of {name}"), &Some(replicas), async || {
+            let object = room.api(version, kind).get(name).await?;
+            Ok(object.data["spec"]["replicas"].as_i64())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// What `podscale install` prints, for a namespace.
+fn manifests(namespace: &str) -> Result<Vec<Value>> {
+    let printed = Command::new(env!("CARGO_BIN_EXE_podscale"))
+        .args(["install", "--namespace", namespace, "--output", "json"])
+        .output()?;
+    ensure!(printed.status.success(), "podscale install failed");
+    let list: Value = serde_json::from_slice(&printed.stdout)?;
+    list["items"].as_array().cloned().context("no list of manifests")
+}
+
+async fn apply(room: &Room, object: &Value) -> Result<()> {
+    let text = |value: &Value| value.as_str().map(str::to_owned).context("not a text");
+    let (version, kind) = (text(&object["apiVersion"])?, text(&object["kind"])?);
+    let name = text(&object["metadata"]["name"])?;
+    let objects = api(&room.client(), object["metadata"]["namespace"].as_str(), &version, &kind);
+    let params = PatchParams::apply("test").force();
+    objects.patch(&name, &params, &Patch::Apply(object)).await?;
+    Ok(())
+}
+
+fn start(room: &Room, kubeconfig: &PathBuf) -> Result<Program> {
+    let namespace = format!("--leader-elect-resource-namespace={}", room.namespace);
+    let flags: Vec<&str> = QUICK.into_iter().chain([namespace.as_str()]).collect();
+    Program::start(&room.namespace, room.stage.plane.folder(), kubeconfig, &flags)
+}
+
+async fn refusals(program: &Program) -> Result<f64> {
+    program.meter("podscale_api_requests_total", "code=\"403\"").await
+}
+
+async fn exactly_those_installed(room: Room) -> Result<()> {
+    let manifests = manifests(&room.namespace)?;
+    let of_kind = |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
+    for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        for object in of_kind(kind) {
+            apply(&room, object).await?;
+        }
+    }
+    let account = of_kind("ServiceAccount").next().context("no account")?;
+    let account = account["metadata"]["name"].as_str().context("an account without a name")?;
+    let kubeconfig = room.stage.plane.kubeconfig_of(&room.namespace, account).await?;
+    create_workloads(&room).await?;
+    all_are_enough(&room, &kubeconfig).await?;
+    for kind in ["ClusterRole", "Role"] {
+        for role in of_kind(kind) {
+            each_is_needed(&room, &kubeconfig, role).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn all_are_enough(room: &Room, kubeconfig: &PathBuf) -> Result<()> {
+    let mut program = start(room, kubeconfig)?;
+    for replicas in [3, 2] {
+        want(room, replicas);
+        until_all_have(room, replicas).await?;
+    }
+    for (_, _, name, _) in workloads() {
+        room.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
+    }
+    let refused = refusals(&program).await?;
+    ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.last_words());
+    program.stop().await?;
+    ensure!(!program.said().contains("forbidden"), "{}", program.last_words());
+    Ok(())
+}
+
+/// Without any one of its rules something is refused that the controller wants to do.
+async fn each_is_needed(room: &Room, kubeconfig: &PathBuf, role: &Value) -> Result<()> {
+    let rules = role["rules"].as_array().context("a role without rules")?;
+    ensure!(!rules.is_empty(), "a role without rules");
+    for number in 0..rules.len() {
+        let mut rest = rules.clone();
+        let left_out = rest.remove(number);
+        let mut less = role.clone();
+        less["rules"] = Value::Array(rest);
+        apply(room, &less).await?;
+        // What an earlier run left would make some rights unnecessary.
+        let leases = room.api("coordination.k8s.io/v1", "Lease");
+        leases
+            .delete_collection(&DeleteParams::default(), &kube::api::ListParams::default())
+            .await?;
+        let program = start(room, kubeconfig)?;
+        let mut replicas = 2;
+        let what = format!("whether something is refused without {left_out}");
+        room.until(&what, &true, async || {
+            // Sizes that change need all that a controller ever does.
+            replicas = 5 - replicas;
+            want(room, replicas);
+            Ok(refusals(&program).await? > 0.0)
+        })
+        .await?;
+    }
+    apply(room, role).await
+}
