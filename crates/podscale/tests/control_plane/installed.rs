@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 pub fn trials(theatre: &Theatre) -> Vec<Trial> {
@@ -109,7 +109,7 @@ async fn apply(room: &Room, object: &Value) -> Result<()> {
     Ok(())
 }
 
-fn start(room: &Room, kubeconfig: &PathBuf) -> Result<Program> {
+fn start(room: &Room, kubeconfig: &Path) -> Result<Program> {
     let namespace = format!("--leader-elect-resource-namespace={}", room.namespace);
     let flags: Vec<&str> = QUICK.into_iter().chain([namespace.as_str()]).collect();
     Program::start(&room.namespace, room.stage.plane.folder(), kubeconfig, &flags)
@@ -121,7 +121,8 @@ async fn refusals(program: &Program) -> Result<f64> {
 
 async fn exactly_those_installed(room: Room) -> Result<()> {
     let manifests = manifests(&room.namespace)?;
-    let of_kind = |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
+    let of_kind =
+        |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
     for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
         for object in of_kind(kind) {
             apply(&room, object).await?;
@@ -140,7 +141,7 @@ async fn exactly_those_installed(room: Room) -> Result<()> {
     Ok(())
 }
 
-async fn all_are_enough(room: &Room, kubeconfig: &PathBuf) -> Result<()> {
+async fn all_are_enough(room: &Room, kubeconfig: &Path) -> Result<()> {
     let mut program = start(room, kubeconfig)?;
     for replicas in [3, 2] {
         want(room, replicas);
@@ -157,7 +158,7 @@ async fn all_are_enough(room: &Room, kubeconfig: &PathBuf) -> Result<()> {
 }
 
 /// Without any one of its rules something is refused that the controller wants to do.
-async fn each_is_needed(room: &Room, kubeconfig: &PathBuf, role: &Value) -> Result<()> {
+async fn each_is_needed(room: &Room, kubeconfig: &Path, role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().context("a role without rules")?;
     ensure!(!rules.is_empty(), "a role without rules");
     for number in 0..rules.len() {
