@@ -26,6 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const TRIES: u32 = 3;
 /// How often loading is tried before it goes on without.
 const LOADS: u32 = 3;
+/// How long one try to load may take.
+const LOAD: Duration = Duration::from_secs(5);
 /// How long one part, or all of them at the end, may take.
 const DEADLINE: Duration = Duration::from_secs(2);
 const RESOURCE: &str = "configmaps";
@@ -112,7 +114,8 @@ impl Keeper {
         let selector = format!("{}={}", form::LABEL, self.config.name);
         let path = format!("{}{}", self.folder(), query(&[("labelSelector", &selector)]));
         let about = About { resource: RESOURCE, name: "" };
-        let maps: Maps = call::get(&self.client, &path, about).await?;
+        let maps = call::get::<Maps>(&self.client, &path, about);
+        let maps = tokio::time::timeout(LOAD, maps).await.unwrap_or_else(|_| Err(CallError::Late(LOAD)))?;
         Ok(maps.items.unwrap_or_default())
     }
 

@@ -132,10 +132,20 @@ impl Contests {
         }
     }
 
-    /// What to do with an object now.
+    /// What to do with an object now. If its status says that there was a contest before this
+    /// controller started, the quiet time begins with the first look.
     #[must_use]
-    pub fn stance(&self, key: &Key, now: Time, period: Span) -> Stance {
-        self.0.lock().get_mut(key).map_or(Stance::Act, |contest| contest.stance(now, period))
+    pub fn stance(&self, key: &Key, said: bool, now: Time, period: Span) -> Stance {
+        let mut contests = self.0.lock();
+        match contests.get_mut(key) {
+            Some(contest) => contest.stance(now, period),
+            None if said => {
+                let contest = Contest { away: Some(now), said, ..Contest::default() };
+                contests.insert(key.clone(), contest);
+                Stance::Away
+            }
+            None => Stance::Act,
+        }
     }
 
     /// Forgets an object that is gone.
@@ -250,6 +260,17 @@ mod tests {
         }
         assert!(message(&before).starts_with("\"upstream\" looks after"));
         assert!(message(&hpa(&[])).starts_with("another controller looks after"));
+    }
+
+    #[test]
+    fn what_a_status_says_of_earlier_contests_counts() {
+        let (contests, key) =
+            (Contests::default(), Key { namespace: "x".into(), name: "y".into() });
+        assert_eq!(contests.stance(&key, false, at(0), PERIOD), Stance::Act);
+        assert_eq!(contests.stance(&key, true, at(0), PERIOD), Stance::Away);
+        assert_eq!(contests.stance(&key, true, at(300), PERIOD), Stance::Away);
+        assert_eq!(contests.stance(&key, true, at(301), PERIOD), Stance::Act);
+        assert_eq!(contests.stance(&key, true, at(302), PERIOD), Stance::Act, "not said yet");
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Passes {
             pods: &selection,
             readings: &readings,
         };
-        let stance = self.stance(key, now);
+        let stance = self.stance(key, hpa, now);
         let mut decision = decide(&snapshot);
         let mut written = None;
         let wanted = decision.desired;
@@ -234,10 +234,11 @@ impl Passes {
         }
     }
 
-    fn stance(&self, key: &Key, now: Time) -> Stance {
+    fn stance(&self, key: &Key, hpa: &HorizontalPodAutoscaler, now: Time) -> Stance {
+        let said = contest::is_said(hpa.status.as_ref());
         match self.shadows {
             Some(_) => Stance::Away,
-            None => self.contests.stance(key, now, self.period),
+            None => self.contests.stance(key, said, now, self.period),
         }
     }
 
