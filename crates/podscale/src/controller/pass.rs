@@ -6,7 +6,7 @@ use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
 use super::refresh::RefreshRate;
 use super::rivals::Rivals;
-use super::shadow::{Shadows, Theirs};
+use super::shadow::{self, Shadows, Theirs};
 use crate::act::{Actor, Sight, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
@@ -168,6 +168,8 @@ impl Passes {
         let mut decision = decide(&snapshot);
         let mut written = None;
         let wanted = decision.desired;
+        let dry = self.shadows.is_some();
+        let alike = !dry || shadow::is_alike(&decision, &snapshot, hpa, theirs.as_ref());
         if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
             let (write, at) = match stance {
                 Stance::Act => self.actor.resize(target, rescale.to).await?,
@@ -178,7 +180,9 @@ impl Passes {
         }
         // What was learned stands, whatever becomes of the status.
         let mut learned = recalled.clone();
-        decision.teach(&wants.autoscaler, &mut learned.history);
+        if alike {
+            decision.teach(&wants.autoscaler, &mut learned.history);
+        }
         if let Some(theirs) = &theirs {
             theirs.teach(wants.autoscaler.behavior.as_ref(), &mut learned.history);
         }
@@ -186,7 +190,7 @@ impl Passes {
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
         let stored = self.store(key, &known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
-        self.compare(key, theirs.as_ref(), &snapshot, wanted);
+        self.compare(key, theirs.as_ref(), &snapshot, wanted, alike);
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -199,7 +203,8 @@ impl Passes {
             took: &notes.took,
             inputs: notes.inputs.as_ref(),
         };
-        for observer in &self.observers {
+        // What taught nothing is no step of a Recording: the next one does not follow from it.
+        for observer in self.observers.iter().filter(|o| alike || !o.wants_inputs()) {
             observer.decided(&decided);
         }
         Some(())
@@ -282,9 +287,10 @@ impl Passes {
         theirs: Option<&Theirs>,
         snapshot: &Snapshot<'_>,
         wanted: Option<i32>,
+        alike: bool,
     ) {
         let Some(shadows) = &self.shadows else { return };
-        if let Some(disagreement) = shadows.compare(key, theirs, snapshot, wanted) {
+        if let Some(disagreement) = shadows.compare(key, theirs, snapshot, wanted, alike) {
             tracing::warn!(autoscaler = %key, "{disagreement}");
             self.meters.disagreed();
         }

@@ -5,20 +5,25 @@
 //! it says it found, for this moment and for [`SLACK`] to either side, since stored times are whole
 //! seconds. Its choice agrees if it equals one of these decisions or the one before. While it writes
 //! nothing, its stored choice disagrees once [`PATIENCE`] decisions in a row would have been another.
+//! Choices are compared, and recommendations remembered, only where both saw the same values of the
+//! metrics, which a status shows; if they do not [`UNLIKE`] times in a row, that is a disagreement too.
 //! An object is compared once it was watched for as long as its longest window, since the other one
 //! remembers what was before.
 
 use crate::watch::world::Key;
 use parking_lot::Mutex;
-use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
+use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus};
+use podscale_api::translate;
 use podscale_core::model::{Behavior, ScalingRules};
-use podscale_core::{Autoscaler, History, Settings, Snapshot, Span, Time, decide};
+use podscale_core::{Autoscaler, Decision, History, Settings, Snapshot, Span, Time, decide};
 use std::collections::HashMap;
 use std::fmt;
 
 /// After how many decisions in a row a choice that was not made counts as refused.
 const PATIENCE: u32 = 3;
 
+/// After how many writes in a row with other values of the metrics that is told.
+const UNLIKE: u32 = 5;
 /// How far the moments of two controllers may be apart.
 pub const SLACK: Span = Span::seconds(1);
 
@@ -33,6 +38,8 @@ pub struct Theirs {
     pub desired: i32,
     /// When it changed the size, if it did with this write.
     pub rescaled: Option<Time>,
+    /// What it saw of the metrics.
+    pub metrics: Option<Vec<MetricStatus>>,
 }
 
 impl Theirs {
@@ -47,7 +54,8 @@ impl Theirs {
         let moved = last != old.and_then(|old| old.last_scale_time).map(|time| time.0);
         let (found, desired) = (new.current_replicas, new.desired_replicas);
         let rescaled = last.filter(|_| moved);
-        Some(Theirs { before: old.cloned(), found, desired, rescaled })
+        let metrics = new.current_metrics.clone();
+        Some(Theirs { before: old.cloned(), found, desired, rescaled, metrics })
     }
 
     /// Adds the change of size to a history as if it had been our own.
@@ -58,6 +66,22 @@ impl Theirs {
             history.scaled(behavior, self.found, self.desired, at);
         }
     }
+}
+
+/// Whether a decision was made on the values of the metrics that another controller saw last.
+#[must_use]
+pub fn is_alike(
+    decision: &Decision,
+    snapshot: &Snapshot<'_>,
+    hpa: &HorizontalPodAutoscaler,
+    theirs: Option<&Theirs>,
+) -> bool {
+    let seen = match theirs {
+        Some(theirs) => theirs.metrics.as_ref(),
+        None => hpa.status.as_ref().and_then(|status| status.current_metrics.as_ref()),
+    };
+    let ours = translate::status::to_wire(decision, snapshot, hpa).current_metrics;
+    ours.as_ref() == seen
 }
 
 /// A choice that was another than ours.
@@ -77,6 +101,8 @@ pub enum Disagreement {
         /// Ours.
         ours: i32,
     },
+    /// It keeps seeing other values of the metrics.
+    Sees,
 }
 
 impl fmt::Display for Disagreement {
@@ -92,6 +118,9 @@ impl fmt::Display for Disagreement {
                 f,
                 "the other controller stays at {theirs} replicas, Podscale would have gone to {ours}"
             ),
+            Disagreement::Sees => {
+                write!(f, "the other controller sees other values of the metrics than Podscale")
+            }
         }
     }
 }
@@ -118,6 +147,8 @@ pub struct Comparison {
     last: Option<i32>,
     /// How many of ours in a row were another than the stored one.
     apart: u32,
+    /// How many of their writes in a row were made on other values.
+    unlike: u32,
 }
 
 impl Comparison {
@@ -130,10 +161,16 @@ impl Comparison {
         nearly: &[Option<i32>],
     ) -> Option<Disagreement> {
         let before = std::mem::replace(&mut self.last, ours);
-        self.apart = 0;
+        (self.apart, self.unlike) = (0, 0);
         let (theirs, ours) = (theirs.desired, ours?);
         let agrees = theirs == ours || Some(theirs) == before || nearly.contains(&Some(theirs));
         (!agrees).then_some(Disagreement::Chose { theirs, ours })
+    }
+
+    /// Takes in that they wrote after having seen other values than we do.
+    pub fn unlike(&mut self) -> Option<Disagreement> {
+        self.unlike = self.unlike.saturating_add(1);
+        (self.unlike == UNLIKE).then_some(Disagreement::Sees)
     }
 
     /// Takes in what we decide while they write nothing.
@@ -188,10 +225,13 @@ impl Shadows {
         theirs: Option<&Theirs>,
         snapshot: &Snapshot<'_>,
         ours: Option<i32>,
+        alike: bool,
     ) -> Option<Disagreement> {
         let mut shadows = self.0.lock();
         let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
         let disagreement = match theirs {
+            Some(_) if !alike => comparison.unlike(),
+            None if !alike => None,
             Some(theirs) => {
                 let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
                 let nearly = moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired);
@@ -217,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_choice_agrees_with_the_decision_on_it_or_the_one_before() {
-        let theirs = |desired| Theirs { before: None, found: 2, desired, rescaled: None };
+        let theirs =
+            |desired| Theirs { before: None, found: 2, desired, rescaled: None, metrics: None };
         let chose = |theirs, ours| Some(Disagreement::Chose { theirs, ours });
         let kept = |theirs, ours| Some(Disagreement::Kept { theirs, ours });
         let mut comparison = Comparison::default();
@@ -244,6 +285,8 @@ mod tests {
         let nearly = [Some(11), Some(12)];
         assert_eq!(comparison.written(&theirs(12), Some(20), &nearly), None, "a second earlier");
         assert_eq!(comparison.written(&theirs(13), Some(21), &nearly), chose(13, 21));
+        let told = [(); 6].map(|()| comparison.unlike().is_some());
+        assert_eq!(told, [false, false, false, false, true, false], "said once");
     }
 
     #[test]
@@ -258,12 +301,13 @@ mod tests {
             "lastScaleTime": "1970-01-01T00:00:07Z"}));
         assert_eq!(Theirs::of(&before, &before), None);
         let rescaled = Some(Time(7_000_000));
-        let theirs = Theirs { before: before.status.clone(), found: 2, desired: 4, rescaled };
+        let theirs =
+            Theirs { before: before.status.clone(), found: 2, desired: 4, rescaled, metrics: None };
         assert_eq!(Theirs::of(&before, &after), Some(theirs.clone()));
         let later = hpa(serde_json::json!({"currentReplicas": 4, "desiredReplicas": 4,
             "lastScaleTime": "1970-01-01T00:00:07Z"}));
         let (old, rescaled) = (after.status.clone(), None);
-        let still = Theirs { before: old, found: 4, desired: 4, rescaled };
+        let still = Theirs { before: old, found: 4, desired: 4, rescaled, metrics: None };
         assert_eq!(Theirs::of(&after, &later), Some(still.clone()));
         let (shadows, key) = (Shadows::default(), Key { namespace: "x".into(), name: "y".into() });
         shadows.note(&key, theirs.clone());
