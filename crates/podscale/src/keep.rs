@@ -115,9 +115,7 @@ impl Keeper {
         let path = format!("{}{}", self.folder(), query(&[("labelSelector", &selector)]));
         let about = About { resource: RESOURCE, name: "" };
         let maps = call::get::<Maps>(&self.client, &path, about);
-        let maps = tokio::time::timeout(LOAD, maps)
-            .await
-            .unwrap_or_else(|_| Err(CallError::Late(LOAD)))?;
+        let maps = tokio::time::timeout(LOAD, maps).await.unwrap_or(Err(CallError::Late(LOAD)))?;
         Ok(maps.items.unwrap_or_default())
     }
 
