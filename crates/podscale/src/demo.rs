@@ -296,7 +296,6 @@ impl Parts {
 /// come.
 fn epoch(now: Timestamp, speed: f64) -> Timestamp {
     // At most the fastest speed, so nothing is lost.
-    #[allow(clippy::cast_possible_truncation)]
     let days = (speed - 1.0).max(0.0).ceil() as i64;
     now.checked_sub(SignedDuration::from_hours(days.saturating_mul(24))).unwrap_or(now)
 }
