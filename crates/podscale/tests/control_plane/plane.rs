@@ -173,11 +173,13 @@ impl ControlPlane {
     }
 
     /// The process of kube-controller-manager, while it runs.
+    #[allow(dead_code, reason = "a benchmark uses it")]
     pub fn manager_id(&self) -> Option<u32> {
         self.manager.lock().as_ref().map(Process::id)
     }
 
     /// The process of kube-apiserver, while it runs.
+    #[allow(dead_code, reason = "a benchmark uses it")]
     pub fn server_id(&self) -> Option<u32> {
         self.server.lock().as_ref().map(Process::id)
     }

@@ -37,6 +37,7 @@ impl Process {
     }
 
     /// Its number.
+    #[allow(dead_code, reason = "a benchmark uses it")]
     pub fn id(&self) -> u32 {
         self.child.id()
     }

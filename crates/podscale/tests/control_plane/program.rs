@@ -41,6 +41,7 @@ impl Program {
     }
 
     /// The number of its process.
+    #[allow(dead_code, reason = "a benchmark uses it")]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
