@@ -94,7 +94,7 @@ impl Actor {
             })?;
         let path = format!("{}/{}/scale", resource.path(namespace), segment(&target.name));
         if sight == Sight::Watched
-            && let Some(scale) = self.targets.scale(&resource, namespace, &target.name)
+            && let Some(scale) = self.targets.scale(&resource, namespace, &target.name).await
         {
             return Ok(Target { scale, resource, path, sight });
         }

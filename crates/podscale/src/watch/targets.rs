@@ -11,9 +11,11 @@ use podscale_api::scale::Scale;
 use podscale_api::selector::{LabelSelector, Selector};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// The kinds that are watched: group, name in paths, path, name in errors.
 const KINDS: [(&str, &str, &str, &str); 4] = [
@@ -22,6 +24,9 @@ const KINDS: [(&str, &str, &str, &str); 4] = [
     ("apps", "statefulsets", "/apis/apps/v1/statefulsets", "statefulsets.apps"),
     ("", "replicationcontrollers", "/api/v1/replicationcontrollers", "replicationcontrollers"),
 ];
+
+/// How long the first list of a kind is waited for; time of the wall.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The watched targets.
 pub struct Targets {
@@ -33,13 +38,14 @@ pub struct Targets {
 
 #[derive(Default)]
 struct Kind {
-    asked: AtomicBool,
+    /// Since when it is watched.
+    since: OnceLock<Instant>,
     known: Arc<Known>,
 }
 
 #[derive(Default)]
 struct Known {
-    synced: AtomicBool,
+    synced: watch::Sender<bool>,
     namespaces: RwLock<Namespaces>,
 }
 
@@ -110,10 +116,16 @@ impl Targets {
     }
 
     /// The scale of a target as the last change left it; `None` if its kind is not watched, not
-    /// known yet, or has no such object: then the API server has the word.
-    #[must_use]
-    pub fn scale(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Scale> {
-        let known = self.known(resource)?;
+    /// known in time, or has no such object: then the API server has the word.
+    pub async fn scale(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Scale> {
+        let (known, since) = self.known(resource)?;
+        let mut synced = known.synced.subscribe();
+        // All who ask at the beginning wait for one list rather than ask one by one; if the list
+        // cannot be had, nobody waits later.
+        let synced = synced.wait_for(|synced| *synced);
+        if !matches!(tokio::time::timeout_at(since + PATIENCE, synced).await, Ok(Ok(_))) {
+            return None;
+        }
         let namespaces = known.namespaces.read();
         let workload = namespaces.get(namespace)?.get(name)?;
         let mut scale = Scale {
@@ -133,7 +145,7 @@ impl Targets {
 
     /// Takes in a scale that was just written, so that the next look does not see the old one.
     pub fn wrote(&self, resource: &Resource, scale: &Scale) {
-        let Some(known) = self.known(resource) else { return };
+        let Some((known, _)) = self.known(resource) else { return };
         let mut namespaces = known.namespaces.write();
         let namespace = namespaces.get_mut(scale.metadata.namespace.as_str());
         let workload = namespace.and_then(|n| n.get_mut(scale.metadata.name.as_str()));
@@ -160,22 +172,23 @@ impl Targets {
         self.len() == 0
     }
 
-    /// What is known of a kind, once all its objects are; the first question begins the watch.
-    fn known(&self, resource: &Resource) -> Option<&Known> {
+    /// What is known of a kind, and since when it is watched; the first question begins the watch.
+    fn known(&self, resource: &Resource) -> Option<(&Known, Instant)> {
         let is_it = |kind: &(&str, &str, &str, &str)| {
             *resource.group == *kind.0 && *resource.plural == *kind.1
         };
         let place = KINDS.iter().position(is_it)?;
         let kind = self.kinds.get(place)?;
-        if !kind.asked.swap(true, Ordering::Relaxed) {
+        let since = kind.since.get_or_init(|| {
             let (_, _, path, name) = KINDS[place];
             let (client, meters, known) =
                 (self.client.clone(), self.meters.clone(), Arc::clone(&kind.known));
             self.watches.lock().spawn(async move {
                 follow(&client, path, name, &meters, |change| known.take_in(change)).await;
             });
-        }
-        kind.known.synced.load(Ordering::Acquire).then_some(&*kind.known)
+            Instant::now()
+        });
+        Some((&kind.known, *since))
     }
 }
 
@@ -191,7 +204,7 @@ impl Known {
             Change::All(all) => {
                 namespaces.clear();
                 all.into_iter().for_each(|wire| put(&mut namespaces, wire));
-                self.synced.store(true, Ordering::Release);
+                self.synced.send_replace(true);
             }
             Change::Applied(wire) => put(&mut namespaces, wire),
             Change::Deleted(wire) => {
