@@ -53,7 +53,6 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     decision.found = Some(current);
     decision.metrics = MetricResults::NotRead;
     decision.steps.scale = Some(scale);
-    set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
     if snapshot.history.recommendations.is_empty() {
         decision.learned.first = Some(Recommendation { replicas: current, at: snapshot.now });
     }
@@ -77,6 +76,10 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
         change(current, min, RescaleReason::BelowMin, decision);
     } else {
         by_metrics(snapshot, scale, decision);
+    }
+    // Unless stabilising said more.
+    if decision.conditions.get(ConditionKind::AbleToScale).is_none() {
+        set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
     }
 }
 

@@ -123,7 +123,7 @@ fn errors_say_where() {
     let start = r#"{"apiVersion":"podscale.dev/v1alpha1","kind":"Recording","autoscaler":{},"#;
     for (line, error) in [
         ("{", "line 2, column 1: EOF while parsing an object"),
-        ("[]", "line 2, column 2: invalid length 0, expected struct Recording with 6 elements"),
+        ("[]", "line 2, column 2: invalid length 0, expected struct Recording with 7 elements"),
         (&format!("{start}\"steps\":[]}} x"), "line 2, column 86: trailing characters"),
         (
             &format!("{start}\"steps\":[{{}}]}}"),
