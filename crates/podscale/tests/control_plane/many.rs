@@ -69,12 +69,6 @@ async fn all_are_decided(room: &Room, program: &Program) -> Result<()> {
         Ok(list.iter().filter(|hpa| is_active(&hpa.data["status"])).count())
     })
     .await?;
-    // Targets are asked for one by one until their watch has begun.
-    room.until("targets that are watched", &COUNT.to_string(), async || {
-        let known = program.meter("podscale_cache_objects", "\"targets\"").await?;
-        Ok(known.to_string())
-    })
-    .await?;
     let (before, decided) = (requests(room).await?, program.decisions().await?);
     #[expect(clippy::cast_precision_loss, reason = "thousands")]
     let enough = decided + (2 * COUNT) as f64;
