@@ -135,13 +135,17 @@ async fn open_patiently(
     body: Vec<u8>,
     about: About<'_>,
 ) -> Result<Body, CallError> {
-    for _ in 1..BUSY_TRIES {
-        match try_open(client, verb, path, body.clone(), about).await? {
-            Opened::Body(body) => return Ok(body),
-            Opened::Busy(pause) => tokio::time::sleep(pause).await,
+    let mut tries = 1;
+    loop {
+        let answer = send_request(client, verb, path, body.clone()).await?;
+        match pause_asked_for(&answer) {
+            Some(pause) if tries < BUSY_TRIES => {
+                tries += 1;
+                tokio::time::sleep(pause).await;
+            }
+            _ => return body_of(answer, verb, about).await,
         }
     }
-    open(client, verb, path, body, about).await
 }
 
 /// Sends a request and gives the body of the answer, if it is one of success. Without a deadline.
@@ -155,47 +159,30 @@ pub async fn open(
     body: Vec<u8>,
     about: About<'_>,
 ) -> Result<Body, CallError> {
-    match send_request(client, verb, path, body).await? {
-        answer if answer.status().is_success() => Ok(answer.into_body()),
-        answer => Err(refused(answer, verb, about).await),
-    }
+    body_of(send_request(client, verb, path, body).await?, verb, about).await
 }
 
-enum Opened {
-    Body(Body),
-    /// The server is busy and names a time after which it may be asked again.
-    Busy(Duration),
-}
-
-async fn try_open(
-    client: &Client,
-    verb: &'static str,
-    path: &str,
-    body: Vec<u8>,
-    about: About<'_>,
-) -> Result<Opened, CallError> {
-    let answer = send_request(client, verb, path, body).await?;
+/// How long a server that is busy wants to be left alone.
+fn pause_asked_for(answer: &axum::http::Response<Body>) -> Option<Duration> {
     let status = answer.status();
-    if status.is_success() {
-        return Ok(Opened::Body(answer.into_body()));
+    if status.as_u16() != 429 && !status.is_server_error() {
+        return None;
     }
-    if status.as_u16() == 429 || status.is_server_error() {
-        let pause = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
-        if let Some(seconds) = pause.and_then(|seconds| seconds.parse::<u64>().ok()) {
-            return Ok(Opened::Busy(Duration::from_secs(seconds)));
-        }
-    }
-    Err(refused(answer, verb, about).await)
+    let seconds = answer.headers().get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
-async fn refused(
+async fn body_of(
     answer: axum::http::Response<Body>,
     verb: &'static str,
     about: About<'_>,
-) -> CallError {
+) -> Result<Body, CallError> {
     let status = answer.status();
+    if status.is_success() {
+        return Ok(answer.into_body());
+    }
     let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES).await.unwrap_or_default();
-    refusal(status.as_u16(), verb, &text, about)
+    Err(refusal(status.as_u16(), verb, &text, about))
 }
 
 async fn send_request(
@@ -321,6 +308,43 @@ pub fn query(parameters: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_server_is_asked_again_when_it_says_so() {
+        let about = About { resource: "pods", name: "" };
+        for (busy, code, header, expected) in [
+            (2, 429, Some("3"), "answered after 6 s and 3 requests"),
+            (1, 503, Some("1"), "answered after 1 s and 2 requests"),
+            (1, 429, None, "refused with 429 after 0 s and 1 requests"),
+            (99, 429, Some("1"), "refused with 429 after 9 s and 10 requests"),
+            (99, 429, Some("20"), "no answer within 30 s after 30 s and 2 requests"),
+        ] {
+            let asked = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+            let counted = std::sync::Arc::clone(&asked);
+            let router = axum::Router::new().fallback(move || {
+                let number = counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let mut answer = axum::http::Response::new("{}".to_owned());
+                if number < busy {
+                    *answer.status_mut() = axum::http::StatusCode::from_u16(code).expect("a code");
+                    if let Some(pause) = header {
+                        let pause = axum::http::HeaderValue::from_static(pause);
+                        answer.headers_mut().insert("retry-after", pause);
+                    }
+                }
+                async move { answer }
+            });
+            let (client, began) = (Client::new(router, "default"), tokio::time::Instant::now());
+            let answer: Result<serde_json::Value, _> = get(&client, "/x", about).await;
+            let ended = match answer {
+                Ok(_) => "answered".to_owned(),
+                Err(CallError::Refused { code, .. }) => format!("refused with {code}"),
+                Err(error) => error.to_string(),
+            };
+            let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
+            let seconds = began.elapsed().as_secs();
+            assert_eq!(format!("{ended} after {seconds} s and {asked} requests"), expected);
+        }
+    }
 
     #[test]
     fn refusals_read_as_kubernetes_clients_put_them() {
