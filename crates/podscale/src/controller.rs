@@ -244,9 +244,9 @@ fn show_sizes(
     let known = Arc::downgrade(schedule);
     meters.show_queue(move || known.upgrade().map_or(0, |schedule| schedule.due()));
     let known = Arc::downgrade(world);
-    meters.show_cache("autoscalers", move || known.upgrade().map_or(0, |w| w.sizes().0));
+    meters.show_cache("autoscalers", move || known.upgrade().map_or(0, |w| w.count_autoscalers()));
     let known = Arc::downgrade(world);
-    meters.show_cache("pods", move || known.upgrade().map_or(0, |w| w.sizes().1));
+    meters.show_cache("pods", move || known.upgrade().map_or(0, |w| w.count_pods()));
     let known = Arc::downgrade(targets);
     meters.show_cache("targets", move || known.upgrade().map_or(0, |targets| targets.len()));
 }

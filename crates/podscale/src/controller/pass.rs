@@ -4,7 +4,7 @@ use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
 use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
-use super::refresh::RefreshRate;
+use super::refresh::{Load, RefreshRate};
 use super::rivals::Rivals;
 use super::shadow::{self, Shadows, Theirs};
 use crate::act::{Actor, Sight, Target, now};
@@ -299,7 +299,8 @@ impl Passes {
     /// Whether a status that differs so is to be written now.
     fn is_refreshed(&self, key: &Key, change: StatusChange, now: Time) -> bool {
         let last = self.memory.written.lock().get(key).copied();
-        self.refresh_rate.is_due(change, last, now, self.world.sizes().0)
+        let load = Load { autoscalers: self.world.count_autoscalers(), period: self.period };
+        self.refresh_rate.is_due(change, last, now, load)
     }
 
     async fn store(

@@ -16,28 +16,32 @@ impl Default for RefreshRate {
     }
 }
 
+/// How many statuses there are to refresh, and how often each is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// How many autoscalers there are.
+    pub autoscalers: usize,
+    /// How often each is looked at.
+    pub period: Span,
+}
+
 impl RefreshRate {
-    /// Whether a status is to be written now, when one of `autoscalers` was written at `last`.
+    /// Whether a status is to be written now that was last written at `last`.
     #[must_use]
-    pub fn is_due(
-        self,
-        change: StatusChange,
-        last: Option<Time>,
-        now: Time,
-        autoscalers: usize,
-    ) -> bool {
+    pub fn is_due(self, change: StatusChange, last: Option<Time>, now: Time, load: Load) -> bool {
         match (change, last) {
             (StatusChange::None, _) => false,
-            (StatusChange::Values, Some(last)) => now.since(last) >= self.turn(autoscalers),
+            (StatusChange::Values, Some(last)) => now.since(last) >= self.turn(load),
             (StatusChange::Values, None) | (StatusChange::Matters, _) => true,
         }
     }
 
-    /// How long it takes until each of so many had its turn.
-    fn turn(self, autoscalers: usize) -> Span {
-        // Less than a usual period is no waiting at all: looks are not evenly spaced to the moment.
-        let seconds = autoscalers as f64 / self.0.max(f64::MIN_POSITIVE);
-        if seconds <= 15.0 { Span(0) } else { Span((seconds * 1e6) as i64) }
+    /// How long it takes until each had its turn.
+    fn turn(self, load: Load) -> Span {
+        let seconds = load.autoscalers as f64 / self.0.max(f64::MIN_POSITIVE);
+        let turn = Span((seconds * 1e6) as i64);
+        // Within a period is at every look: looks are not evenly spaced to the moment.
+        if turn <= load.period { Span(0) } else { turn }
     }
 }
 
@@ -59,9 +63,13 @@ mod tests {
         ];
         for (what, change, last, autoscalers, expected) in cases {
             let at = |seconds| Time(0).after(Span::seconds(seconds));
-            let due = rate.is_due(change, last.map(at), at(100), autoscalers);
+            let load = Load { autoscalers, period: Span::seconds(15) };
+            let due = rate.is_due(change, last.map(at), at(100), load);
             assert_eq!(due, expected, "{what}");
         }
-        assert!(!RefreshRate(0.0).is_due(Values, Some(Time(0)), Time(i64::MAX / 2), 1));
+        let quick = Load { autoscalers: 200, period: Span::seconds(1) };
+        assert!(!rate.is_due(Values, Some(Time(0)), Time(2_000_000), quick), "looks are no turns");
+        assert!(rate.is_due(Values, Some(Time(0)), Time(10_000_000), quick));
+        assert!(!RefreshRate(0.0).is_due(Values, Some(Time(0)), Time(i64::MAX / 2), quick));
     }
 }

@@ -93,11 +93,16 @@ impl World {
         pods.get(namespace).map(|pods| pods.select(selector)).unwrap_or_default()
     }
 
-    /// How many autoscalers and how many pods are known.
+    /// How many autoscalers are known.
     #[must_use]
-    pub fn sizes(&self) -> (usize, usize) {
-        let pods = self.pods.read().values().map(ByLabel::len).sum();
-        (self.autoscalers.read().len(), pods)
+    pub fn count_autoscalers(&self) -> usize {
+        self.autoscalers.read().len()
+    }
+
+    /// How many pods are known.
+    #[must_use]
+    pub fn count_pods(&self) -> usize {
+        self.pods.read().values().map(ByLabel::len).sum()
     }
 
     /// Takes in a change of the autoscalers.
