@@ -1,6 +1,6 @@
 //! `podscale demo`: a cluster in one process, scaled while one watches.
 
-use super::complain;
+use super::conclude;
 use super::signal;
 use crate::clock::Clock;
 use crate::cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
@@ -86,13 +86,7 @@ enum Failure {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    match show(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            complain(failure);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(show(arguments))
 }
 
 fn show(arguments: &Arguments) -> Result<(), Failure> {
@@ -115,14 +109,15 @@ async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure
     let (title, speed) = (describe(&config.scenario), config.speed);
     let example = config.scenario.workloads.first().map(|w| format!("{}/{}", w.namespace, w.name));
     say(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
-    let teller = Teller::new(Clock::fast(jiff::Timestamp::now(), speed), io::stdout());
+    let teller = Arc::new(Teller::new(Clock::fast(jiff::Timestamp::now(), speed), io::stdout()));
+    let told = Arc::clone(&teller);
     // Asked to end while it starts, it ends as well.
     let end = signal::end();
     tokio::pin!(end);
     let demo = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        demo = Demo::start(config, vec![Arc::new(teller)]) => demo?,
+        demo = Demo::start(config, vec![told]) => demo?,
     };
     let page = demo.dashboard_url();
     let mut text = format!(
@@ -136,7 +131,7 @@ async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure
         );
     }
     text += "\n  Ctrl-C ends it. Times below are the cluster's, since the start.\n";
-    say(&text);
+    teller.open(&text);
     tokio::select! {
         biased;
         () = &mut end => {}

@@ -19,13 +19,40 @@ pub struct Teller<W> {
 struct State<W> {
     out: W,
     last: HashMap<Key, Outcome>,
+    /// What happened before it was said where to look; told right after that.
+    held_back: Option<String>,
+}
+
+impl<W: Write> State<W> {
+    fn tell(&mut self, line: &str) {
+        match &mut self.held_back {
+            Some(text) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            // If nobody reads any more there is nobody to tell.
+            None => {
+                let _ = writeln!(self.out, "{line}");
+                let _ = self.out.flush();
+            }
+        }
+    }
 }
 
 impl<W: Write + Send> Teller<W> {
-    /// Tells into `out`, with the time since now.
+    /// Tells into `out`, with the time since now, as soon as it is [opened](Teller::open).
     pub fn new(clock: Clock, out: W) -> Teller<W> {
-        let state = Mutex::new(State { out, last: HashMap::new() });
+        let held_back = Some(String::new());
+        let state = Mutex::new(State { out, last: HashMap::new(), held_back });
         Teller { clock, started: clock.now(), state }
+    }
+
+    /// Says this, then what has happened already, and from now on whatever happens.
+    pub fn open(&self, text: &str) {
+        let mut state = self.state.lock();
+        let held_back = state.held_back.take().unwrap_or_default();
+        state.tell(text);
+        held_back.lines().for_each(|line| state.tell(line));
     }
 
     fn elapsed(&self) -> String {
@@ -63,9 +90,7 @@ impl<W: Write + Send> Observer for Teller<W> {
         };
         if news {
             let (time, key) = (self.elapsed(), decided.key.to_string());
-            // If nobody reads any more there is nobody to tell.
-            let _ = writeln!(state.out, "{time}  {sign} {key:<24} {text}");
-            let _ = state.out.flush();
+            state.tell(&format!("{time}  {sign} {key:<24} {text}"));
         }
     }
 
@@ -73,7 +98,7 @@ impl<W: Write + Send> Observer for Teller<W> {
         let mut state = self.state.lock();
         if state.last.remove(key).is_some() {
             let time = self.elapsed();
-            let _ = writeln!(state.out, "{time}  - {key} is gone");
+            state.tell(&format!("{time}  - {key} is gone"));
         }
     }
 }
