@@ -48,6 +48,22 @@ impl Cli {
     }
 }
 
+/// Ends a command: done, or one line that says why not.
+fn conclude(done: Result<(), impl std::fmt::Display>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints what a command has to say; if nobody reads any more there is nobody to tell.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 /// One line on standard error; if even that fails there is nobody left to tell.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "podscale: {message}");

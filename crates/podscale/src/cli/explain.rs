@@ -1,11 +1,10 @@
 //! `podscale explain`: why a target has the size it has, from a running controller.
 
 use super::ask::{self, AskError, Asker, Everything, One, ago};
-use super::complain;
+use super::{conclude, print};
 use crate::dashboard::{DecisionView, MetricState, Outcome, Row};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How many earlier changes are told.
@@ -50,17 +49,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(runtime) => runtime.block_on(tell(arguments)),
         Err(error) => Err(AskError::Unknown(format!("cannot start: {error}"))),
     };
-    match told {
-        Ok(text) => {
-            // If nobody reads any more there is nobody to tell.
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            complain(error);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(told.map(|text| print(&text)))
 }
 
 async fn tell(arguments: &Arguments) -> Result<String, AskError> {

@@ -1,10 +1,9 @@
 //! `podscale install`: prints what to apply to a cluster.
 
-use super::complain;
+use super::{conclude, print};
 use crate::install::{NAME, Options, ScaleResource, manifests};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Print the manifests that run the controller in a cluster.
@@ -85,17 +84,8 @@ impl Arguments {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    match text(&manifests(&arguments.options()), arguments.output) {
-        Ok(text) => {
-            // If nobody reads any more there is nobody to tell.
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            complain(error);
-            ExitCode::FAILURE
-        }
-    }
+    let text = text(&manifests(&arguments.options()), arguments.output);
+    conclude(text.map(|text| print(&text)))
 }
 
 fn text(manifests: &[Value], output: Output) -> Result<String, String> {

@@ -2,7 +2,7 @@
 
 pub mod connect;
 
-use super::{complain, logs, recording, signal};
+use super::{conclude, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::clock::Clock;
 use crate::controller::manage::{Manage, Which};
@@ -282,13 +282,7 @@ enum Failure {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    match start(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            complain(failure);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(start(arguments))
 }
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ mod screen;
 mod table;
 
 use super::ask::{self, AskError, Asker, Everything};
-use super::complain;
+use super::conclude;
 use app::{App, Sort};
 use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
@@ -67,13 +67,7 @@ enum Failure {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    match show(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            complain(failure);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(show(arguments))
 }
 
 fn show(arguments: &Arguments) -> Result<(), Failure> {

@@ -165,6 +165,22 @@ pub enum Outcome {
     Failed,
 }
 
+impl Outcome {
+    /// The outcome in one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Outcome::Up => "up",
+            Outcome::Down => "down",
+            Outcome::Steady => "steady",
+            Outcome::Held => "held",
+            Outcome::Limited => "limited",
+            Outcome::Paused => "paused",
+            Outcome::Failed => "failed",
+        }
+    }
+}
+
 fn milliseconds<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(time.0.div_euclid(1000))
 }

@@ -2,7 +2,7 @@
 
 use super::{Buckets, Labels, Meters, added};
 use crate::controller::observer::{Decided, Observer};
-use crate::dashboard::{Outcome, outcome};
+use crate::dashboard::outcome;
 use crate::watch::world::Key;
 use podscale_core::model::Source;
 use podscale_core::snapshot::ScaleError;
@@ -167,7 +167,7 @@ impl Observer for Meters {
         if let Some(desired) = decision.desired {
             meters.desired.get_or_create(&of_object(key)).set(i64::from(desired));
         }
-        let outcome = [("outcome", word(outcome(decision)))];
+        let outcome = [("outcome", outcome(decision).word())];
         meters.outcomes.get_or_create(&outcome).inc();
     }
 
@@ -185,16 +185,4 @@ impl Meters {
 
 fn of_object(key: &Key) -> OfObject {
     [("namespace", Arc::clone(&key.namespace)), ("hpa_name", Arc::clone(&key.name))]
-}
-
-const fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Up => "up",
-        Outcome::Down => "down",
-        Outcome::Steady => "steady",
-        Outcome::Held => "held",
-        Outcome::Limited => "limited",
-        Outcome::Paused => "paused",
-        Outcome::Failed => "failed",
-    }
 }

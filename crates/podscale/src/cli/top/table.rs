@@ -2,7 +2,7 @@
 
 use super::app::{App, trouble};
 use crate::cli::ask::ago;
-use crate::dashboard::{Outcome, Row};
+use crate::dashboard::Row;
 
 /// The names of the columns.
 pub(super) const TITLES: [&str; 9] =
@@ -28,21 +28,8 @@ pub(super) fn cells(row: &Row, now: i64) -> [String; 9] {
         view.max.to_string(),
         metrics.join(", "),
         view.last_scale.map_or("never".to_owned(), |time| ago(now, time)),
-        trouble(row).unwrap_or(state(row.outcome)).to_owned(),
+        trouble(row).unwrap_or(row.outcome.word()).to_owned(),
     ]
-}
-
-/// An outcome in one word.
-pub(super) fn state(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Up => "up",
-        Outcome::Down => "down",
-        Outcome::Steady => "steady",
-        Outcome::Held => "held",
-        Outcome::Limited => "limited",
-        Outcome::Paused => "paused",
-        Outcome::Failed => "failed",
-    }
 }
 
 /// The widest cell of each column, titles among them.
