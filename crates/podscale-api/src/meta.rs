@@ -1,14 +1,13 @@
 //! Object metadata as it stands in every API object.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::labels::Labels;
 use crate::serde_form::{is_zero, null_default};
 use crate::time::Timestamp;
 
-/// The metadata of objects that are written back: what is not named here is kept as it came.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The metadata of objects that are written back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
     /// Unique within the namespace and kind.
@@ -44,9 +43,28 @@ pub struct ObjectMeta {
     /// The objects that it belongs to.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub owner_references: Vec<OwnerReference>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
+    /// Who must agree before it goes.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub finalizers: Vec<String>,
+    /// How long it may take to go, once deletion was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_grace_period_seconds: Option<i64>,
+    /// Who wrote when. Which fields is not read, since that is most of an object's size; so none of
+    /// it is ever sent, and the server keeps what it has.
+    #[serde(skip_serializing, deserialize_with = "null_default")]
+    pub managed_fields: Vec<FieldsWriter>,
+}
+
+/// Somebody who wrote a part of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FieldsWriter {
+    /// Its name.
+    pub manager: Box<str>,
+    /// The part that it wrote, such as `status`; empty for the object itself.
+    pub subresource: Box<str>,
+    /// When it last did.
+    pub time: Box<str>,
 }
 
 /// An object that another belongs to.

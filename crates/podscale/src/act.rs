@@ -9,12 +9,14 @@ use crate::watch::targets::Targets;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_api::hpa::v2::{
-    API_VERSION, CrossVersionObjectReference, HorizontalPodAutoscaler,
+    API_VERSION, CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND,
 };
+use podscale_api::meta::ObjectMeta;
 use podscale_api::scale::Scale;
 use podscale_core::snapshot::ScaleError;
 use podscale_core::{Event, ScaleWrite, Time};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,18 +166,18 @@ impl Actor {
         hpa: &HorizontalPodAutoscaler,
         status: HorizontalPodAutoscalerStatus,
     ) -> Result<HorizontalPodAutoscaler, CallError> {
-        let mut new = HorizontalPodAutoscaler { status: Some(status), ..hpa.clone() };
-        // The server keeps what is not sent back, and what is known of them here is not all.
-        new.metadata.other.remove("managedFields");
-        // Objects of a list do not say what they are.
-        (new.kind, new.api_version) = (KIND.to_owned(), API_VERSION.to_owned());
+        let HorizontalPodAutoscaler { metadata, spec, .. } = hpa;
+        let sent = Sent { kind: KIND, api_version: API_VERSION, metadata, spec, status: &status };
         let (namespace, name) = (segment(&hpa.metadata.namespace), segment(&hpa.metadata.name));
         let path = format!(
             "/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/{name}/status"
         );
         let resource = "horizontalpodautoscalers.autoscaling";
         let about = About { resource, name: &hpa.metadata.name };
-        call::send(&self.client, "PUT", &path, &new, about).await
+        let stored: Stored = call::send(&self.client, "PUT", &path, &sent, about).await?;
+        let mut hpa = HorizontalPodAutoscaler { status: Some(status), ..hpa.clone() };
+        hpa.metadata.resource_version = stored.metadata.resource_version;
+        Ok(hpa)
     }
 
     /// Records what is worth telling people about an autoscaler.
@@ -194,6 +196,29 @@ impl Actor {
     pub fn warn(&self, hpa: &HorizontalPodAutoscaler, reason: &'static str, message: String) {
         self.own_recorder.record(reference(hpa), Kind::Warning, reason, message);
     }
+}
+
+/// An autoscaler as it is sent; objects of a list do not say themselves what they are.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent<'a> {
+    kind: &'a str,
+    api_version: &'a str,
+    metadata: &'a ObjectMeta,
+    spec: &'a HorizontalPodAutoscalerSpec,
+    status: &'a HorizontalPodAutoscalerStatus,
+}
+
+/// As much of the answer as is news: the watch tells the rest.
+#[derive(Deserialize)]
+struct Stored {
+    metadata: StoredMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMeta {
+    resource_version: String,
 }
 
 /// How events name an autoscaler.

@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
 use podscale_api::time::Timestamp;
 use podscale_core::{Span, Time};
-use serde_json::Value;
 use std::collections::HashMap;
 
 /// The condition that says so.
@@ -85,12 +84,9 @@ impl Contest {
 
 /// The last writes of each writer of an object's status: who and when.
 fn status_writers(hpa: &HorizontalPodAutoscaler) -> impl Iterator<Item = (&str, &str)> {
-    let fields = hpa.metadata.other.get("managedFields").and_then(Value::as_array);
-    fields.into_iter().flatten().filter_map(|fields| {
-        let text = |name: &str| fields.get(name).and_then(Value::as_str);
-        let of_status = text("subresource") == Some("status");
-        of_status.then(|| Some((text("manager")?, text("time")?)))?
-    })
+    let writers = hpa.metadata.managed_fields.iter();
+    let of_status = writers.filter(|writer| &*writer.subresource == "status");
+    of_status.map(|writer| (&*writer.manager, &*writer.time))
 }
 
 /// Whether somebody else wrote the status between two versions of an object. Times are whole seconds,
@@ -243,7 +239,7 @@ mod tests {
                 let time = format!("2026-01-01T00:00:0{second}Z");
                 serde_json::json!({"manager": manager, "time": time, "subresource": subresource})
             };
-            let fields: Vec<Value> = fields.iter().map(entry).collect();
+            let fields: Vec<serde_json::Value> = fields.iter().map(entry).collect();
             let hpa = serde_json::json!({"metadata": {"managedFields": fields}, "spec": {
                 "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
             serde_json::from_value(hpa).expect("an autoscaler")

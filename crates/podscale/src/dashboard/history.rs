@@ -20,8 +20,8 @@ pub(super) struct Point {
     pub desired: i32,
     pub min: i32,
     pub max: i32,
-    /// Value and goal of each metric.
-    pub metrics: SmallVec<[(Option<f64>, Option<f64>); 2]>,
+    /// Value and goal of each metric, not a number where there is none; as exact as a picture needs.
+    pub metrics: SmallVec<[(f32, f32); 1]>,
 }
 
 impl Serialize for Point {
@@ -32,8 +32,8 @@ impl Serialize for Point {
             list.serialize_element(&count)?;
         }
         for (value, goal) in &self.metrics {
-            list.serialize_element(&value.filter(|v| v.is_finite()))?;
-            list.serialize_element(&goal.filter(|g| g.is_finite()))?;
+            list.serialize_element(&Some(value).filter(|v| v.is_finite()))?;
+            list.serialize_element(&Some(goal).filter(|g| g.is_finite()))?;
         }
         list.end()
     }
@@ -41,6 +41,7 @@ impl Serialize for Point {
 
 impl Point {
     pub(super) fn new(version: u64, view: &AutoscalerView, time: Time) -> Point {
+        let short = |number: Option<f64>| number.map_or(f32::NAN, |number| number as f32);
         Point {
             version,
             time,
@@ -48,7 +49,7 @@ impl Point {
             desired: view.desired,
             min: view.min,
             max: view.max,
-            metrics: view.metrics.iter().map(|m| (m.value, m.goal)).collect(),
+            metrics: view.metrics.iter().map(|m| (short(m.value), short(m.goal))).collect(),
         }
     }
 

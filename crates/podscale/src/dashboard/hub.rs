@@ -14,8 +14,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// What all histories together may hold; each gets its share, up to its own limit.
-const ALL_POINTS: usize = 1_000_000;
-const ALL_DECISIONS: usize = 50_000;
+const ALL_POINTS: usize = 250_000;
+const ALL_DECISIONS: usize = 20_000;
 const POINTS: usize = 2_000;
 const DECISIONS: usize = 250;
 /// How many removals are remembered for readers that were away.

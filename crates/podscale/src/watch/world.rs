@@ -8,7 +8,6 @@ use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
 use podscale_api::translate;
 use podscale_core::Autoscaler;
-use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -200,14 +199,10 @@ fn put(known: &mut HashMap<Key, Arc<Known>>, mut hpa: HorizontalPodAutoscaler) -
     due.then_some(key)
 }
 
-/// Leaves of the managed fields only who wrote the status when: the fields themselves are most of an
-/// object's size.
+/// Leaves only who wrote the status.
 fn trim(hpa: &mut HorizontalPodAutoscaler) {
-    let Some(Value::Array(writers)) = hpa.metadata.other.get_mut("managedFields") else { return };
-    writers.retain(|writer| writer.get("subresource").is_some_and(|of| of == "status"));
-    for writer in writers.iter_mut().filter_map(Value::as_object_mut) {
-        writer.remove("fieldsV1");
-    }
+    let writers = &mut hpa.metadata.managed_fields;
+    writers.retain(|writer| &*writer.subresource == "status");
     writers.shrink_to_fit();
 }
 

@@ -1,19 +1,14 @@
 //! Finds the cluster: by a kubeconfig, or because the program runs inside it.
 
+mod wire;
+
 use crate::meters::Meters;
 use axum::http::HeaderValue;
 use axum::http::header::USER_AGENT;
-use kube::client::ClientBuilder;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection may be silent while something is awaited from it. Watches get a sign of life
-/// every minute; one that does not is opened again, which costs little.
-const SILENCE: Duration = Duration::from_secs(90);
 /// The namespace of what belongs to Podscale itself, where nothing tells it.
 const DEFAULT_NAMESPACE: &str = "kube-system";
 /// What API servers know the program by, in their logs and in the managed fields of objects.
@@ -86,18 +81,11 @@ pub async fn connect(
 ) -> Result<Cluster, ConnectError> {
     let (mut config, namespace) = find(path, context).await?;
     let url = config.cluster_url.to_string();
-    config.connect_timeout = Some(CONNECT);
-    config.read_timeout = Some(SILENCE);
-    config.write_timeout = Some(SILENCE);
-    // Otherwise a connection's idle time would count against its next answer.
-    config.reset_reader_on_write = true;
-    // What to do after a failure is decided where the call is made.
-    config.default_retry = false;
     config.headers.push((USER_AGENT, AGENT));
-    let fail = |source| ConnectError::Client { url: url.clone(), source };
-    let builder = ClientBuilder::try_from(config).map_err(fail)?;
-    let client = builder.with_layer(&meters.call_layer()).build();
-    Ok(Cluster { client, url, namespace })
+    match wire::client(config, meters.call_layer()) {
+        Ok(client) => Ok(Cluster { client, url, namespace }),
+        Err(source) => Err(ConnectError::Client { url, source }),
+    }
 }
 
 async fn find(

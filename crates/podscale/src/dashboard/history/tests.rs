@@ -22,7 +22,7 @@ fn point(at: i64, current: i32, metrics: usize) -> Point {
         desired: current,
         min: 1,
         max: 9,
-        metrics: (0..metrics).map(|_| (Some(0.5), Some(1.0))).collect(),
+        metrics: (0..metrics).map(|_| (0.5, 1.0)).collect(),
     }
 }
 
@@ -99,6 +99,6 @@ fn the_trend_is_spread_over_time() {
 #[test]
 fn a_point_is_a_short_list() {
     let mut point = point(2, 4, 1);
-    point.metrics.push((Some(f64::NAN), None));
+    point.metrics.push((f32::INFINITY, f32::NAN));
     assert_eq!(serde_json::to_string(&point).unwrap(), "[2000,4,4,1,9,0.5,1.0,null,null]");
 }
