@@ -1,6 +1,8 @@
 //! The one port for those who run the program: the dashboard and its data, `/metrics`, `/healthz`
 //! and `/readyz`. Everything is read-only.
 
+pub mod door;
+
 use crate::dashboard::{self, Hub};
 use crate::meters::{CONTENT_TYPE, Meters};
 use crate::readiness::Readiness;
@@ -8,6 +10,7 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use door::Limits;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -81,10 +84,7 @@ impl Admin {
             let stop = async move {
                 let _ = stopped.wait_for(|stop| *stop).await;
             };
-            let serving = axum::serve(listener, router).with_graceful_shutdown(stop);
-            if let Err(error) = serving.await {
-                tracing::warn!(%error, "the admin pages ended");
-            }
+            door::serve(listener, router, Limits::default(), stop).await;
         });
         Ok(Admin { address, hub, stop, task })
     }

@@ -131,7 +131,7 @@ impl Controller {
         let (recorder, happenings) = events::channel(COMPONENT);
         let kinds = Kinds::new(client.clone(), clock);
         let world = Arc::new(World::default());
-        let targets = Arc::new(Targets::new(client.clone(), meters.clone()));
+        let targets = Arc::new(Targets::new(client.clone(), meters.clone(), readiness.clone()));
         let passes = Arc::new(Passes {
             world: Arc::clone(&world),
             scraper: Scraper::new(client.clone(), clock, kinds.clone(), meters.clone()),
@@ -165,7 +165,7 @@ impl Controller {
             .await;
         });
         let (own, theirs) = (client.clone(), (Arc::clone(&passes), Arc::clone(&schedule)));
-        let (counting, manage) = (meters.clone(), config.manage);
+        let (counting, manage, named) = (meters.clone(), config.manage, targets);
         watches.spawn(async move {
             let path = "/apis/autoscaling/v2/horizontalpodautoscalers";
             let (passes, schedule) = theirs;
@@ -180,6 +180,9 @@ impl Controller {
                     && passes.saw(hpa)
                 {
                     schedule.hurry(Key::of(hpa));
+                }
+                if let Change::All(all) = &change {
+                    named.expect(all.iter().map(|hpa| &hpa.spec.scale_target_ref));
                 }
                 let called = passes.world.take_autoscalers(change);
                 readiness.has(AUTOSCALERS);

@@ -4,6 +4,7 @@
 pub mod kubeconfig;
 pub mod tell;
 
+use crate::admin::door::{self, Limits};
 use crate::admin::{self, Shown};
 use crate::clock::Clock;
 use crate::cluster::controllers;
@@ -350,9 +351,6 @@ fn show(
         let stop = async move {
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        let serving = axum::serve(listener, router).with_graceful_shutdown(stop);
-        if let Err(error) = serving.await {
-            tracing::warn!(%error, "the dashboard ended");
-        }
+        door::serve(listener, router, Limits::default(), stop).await;
     })
 }

@@ -10,6 +10,7 @@ mod process;
 
 pub use calls::{CallLayer, Calls};
 
+use crate::controller::shadow::Verdict;
 use decisions::Decisions;
 use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
@@ -43,10 +44,12 @@ struct Inner {
     registry: Registry,
     decisions: Decisions,
     calls: Calls,
+    held_back: Counter,
     due_lag: Histogram,
     queue: Gauge,
     leader: Gauge,
     disagreements: Counter,
+    comparisons: Family<Labels<1>, Counter>,
     watch_restarts: Family<Labels<2>, Counter>,
     sources: Family<Labels<2>, Counter>,
     source_seconds: Family<Labels<1>, Histogram, Buckets>,
@@ -147,6 +150,11 @@ impl Meters {
         let inner = Inner {
             decisions,
             calls,
+            held_back: added(
+                own,
+                "api_requests_held_back",
+                "Calls of the API server that waited because of --kube-api-qps",
+            ),
             due_lag,
             queue: added(own, "queue_depth", "Autoscalers that are due and wait for their turn"),
             leader: added(own, "leader", "Whether this replica leads: 1 or 0"),
@@ -154,6 +162,11 @@ impl Meters {
                 own,
                 "disagreements",
                 "Dry run: sizes that another controller wrote and this one would not have",
+            ),
+            comparisons: added(
+                own,
+                "comparisons",
+                "Dry run: choices of another controller, and whether this one would have made them",
             ),
             watch_restarts: added(own, "watch_restarts", "Watches opened anew, and why"),
             sources: added(own, "source_requests", "Calls of sources of metrics by outcome"),
@@ -190,6 +203,11 @@ impl Meters {
         CallLayer::new(self.0.calls.clone())
     }
 
+    /// A call had to wait for its turn.
+    pub fn call_held_back(&self) {
+        self.0.held_back.inc();
+    }
+
     /// A decision began, so long after it was due.
     pub fn due(&self, late: Duration) {
         self.0.due_lag.observe(late.as_secs_f64());
@@ -214,9 +232,17 @@ impl Meters {
         self.0.leader.set(i64::from(leads));
     }
 
-    /// Dry run: another controller chose another size.
-    pub fn disagreed(&self) {
-        self.0.disagreements.inc();
+    /// Dry run: a choice of another controller was compared with ours.
+    pub fn compared(&self, verdict: Verdict) {
+        let outcome = match verdict {
+            Verdict::Agreed => "agreed",
+            Verdict::Disagreed(_) => "disagreed",
+            Verdict::Unknown(_) => "unknown",
+        };
+        self.0.comparisons.get_or_create(&[("outcome", outcome)]).inc();
+        if let Verdict::Disagreed(_) = verdict {
+            self.0.disagreements.inc();
+        }
     }
 
     /// A watch of a resource, such as `pods`, had to be opened anew.

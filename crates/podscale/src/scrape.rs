@@ -4,6 +4,7 @@
 mod cache;
 mod gate;
 mod usage;
+mod version;
 
 use crate::clock::Clock;
 use crate::meters::{Meters, Source};
@@ -19,13 +20,10 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use usage::{Usage, Usages};
+use version::Versions;
 
 /// How long an answer is kept at most.
 const KEPT: Duration = Duration::from_secs(60);
-/// How long the choice of a version of the custom metrics API stands.
-const VERSION_FRESH: Duration = Duration::from_secs(600);
-/// The versions of the custom metrics API, the better one first.
-const CUSTOM_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
 /// What one metric's source answered.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ pub struct Scraper {
     gates: Gates,
     custom: Cache<CustomQuestion, Values<MetricValue>>,
     external: Cache<String, Values<ExternalMetricValue>>,
-    custom_version: Cache<(), &'static str>,
+    custom_versions: Versions,
 }
 
 /// A path below the custom metrics API's version, and whose values they are.
@@ -90,7 +88,7 @@ impl Scraper {
             gates: Gates::default(),
             custom: Cache::new(clock, KEPT),
             external: Cache::new(clock, KEPT),
-            custom_version: Cache::new(clock, VERSION_FRESH),
+            custom_versions: Versions::new(clock),
         }
     }
 
@@ -221,7 +219,7 @@ impl Scraper {
     }
 
     async fn custom(&self, question: CustomQuestion, fresh: Duration) -> Values<MetricValue> {
-        let version = self.custom_version.get((), VERSION_FRESH, || self.custom_version()).await;
+        let version = self.custom_versions.choose(&self.client, fresh).await?;
         let path = format!("/apis/custom.metrics.k8s.io/{version}/{}", question.path);
         let resource = format!("{}.custom.metrics.k8s.io", question.resource);
         let object = question.object.clone();
@@ -231,21 +229,6 @@ impl Scraper {
             list.map(Arc::from).map_err(|error| Arc::from(error.to_string()))
         };
         self.custom.get(question, fresh, fetch).await
-    }
-
-    /// The best version that is served; the best of all if that cannot be told.
-    async fn custom_version(&self) -> &'static str {
-        let about = About { resource: "", name: "" };
-        let path = "/apis/custom.metrics.k8s.io";
-        let group: Result<serde_json::Value, CallError> =
-            call::get(&self.client, path, about).await;
-        let served = |wanted: &&&str| {
-            let versions = group.as_ref().ok()?.get("versions")?.as_array()?;
-            let is_it = |v: &serde_json::Value| v.get("version")?.as_str().map(|v| v == **wanted);
-            versions.iter().any(|v| is_it(v) == Some(true)).then_some(())
-        };
-        let best = CUSTOM_VERSIONS.iter().find(|version| served(version).is_some());
-        best.copied().unwrap_or(CUSTOM_VERSIONS[0])
     }
 
     async fn external_values(

@@ -21,6 +21,10 @@ use std::time::Duration;
 const PAGE: &str = "500";
 /// How long the server keeps a watch open; time of the wall.
 const WATCH: Duration = Duration::from_secs(290);
+/// How long a watch may be silent; time of the wall. Servers give a sign of life every minute. One that
+/// gives none may have been forgotten on the way while its connection, which is shared, lives on; to open
+/// a watch again costs little.
+const SILENCE: Duration = Duration::from_secs(90);
 /// The pause after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause after a failure.
@@ -212,11 +216,11 @@ async fn watch<T: DeserializeOwned>(
     };
     let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
     loop {
-        let line = match tokio::time::timeout(WATCH + DEADLINE, lines.next()).await {
+        let line = match tokio::time::timeout(SILENCE, lines.next()).await {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => return End::Closed,
             Ok(Err(error)) => return End::Failed(error),
-            Err(_) => return End::Failed(CallError::Late(WATCH + DEADLINE)),
+            Err(_) => return End::Failed(CallError::Late(SILENCE)),
         };
         if let Err(end) = take_in(&line, version, tell) {
             return end;

@@ -7,8 +7,12 @@
 mod behaviours;
 #[path = "control_plane/beside.rs"]
 mod beside;
+#[path = "control_plane/between.rs"]
+mod between;
 #[path = "control_plane/diary.rs"]
 mod diary;
+#[path = "control_plane/dry.rs"]
+mod dry;
 #[path = "control_plane/installed.rs"]
 mod installed;
 #[path = "control_plane/keys.rs"]
@@ -21,6 +25,8 @@ mod many;
 mod metric_types;
 #[path = "control_plane/metrics.rs"]
 mod metrics;
+#[path = "control_plane/objects.rs"]
+mod objects;
 #[path = "control_plane/outages.rs"]
 mod outages;
 #[path = "control_plane/parts.rs"]
@@ -41,6 +47,8 @@ mod sources;
 mod stage;
 #[path = "control_plane/targets.rs"]
 mod targets;
+#[path = "control_plane/troubles.rs"]
+mod troubles;
 
 use anyhow::Result;
 use libtest_mimic::{Arguments, Trial};
@@ -69,15 +77,19 @@ fn main() -> Result<ExitCode> {
     Ok(conclusion.exit_code())
 }
 
-/// Those that share a controller come first; each of the others has the stage for itself.
+/// Those that share the stage come first, the longest of them at the beginning; each of the others has
+/// it for itself.
 fn trials(theatre: &Theatre) -> Vec<Trial> {
     let mut trials = Vec::new();
+    trials.extend(troubles::trials(theatre));
+    trials.extend(objects::trials(theatre));
     trials.extend(metric_types::trials(theatre));
     trials.extend(behaviours::trials(theatre));
     trials.extend(targets::trials(theatre));
     trials.extend(rights::trials(theatre));
     trials.extend(installed::trials(theatre));
     trials.extend(sources::trials(theatre));
+    trials.extend(dry::trials(theatre));
     trials.extend(beside::trials(theatre));
     trials.extend(many::trials(theatre));
     trials.extend(outages::trials(theatre));

@@ -103,7 +103,19 @@ struct Replica(Option<Child>);
 impl Replica {
     fn start(kubeconfig: &str) -> Replica {
         let arguments = ["--kubeconfig", kubeconfig, "--admin-address", "127.0.0.1:0"];
-        Replica(Some(program(&arguments).spawn().expect("the program starts")))
+        // In a cluster its file system is read-only: whoever writes to a file here is ended.
+        let podscale = program(&arguments);
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 0 && exec \"$0\" \"$@\""]).arg(podscale.get_program());
+        command.args(podscale.get_args());
+        for (name, value) in podscale.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Replica(Some(command.spawn().expect("the program starts")))
     }
 
     /// Asks it to end; what it said.

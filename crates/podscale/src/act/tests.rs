@@ -1,4 +1,5 @@
 use super::*;
+use crate::readiness::Readiness;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use axum::{Json, Router};
@@ -44,7 +45,8 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
     let (client, clock) = (Client::new(router, "default"), Clock::wall());
     let (recorder, _) = crate::events::channel(COMPONENT);
     let kinds = Kinds::new(client.clone(), clock);
-    let targets = Arc::new(Targets::new(client.clone(), crate::meters::Meters::new()));
+    let targets =
+        Arc::new(Targets::new(client.clone(), crate::meters::Meters::new(), Readiness::new()));
     (Actor::new(client, clock, kinds, targets, recorder), log)
 }
 

@@ -1,8 +1,9 @@
 //! `podscale install`: prints what to apply to a cluster.
 
-use super::{conclude, print};
+use super::{complain, conclude, print, run as controller};
+use crate::controller::manage::Which;
 use crate::install::{NAME, Options, ScaleResource, manifests};
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -20,16 +21,16 @@ pub struct Arguments {
     namespace: String,
 
     /// The image to run from.
-    #[arg(long, value_name = "IMAGE", default_value_t = Options::default().image)]
+    #[arg(long, value_name = "IMAGE", default_value_t = Options::default().image, value_parser = image)]
     image: String,
 
     /// How many replicas to run; one of them leads.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
 
     /// Which autoscalers to manage, as `podscale run --manage` takes it.
-    #[arg(long, value_name = "WHICH")]
-    manage: Option<String>,
+    #[arg(long, value_enum)]
+    manage: Option<Which>,
 
     /// Decide and report, but write nothing.
     #[arg(long)]
@@ -67,9 +68,38 @@ fn label(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// The name of an image.
+fn image(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err("not an image such as registry.example/podscale:0.1.0".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The command line of the pods.
+#[derive(Parser)]
+#[command(name = "podscale run")]
+struct Inside {
+    #[command(flatten)]
+    arguments: controller::Arguments,
+}
+
+/// Refuses flags with which the pods would not start.
+fn check(flags: &[String]) -> Result<(), String> {
+    let line = ["podscale run"].into_iter().chain(flags.iter().map(String::as_str));
+    let inside = Inside::try_parse_from(line).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let first = first.trim_start_matches("error: ");
+        format!("--run-flag is not one that podscale run takes: {first}")
+    })?;
+    inside.arguments.check().map_err(|error| format!("--run-flag: {error}"))
+}
+
 impl Arguments {
     fn options(&self) -> Options {
-        let manage = self.manage.iter().map(|which| format!("--manage={which}"));
+        let manage = self.manage.iter().filter_map(ValueEnum::to_possible_value);
+        let manage = manage.map(|which| format!("--manage={}", which.get_name()));
         let dry_run = self.dry_run_mode.then(|| "--dry-run".to_owned());
         Options {
             namespace: self.namespace.clone(),
@@ -84,7 +114,12 @@ impl Arguments {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let text = text(&manifests(&arguments.options()), arguments.output);
+    let options = arguments.options();
+    if let Err(wrong) = check(&options.arguments) {
+        complain(wrong);
+        return ExitCode::from(2);
+    }
+    let text = text(&manifests(&options), arguments.output);
     conclude(text.map(|text| print(&text)))
 }
 
@@ -105,7 +140,6 @@ fn text(manifests: &[Value], output: Output) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
 
     #[derive(Debug, Parser)]
     struct Flags {
@@ -139,9 +173,27 @@ mod tests {
 
     #[test]
     fn wrong_flags_are_refused() {
-        for wrong in [["-n", "Big"], ["--scale", "rollouts"], ["--scale", "/x"], ["-o", "xml"]] {
-            flags(&wrong).expect_err("refused");
+        for (wrong, words) in [
+            (["-n", "Big"], "'--namespace <NAME>': not a name of small letters, digits and dashes"),
+            (["--scale", "rollouts"], "'--scale <GROUP/RESOURCE>': not a group and a resource"),
+            (["--scale", "/x"], "'--scale <GROUP/RESOURCE>': not a group and a resource"),
+            (["-o", "xml"], "'--output <OUTPUT>'"),
+            (["--manage", "some"], "possible values: native, annotated"),
+            (["--replicas", "0"], "'--replicas <N>': 0 is not in 1"),
+            (["--image", "a b"], "'--image <IMAGE>': not an image such as"),
+        ] {
+            let error = flags(&wrong).expect_err("refused");
+            assert!(error.contains(words), "{error}");
         }
+        for (flag, words) in [
+            ("--sync-perod=5s", "podscale run takes: unexpected argument '--sync-perod' found"),
+            ("--tolerance=much", "invalid value 'much' for '--horizontal-pod-autoscaler-tolerance"),
+            ("--leader-elect-lease-duration=5s", "--leader-elect-lease-duration must be longer"),
+        ] {
+            let error = check(&[flag.to_owned()]).expect_err("refused");
+            assert!(error.starts_with("--run-flag") && error.contains(words), "{error}");
+        }
+        check(&["--sync-period=5s".to_owned(), "--dry-run".to_owned()]).expect("taken");
         let scales = flags(&["--scale", "argoproj.io/rollouts"]).expect("flags").scales;
         let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
         assert_eq!(scales, [rollouts]);

@@ -1,6 +1,7 @@
 //! `podscale run`: the controller on a real cluster.
 
 pub mod connect;
+pub mod pace;
 
 use super::{conclude, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
@@ -18,6 +19,7 @@ use crate::settings::{amount, duration, period, span};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
 use connect::{Cluster, ConnectError};
+use pace::Rate;
 use podscale_core::Settings;
 use std::io;
 use std::net::SocketAddr;
@@ -150,6 +152,26 @@ pub struct Arguments {
     )]
     status_refreshes_per_second: f64,
 
+    /// How many calls a second the API server may be sent, besides watches and leases; 0 is no limit.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = amount,
+        default_value = "0",
+        env = "PODSCALE_KUBE_API_QPS"
+    )]
+    kube_api_qps: f64,
+
+    /// How many calls may be sent at once after a quiet time, if --kube-api-qps sets a limit.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        default_value_t = 30,
+        env = "PODSCALE_KUBE_API_BURST"
+    )]
+    kube_api_burst: u32,
+
     /// Act only while holding a lease, so that several replicas can run.
     #[arg(
         long,
@@ -233,10 +255,29 @@ impl Arguments {
         }
     }
 
+    /// The limit of calls, if there is one.
+    fn rate(&self) -> Option<Rate> {
+        let (per_second, burst) = (self.kube_api_qps, self.kube_api_burst);
+        (per_second > 0.0).then_some(Rate { per_second, burst })
+    }
+
+    /// Looks that have begun share the calls that are allowed. With about as many as there are calls
+    /// in a second, what one has read is still fresh when its turn to write comes.
+    fn concurrency(&self) -> usize {
+        let most = usize::from(self.concurrency);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "casts saturate, and the limit is above zero"
+        )]
+        let allowed = self.rate().map(|rate| rate.per_second.ceil() as usize);
+        allowed.map_or(most, |allowed| allowed.clamp(1, most))
+    }
+
     fn config(&self) -> Config {
         Config {
             period: self.sync_period,
-            concurrency: usize::from(self.concurrency),
+            concurrency: self.concurrency(),
             settings: self.settings(),
             manage: Manage {
                 which: self.manage,
@@ -246,6 +287,14 @@ impl Arguments {
             dry_run: self.dry_run,
             refresh_rate: RefreshRate(self.status_refreshes_per_second),
         }
+    }
+
+    /// Whether the flags make sense together.
+    ///
+    /// # Errors
+    /// Those of the election do not.
+    pub fn check(&self) -> Result<(), TermsError> {
+        self.terms().check()
     }
 
     fn terms(&self) -> Terms {
@@ -286,7 +335,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.terms().check()?;
+    arguments.check()?;
     arguments.log.start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::Runtime)?.block_on(control(arguments))
@@ -301,7 +350,7 @@ async fn control(arguments: &Arguments) -> Result<(), Failure> {
     let cluster = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        cluster = connect::connect(kubeconfig, context, &meters) => cluster?,
+        cluster = connect::connect(kubeconfig, context, arguments.rate(), &meters) => cluster?,
     };
     let hub = Hub::new(clock);
     let shown = Shown { hub: hub.clone(), meters: meters.clone(), readiness: readiness.clone() };

@@ -6,7 +6,7 @@ use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
 use super::refresh::{Load, RefreshRate};
 use super::rivals::Rivals;
-use super::shadow::{self, Shadows, Theirs};
+use super::shadow::{Look, Reason, Shadows, Theirs, Verdict};
 use crate::act::{Actor, Sight, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
@@ -78,9 +78,9 @@ struct Notes {
 
 impl Notes {
     /// The target was found with another size than it was read with.
-    fn found(&mut self, replicas: i32) {
+    fn found(&mut self, found: Scale) {
         if let Some(Inputs { scale: Ok(scale), .. }) = &mut self.inputs {
-            scale.spec.replicas = replicas;
+            (scale.spec.replicas, scale.status.replicas) = (found.wanted, found.existing);
         }
     }
 }
@@ -133,7 +133,8 @@ impl Passes {
         }
         let (selection, readings) = match &target {
             Ok(target) => {
-                self.observe(key, &known, &target.scale.status.selector, fresh, &mut notes).await
+                let selector = &target.scale.status.selector;
+                self.observe(key, &known, selector, fresh, theirs.as_ref(), &mut notes).await
             }
             Err(_) => (Selection::NoSelector, Vec::new()),
         };
@@ -148,7 +149,8 @@ impl Passes {
         if let (Some(theirs), Ok(scale)) = (&theirs, &mut scale) {
             // It has been changed since by what is to be compared.
             scale.wanted = theirs.found;
-            notes.found(theirs.found);
+            scale.existing = theirs.existed.unwrap_or(scale.existing);
+            notes.found(*scale);
         }
         let now = now(&self.clock);
         if let Ok(scale) = &scale {
@@ -167,9 +169,9 @@ impl Passes {
         let stance = self.stance(key, hpa, now);
         let mut decision = decide(&snapshot);
         let mut written = None;
-        let wanted = decision.desired;
-        let dry = self.shadows.is_some();
-        let alike = !dry || shadow::is_alike(&decision, &snapshot, hpa, theirs.as_ref());
+        let ours =
+            self.shadows.as_ref().map(|_| Look::of(&decision, &snapshot, hpa, theirs.as_ref()));
+        let alike = ours.as_ref().is_none_or(|ours| ours.alike);
         if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
             let (write, at) = match stance {
                 Stance::Act => self.actor.resize(target, rescale.to).await?,
@@ -190,7 +192,9 @@ impl Passes {
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
         let stored = self.store(key, &known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
-        self.compare(key, theirs.as_ref(), &snapshot, wanted, alike);
+        if let Some(ours) = ours {
+            self.compare(key, theirs.as_ref(), &snapshot, ours);
+        }
         notes.took.whole = began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
@@ -281,18 +285,21 @@ impl Passes {
     }
 
     /// In a dry run, says where another controller disagrees.
-    fn compare(
-        &self,
-        key: &Key,
-        theirs: Option<&Theirs>,
-        snapshot: &Snapshot<'_>,
-        wanted: Option<i32>,
-        alike: bool,
-    ) {
+    fn compare(&self, key: &Key, theirs: Option<&Theirs>, snapshot: &Snapshot<'_>, ours: Look) {
         let Some(shadows) = &self.shadows else { return };
-        if let Some(disagreement) = shadows.compare(key, theirs, snapshot, wanted, alike) {
-            tracing::warn!(autoscaler = %key, "{disagreement}");
-            self.meters.disagreed();
+        let Some(verdict) = shadows.compare(key, theirs, snapshot, ours) else { return };
+        self.meters.compared(verdict);
+        match verdict {
+            Verdict::Agreed => {}
+            Verdict::Disagreed(disagreement) => {
+                tracing::warn!(autoscaler = %key, "{disagreement}");
+            }
+            Verdict::Unknown(reason @ Reason::OtherValues) => {
+                tracing::warn!(autoscaler = %key, "cannot be compared: {reason}");
+            }
+            Verdict::Unknown(reason) => {
+                tracing::debug!(autoscaler = %key, "a choice cannot be judged: {reason}");
+            }
         }
     }
 
@@ -361,6 +368,7 @@ impl Passes {
         known: &Known,
         selector: &str,
         fresh: Duration,
+        theirs: Option<&Theirs>,
         notes: &mut Notes,
     ) -> (Selection, Vec<Reading>) {
         let asking = known.hpa.spec.metrics.iter().map(async |metric| {
@@ -369,10 +377,13 @@ impl Passes {
         });
         let (answers, waits): (Vec<Answer>, _) = join_all(asking).await.into_iter().unzip();
         notes.took.metrics = waits;
-        let pods = match Selector::parse(selector) {
+        let mut pods = match Selector::parse(selector) {
             Ok(selector) => self.world.pods(&key.namespace, &selector),
             Err(_) => Vec::new(),
         };
+        if let Some(theirs) = theirs {
+            pods.retain(|pod| theirs.met(pod));
+        }
         let rivals = self.memory.rivals.of(key, selector, &pods);
         let others: Vec<(&str, &str)> = rivals.iter().map(|(name, s)| (&**name, &**s)).collect();
         let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();

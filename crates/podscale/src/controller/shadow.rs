@@ -1,27 +1,33 @@
 //! The dry run beside another controller: what that one wrote against what would have been written.
 //!
-//! The two look at different moments, so their inputs are never quite the same. The rule: whenever the
-//! other one writes a status, the object is decided at once from the status before it and the size that
-//! it says it found, for this moment and for [`SLACK`] to either side, since stored times are whole
-//! seconds. Its choice agrees if it equals one of these decisions or the one before. While it writes
-//! nothing, its stored choice disagrees once [`PATIENCE`] decisions in a row would have been another.
-//! Choices are compared, and recommendations remembered, only where both saw the same values of the
-//! metrics, which a status shows; if they do not [`UNLIKE`] times in a row, that is a disagreement too.
-//! An object is compared once it was watched for as long as its longest window, since the other one
-//! remembers what was before.
+//! The two look at different moments, so what they see is never quite the same. A disagreement is told
+//! only where the other one decided otherwise on the same: the same values of the metrics, as its status
+//! shows them, the same size, the same pods and the same past. The rules:
+//!
+//! - When the other one writes a status, the object is decided at once from the status before, the size
+//!   that it says it found and the pods that were there before it changed the size, for this moment and
+//!   for [`SLACK`] to either side, since stored times are whole seconds. It agrees if it chose what one of
+//!   these decisions says, or the look before, if that saw the same.
+//! - Otherwise it disagrees, unless its choice cannot be judged: it saw other values; or the pods
+//!   changed between the look before and this one; or it may remember something that was never seen
+//!   here, which is so for as long as the longest window after it decided on other values.
+//! - While it writes nothing, its stored choice is judged in the same way, and disagrees once
+//!   [`PATIENCE`] decisions in a row would have been another.
+//! - An object is compared once it was watched for as long as its longest window.
 
 use crate::watch::world::Key;
 use parking_lot::Mutex;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus};
+use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::model::{Behavior, ScalingRules};
 use podscale_core::{Autoscaler, Decision, History, Settings, Snapshot, Span, Time, decide};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// After how many decisions in a row a choice that was not made counts as refused.
 const PATIENCE: u32 = 3;
-
 /// After how many writes in a row with other values of the metrics that is told.
 const UNLIKE: u32 = 5;
 /// How far the moments of two controllers may be apart.
@@ -34,12 +40,16 @@ pub struct Theirs {
     pub before: Option<HorizontalPodAutoscalerStatus>,
     /// The size that it found.
     pub found: i32,
+    /// How many pods there were at the look before, if it has changed the size since.
+    pub existed: Option<i32>,
     /// The size that it chose.
     pub desired: i32,
     /// When it changed the size, if it did with this write.
     pub rescaled: Option<Time>,
     /// What it saw of the metrics.
     pub metrics: Option<Vec<MetricStatus>>,
+    /// The generation of the object that it decided on.
+    pub generation: Option<i64>,
 }
 
 impl Theirs {
@@ -52,10 +62,15 @@ impl Theirs {
         }
         let last = new.last_scale_time.map(|time| time.0);
         let moved = last != old.and_then(|old| old.last_scale_time).map(|time| time.0);
-        let (found, desired) = (new.current_replicas, new.desired_replicas);
-        let rescaled = last.filter(|_| moved);
-        let metrics = new.current_metrics.clone();
-        Some(Theirs { before: old.cloned(), found, desired, rescaled, metrics })
+        Some(Theirs {
+            before: old.cloned(),
+            found: new.current_replicas,
+            existed: None,
+            desired: new.desired_replicas,
+            rescaled: last.filter(|_| moved),
+            metrics: new.current_metrics.clone(),
+            generation: new.observed_generation,
+        })
     }
 
     /// Adds the change of size to a history as if it had been our own.
@@ -66,22 +81,101 @@ impl Theirs {
             history.scaled(behavior, self.found, self.desired, at);
         }
     }
+
+    /// Whether a pod was there before the size was changed.
+    #[must_use]
+    pub fn met(&self, pod: &Pod) -> bool {
+        self.rescaled.is_none_or(|at| pod.status.start_time.is_some_and(|start| start.0 < at))
+    }
 }
 
-/// Whether a decision was made on the values of the metrics that another controller saw last.
-#[must_use]
-pub fn is_alike(
-    decision: &Decision,
-    snapshot: &Snapshot<'_>,
-    hpa: &HorizontalPodAutoscaler,
-    theirs: Option<&Theirs>,
-) -> bool {
-    let seen = match theirs {
-        Some(theirs) => theirs.metrics.as_ref(),
-        None => hpa.status.as_ref().and_then(|status| status.current_metrics.as_ref()),
-    };
-    let ours = translate::status::to_wire(decision, snapshot, hpa).current_metrics;
-    ours.as_ref() == seen
+/// One look of ours, to be held against a choice of theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The size that was found.
+    found: i32,
+    /// How many pods there were.
+    existing: i32,
+    /// What was chosen, if anything could be.
+    chosen: Option<i32>,
+    /// What was seen of the metrics.
+    metrics: Option<Vec<MetricStatus>>,
+    /// What was seen of the pods.
+    pods: u64,
+    /// Whether the other controller saw the same values last.
+    pub alike: bool,
+}
+
+impl Look {
+    /// What a decision was made on, next to what the other controller wrote or has stored.
+    #[must_use]
+    pub fn of(
+        decision: &Decision,
+        snapshot: &Snapshot<'_>,
+        hpa: &HorizontalPodAutoscaler,
+        theirs: Option<&Theirs>,
+    ) -> Look {
+        let stored = hpa.status.as_ref();
+        let (seen, generation) = match theirs {
+            Some(theirs) => (theirs.metrics.as_ref(), theirs.generation),
+            None => (
+                stored.and_then(|status| status.current_metrics.as_ref()),
+                stored.and_then(|status| status.observed_generation),
+            ),
+        };
+        let metrics = translate::status::to_wire(decision, snapshot, hpa).current_metrics;
+        let same_spec = generation.is_none_or(|seen| seen == hpa.metadata.generation);
+        let alike = metrics.as_ref() == seen && same_spec;
+        let (found, existing) =
+            snapshot.scale.as_ref().map_or((0, 0), |scale| (scale.wanted, scale.existing));
+        let mut pods = DefaultHasher::new();
+        format!("{:?}", snapshot.pods).hash(&mut pods);
+        let (chosen, pods) = (decision.desired, pods.finish());
+        Look { found, existing, chosen, metrics, pods, alike }
+    }
+
+    /// Whether two looks met the same target.
+    fn met_the_same(&self, other: &Look) -> bool {
+        let target = |look: &Look| (look.found, look.existing, look.pods);
+        target(self) == target(other)
+    }
+}
+
+/// How a choice of theirs compares with ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the same.
+    Agreed,
+    /// It is another one, on the same.
+    Disagreed(Disagreement),
+    /// It cannot be judged.
+    Unknown(Reason),
+}
+
+/// Why a choice cannot be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was made on other values of the metrics, or on another spec.
+    Values,
+    /// The same, many times in a row.
+    OtherValues,
+    /// The pods changed at about that time.
+    Pods,
+    /// It may rest on what was not seen here.
+    Past,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Values => "it was made on other values of the metrics",
+            Reason::OtherValues => {
+                "the other controller keeps seeing other values of the metrics than Podscale"
+            }
+            Reason::Pods => "the pods changed meanwhile",
+            Reason::Past => "it may rest on values that were not seen here",
+        })
+    }
 }
 
 /// A choice that was another than ours.
@@ -101,8 +195,6 @@ pub enum Disagreement {
         /// Ours.
         ours: i32,
     },
-    /// It keeps seeing other values of the metrics.
-    Sees,
 }
 
 impl fmt::Display for Disagreement {
@@ -118,9 +210,6 @@ impl fmt::Display for Disagreement {
                 f,
                 "the other controller stays at {theirs} replicas, Podscale would have gone to {ours}"
             ),
-            Disagreement::Sees => {
-                write!(f, "the other controller sees other values of the metrics than Podscale")
-            }
         }
     }
 }
@@ -139,54 +228,92 @@ pub fn memory(autoscaler: &Autoscaler, settings: &Settings) -> Span {
 }
 
 /// One object's choices, theirs against ours.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// When it was first looked at.
     since: Option<Time>,
-    /// Ours before.
-    last: Option<i32>,
+    /// Our look before.
+    last: Option<Look>,
+    /// When the other one last decided on values that were not seen here.
+    blind: Option<Time>,
     /// How many of ours in a row were another than the stored one.
     apart: u32,
     /// How many of their writes in a row were made on other values.
     unlike: u32,
 }
 
+/// When a choice is judged, and how far back it may look.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    now: Time,
+    memory: Span,
+}
+
 impl Comparison {
-    /// Takes in what they wrote and what we decide on the same size, `nearly` at other moments;
-    /// neither counts if we could not decide.
-    pub fn written(
+    /// Judges what they wrote by what we decide on the same, `nearly` at other moments.
+    fn written(
         &mut self,
         theirs: &Theirs,
-        ours: Option<i32>,
+        look: Look,
         nearly: &[Option<i32>],
-    ) -> Option<Disagreement> {
-        let before = std::mem::replace(&mut self.last, ours);
-        (self.apart, self.unlike) = (0, 0);
-        let (theirs, ours) = (theirs.desired, ours?);
-        let agrees = theirs == ours || Some(theirs) == before || nearly.contains(&Some(theirs));
-        (!agrees).then_some(Disagreement::Chose { theirs, ours })
-    }
-
-    /// Takes in that they wrote after having seen other values than we do.
-    pub fn unlike(&mut self) -> Option<Disagreement> {
-        self.unlike = self.unlike.saturating_add(1);
-        (self.unlike == UNLIKE).then_some(Disagreement::Sees)
-    }
-
-    /// Takes in what we decide while they write nothing.
-    pub fn unwritten(&mut self, stored: i32, ours: Option<i32>) -> Option<Disagreement> {
-        self.last = ours;
-        match ours {
-            Some(ours) if ours != stored => {
-                self.apart = self.apart.saturating_add(1);
-                let said = self.apart == PATIENCE;
-                said.then_some(Disagreement::Kept { theirs: stored, ours })
-            }
-            _ => {
-                self.apart = 0;
-                None
+        at: Moment,
+    ) -> Option<Verdict> {
+        self.apart = 0;
+        let last = self.last.replace(look.clone());
+        let saw_the_same =
+            |last: &&Look| last.metrics == theirs.metrics && last.found == theirs.found;
+        let before = last.as_ref().filter(saw_the_same).and_then(|last| last.chosen);
+        let chosen = Some(theirs.desired);
+        if look.alike {
+            self.unlike = 0;
+            if look.chosen == chosen || nearly.contains(&chosen) {
+                return Some(Verdict::Agreed);
             }
         }
+        if before == chosen {
+            return Some(Verdict::Agreed);
+        }
+        if !look.alike {
+            self.blind = Some(at.now);
+            self.unlike = self.unlike.saturating_add(1);
+            let lasting = self.unlike == UNLIKE;
+            return Some(Verdict::Unknown(if lasting {
+                Reason::OtherValues
+            } else {
+                Reason::Values
+            }));
+        }
+        let ours = look.chosen?;
+        if !last.is_some_and(|last| last.met_the_same(&look)) {
+            return Some(Verdict::Unknown(Reason::Pods));
+        }
+        if self.is_blind(at) {
+            return Some(Verdict::Unknown(Reason::Past));
+        }
+        Some(Verdict::Disagreed(Disagreement::Chose { theirs: theirs.desired, ours }))
+    }
+
+    /// Judges the stored choice by what we decide while they write nothing.
+    fn unwritten(&mut self, stored: i32, look: Look, at: Moment) -> Option<Verdict> {
+        let last = self.last.replace(look.clone());
+        let ours = look.chosen.filter(|_| look.alike)?;
+        if ours == stored {
+            self.apart = 0;
+            return Some(Verdict::Agreed);
+        }
+        let settled = last.is_some_and(|last| last.met_the_same(&look));
+        if !settled || self.is_blind(at) {
+            self.apart = 0;
+            return None;
+        }
+        self.apart = self.apart.saturating_add(1);
+        let said = self.apart == PATIENCE;
+        said.then_some(Verdict::Disagreed(Disagreement::Kept { theirs: stored, ours }))
+    }
+
+    /// Whether they may remember what was not seen here.
+    fn is_blind(&self, Moment { now, memory }: Moment) -> bool {
+        self.blind.is_some_and(|blind| now.since(blind) <= memory)
     }
 }
 
@@ -215,34 +342,40 @@ impl Shadows {
     /// What was written since the last look.
     #[must_use]
     pub fn take(&self, key: &Key) -> Option<Theirs> {
-        self.0.lock().get_mut(key).and_then(|shadow| shadow.theirs.take())
+        let mut shadows = self.0.lock();
+        let shadow = shadows.get_mut(key)?;
+        let mut theirs = shadow.theirs.take()?;
+        if theirs.rescaled.is_some() {
+            theirs.existed = shadow.comparison.last.as_ref().map(|last| last.existing);
+        }
+        Some(theirs)
     }
 
-    /// Compares a decision with what was written, or with what is stored.
+    /// Compares a look with what was written, or with what is stored.
     pub fn compare(
         &self,
         key: &Key,
         theirs: Option<&Theirs>,
         snapshot: &Snapshot<'_>,
-        ours: Option<i32>,
-        alike: bool,
-    ) -> Option<Disagreement> {
+        look: Look,
+    ) -> Option<Verdict> {
         let mut shadows = self.0.lock();
         let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
-        let disagreement = match theirs {
-            Some(_) if !alike => comparison.unlike(),
-            None if !alike => None,
+        let memory = memory(snapshot.autoscaler, snapshot.settings);
+        let memory = Span(memory.0.saturating_add(SLACK.0));
+        let at = Moment { now: snapshot.now, memory };
+        let verdict = match theirs {
             Some(theirs) => {
                 let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
                 let nearly = moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired);
-                comparison.written(theirs, ours, &nearly)
+                comparison.written(theirs, look, &nearly, at)
             }
             // Without conditions nobody has decided yet.
             None if snapshot.status.conditions.is_empty() => None,
-            None => comparison.unwritten(snapshot.status.desired_replicas, ours),
+            None => comparison.unwritten(snapshot.status.desired_replicas, look, at),
         };
         let watched = snapshot.now.since(*comparison.since.get_or_insert(snapshot.now));
-        disagreement.filter(|_| watched > memory(snapshot.autoscaler, snapshot.settings))
+        verdict.filter(|_| watched > memory)
     }
 
     /// Forgets an object that is gone.
@@ -252,67 +385,4 @@ impl Shadows {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_agrees_with_the_decision_on_it_or_the_one_before() {
-        let theirs =
-            |desired| Theirs { before: None, found: 2, desired, rescaled: None, metrics: None };
-        let chose = |theirs, ours| Some(Disagreement::Chose { theirs, ours });
-        let kept = |theirs, ours| Some(Disagreement::Kept { theirs, ours });
-        let mut comparison = Comparison::default();
-        for (what, written, ours, expected) in [
-            ("the same", Ok(4), Some(4), None),
-            ("as before, the metric has just moved", Ok(4), Some(5), None),
-            ("neither", Ok(7), Some(6), chose(7, 6)),
-            ("not decided", Ok(9), None, None),
-            ("the same again", Err(6), Some(6), None),
-            ("apart once", Err(6), Some(8), None),
-            ("twice", Err(6), Some(8), None),
-            ("three times", Err(6), Some(9), kept(6, 9)),
-            ("said once", Err(6), Some(9), None),
-            ("together", Err(6), Some(6), None),
-            ("apart", Err(6), Some(9), None),
-            ("they follow", Ok(9), Some(9), None),
-        ] {
-            let found = match written {
-                Ok(desired) => comparison.written(&theirs(desired), ours, &[]),
-                Err(stored) => comparison.unwritten(stored, ours),
-            };
-            assert_eq!(found, expected, "{what}");
-        }
-        let nearly = [Some(11), Some(12)];
-        assert_eq!(comparison.written(&theirs(12), Some(20), &nearly), None, "a second earlier");
-        assert_eq!(comparison.written(&theirs(13), Some(21), &nearly), chose(13, 21));
-        let told = [(); 6].map(|()| comparison.unlike().is_some());
-        assert_eq!(told, [false, false, false, false, true, false], "said once");
-    }
-
-    #[test]
-    fn a_write_is_seen_by_its_status() {
-        let hpa = |status: serde_json::Value| -> HorizontalPodAutoscaler {
-            let hpa = serde_json::json!({"metadata": {"uid": "1"}, "spec": {"maxReplicas": 3,
-                "scaleTargetRef": {"kind": "Deployment", "name": "web"}}, "status": status});
-            serde_json::from_value(hpa).expect("an autoscaler")
-        };
-        let before = hpa(serde_json::json!({"currentReplicas": 2, "desiredReplicas": 2}));
-        let after = hpa(serde_json::json!({"currentReplicas": 2, "desiredReplicas": 4,
-            "lastScaleTime": "1970-01-01T00:00:07Z"}));
-        assert_eq!(Theirs::of(&before, &before), None);
-        let rescaled = Some(Time(7_000_000));
-        let theirs =
-            Theirs { before: before.status.clone(), found: 2, desired: 4, rescaled, metrics: None };
-        assert_eq!(Theirs::of(&before, &after), Some(theirs.clone()));
-        let later = hpa(serde_json::json!({"currentReplicas": 4, "desiredReplicas": 4,
-            "lastScaleTime": "1970-01-01T00:00:07Z"}));
-        let (old, rescaled) = (after.status.clone(), None);
-        let still = Theirs { before: old, found: 4, desired: 4, rescaled, metrics: None };
-        assert_eq!(Theirs::of(&after, &later), Some(still.clone()));
-        let (shadows, key) = (Shadows::default(), Key { namespace: "x".into(), name: "y".into() });
-        shadows.note(&key, theirs.clone());
-        shadows.note(&key, still);
-        assert_eq!(shadows.take(&key), Some(theirs), "the rescale is not lost");
-        assert_eq!(shadows.take(&key), None);
-    }
-}
+mod tests;

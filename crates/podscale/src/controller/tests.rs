@@ -228,3 +228,30 @@ async fn a_rate_policy_holds_from_one_leader_to_the_next() {
     .await;
     second.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn is_not_ready_before_the_targets_that_autoscalers_name_are_listed() {
+    let cluster = Cluster::with(json!({})).await;
+    let (open, opened) = watch::channel(false);
+    let wait = move |request: Request<Body>| {
+        let mut opened = opened.clone();
+        async move {
+            if request.uri().path() == "/apis/apps/v1/deployments" {
+                let _ = opened.wait_for(|open| *open).await;
+            }
+            request
+        }
+    };
+    let router = Router::new().fallback_service(cluster.server.router());
+    let client = Client::new(router.layer(map_request(wait)), "default");
+    let readiness = Readiness::new();
+    let watchers = Watchers { readiness: readiness.clone(), ..Watchers::default() };
+    let (config, role) = (Config::default(), Role::alone());
+    let controller = Controller::start(&client, cluster.clock, config, watchers, role);
+    until("the rest is known", async || readiness.missing() == ["the list of deployments"]).await;
+    until("it decides all the same", async || cluster.replicas().await == 3).await;
+    assert_eq!(readiness.missing(), ["the list of deployments"]);
+    open.send_replace(true);
+    until("it is ready", async || readiness.missing().is_empty()).await;
+    controller.stop().await;
+}

@@ -52,9 +52,10 @@ pub fn cluster_rules(scales: &[ScaleResource]) -> Vec<Value> {
         ),
         rule("", &["events"], &["create", "patch"]),
         rule("metrics.k8s.io", &["pods"], &["list"]),
-        // The names of metrics are the names of resources there.
-        rule("custom.metrics.k8s.io", &["*"], &["get", "list"]),
-        rule("external.metrics.k8s.io", &["*"], &["get", "list"]),
+        // The names of metrics are the names of resources there. Custom ones belong to an object, or to
+        // all that are called `*`, so they are got; external ones belong to none, and are listed.
+        rule("custom.metrics.k8s.io", &["*"], &["get"]),
+        rule("external.metrics.k8s.io", &["*"], &["list"]),
     ];
     for ScaleResource { group, resource } in scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));

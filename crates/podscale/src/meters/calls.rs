@@ -97,9 +97,10 @@ where
         let query = request.uri().query().unwrap_or_default();
         let verb = verb(request.method(), query);
         let resource = resource(request.uri().path());
-        let (calls, began) = (self.calls.clone(), Instant::now());
+        let calls = self.calls.clone();
         let answer = self.inner.call(request);
         Box::pin(async move {
+            let began = Instant::now();
             let answer = answer.await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             calls.count(verb, resource, code, began);

@@ -125,3 +125,57 @@ async fn errors_read_as_upstream_puts_them() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_version_of_custom_metrics_is_looked_up_once_in_a_period() {
+    static SERVED: Mutex<(u16, &str)> = Mutex::new((200, ""));
+    let (scraper, asked) = scraper(|uri| match uri {
+        "/apis/custom.metrics.k8s.io" => {
+            let (code, body) = *SERVED.lock();
+            (code, body.to_owned())
+        }
+        _ => (200, r#"{"items":[]}"#.to_owned()),
+    });
+    let hpa = hpa(r#"{"type":"Pods","pods":{"metric":{"name":"rps"}}}"#);
+    let fresh = Duration::from_secs(3);
+    for (what, code, group, expected) in [
+        ("none", 404, "", Err("no custom metrics API (custom.metrics.k8s.io) registered")),
+        ("the older one", 200, r#"{"versions":[{"version":"v1beta1"}]}"#, Ok("v1beta1")),
+        (
+            "both",
+            200,
+            r#"{"versions":[{"version":"v1beta2"},{"version":"v1beta1"}],
+                "preferredVersion":{"version":"v1beta2"}}"#,
+            Ok("v1beta2"),
+        ),
+        (
+            "the older one is preferred",
+            200,
+            r#"{"versions":[{"version":"v1beta2"},{"version":"v1beta1"}],
+                "preferredVersion":{"version":"v1beta1"}}"#,
+            Ok("v1beta1"),
+        ),
+        ("the server is busy", 503, "", Ok("v1beta1")),
+        (
+            "one that nobody knows",
+            200,
+            r#"{"versions":[{"version":"v9"}]}"#,
+            Err("no known available metric versions found"),
+        ),
+    ] {
+        *SERVED.lock() = (code, group);
+        tokio::time::sleep(4 * fresh).await;
+        match (scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", fresh).await, expected) {
+            (Answer::Failed(error), Err(expected)) => assert_eq!(&*error, expected, "{what}"),
+            (Answer::Custom(_), Ok(version)) => {
+                let last = asked.lock().last().cloned().unwrap_or_default();
+                assert!(last.starts_with(&format!("/apis/custom.metrics.k8s.io/{version}/")));
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+    *SERVED.lock() = (200, r#"{"versions":[{"version":"v1beta2"}]}"#);
+    tokio::time::sleep(fresh).await;
+    let answer = scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", fresh).await;
+    assert!(matches!(answer, Answer::Custom(_)), "found as soon as it is there: {answer:?}");
+}

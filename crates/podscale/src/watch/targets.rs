@@ -4,8 +4,10 @@
 use super::kinds::Resource;
 use super::{Change, follow};
 use crate::meters::Meters;
+use crate::readiness::Readiness;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
+use podscale_api::hpa::v2::CrossVersionObjectReference;
 use podscale_api::labels::Labels;
 use podscale_api::scale::Scale;
 use podscale_api::selector::{LabelSelector, Selector};
@@ -17,12 +19,52 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The kinds that are watched: group, name in paths, path, name in errors.
-const KINDS: [(&str, &str, &str, &str); 4] = [
-    ("apps", "deployments", "/apis/apps/v1/deployments", "deployments.apps"),
-    ("apps", "replicasets", "/apis/apps/v1/replicasets", "replicasets.apps"),
-    ("apps", "statefulsets", "/apis/apps/v1/statefulsets", "statefulsets.apps"),
-    ("", "replicationcontrollers", "/api/v1/replicationcontrollers", "replicationcontrollers"),
+/// A kind that is watched.
+struct Names {
+    group: &'static str,
+    kind: &'static str,
+    /// Its name in paths.
+    plural: &'static str,
+    path: &'static str,
+    /// Its name in errors.
+    qualified: &'static str,
+    /// What is missing before it is known.
+    list: &'static str,
+}
+
+const KINDS: [Names; 4] = [
+    Names {
+        group: "apps",
+        kind: "Deployment",
+        plural: "deployments",
+        path: "/apis/apps/v1/deployments",
+        qualified: "deployments.apps",
+        list: "the list of deployments",
+    },
+    Names {
+        group: "apps",
+        kind: "ReplicaSet",
+        plural: "replicasets",
+        path: "/apis/apps/v1/replicasets",
+        qualified: "replicasets.apps",
+        list: "the list of replica sets",
+    },
+    Names {
+        group: "apps",
+        kind: "StatefulSet",
+        plural: "statefulsets",
+        path: "/apis/apps/v1/statefulsets",
+        qualified: "statefulsets.apps",
+        list: "the list of stateful sets",
+    },
+    Names {
+        group: "",
+        kind: "ReplicationController",
+        plural: "replicationcontrollers",
+        path: "/api/v1/replicationcontrollers",
+        qualified: "replicationcontrollers",
+        list: "the list of replication controllers",
+    },
 ];
 
 /// How long the first list of a kind is waited for; time of the wall.
@@ -32,6 +74,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Targets {
     client: Client,
     meters: Meters,
+    readiness: Readiness,
     kinds: [Kind; KINDS.len()],
     watches: Mutex<JoinSet<()>>,
 }
@@ -111,8 +154,24 @@ struct WireStatus {
 impl Targets {
     /// Watches through this API server.
     #[must_use]
-    pub fn new(client: Client, meters: Meters) -> Targets {
-        Targets { client, meters, kinds: Default::default(), watches: Mutex::default() }
+    pub fn new(client: Client, meters: Meters, readiness: Readiness) -> Targets {
+        let (kinds, watches) = Default::default();
+        Targets { client, meters, readiness, kinds, watches }
+    }
+
+    /// Begins to watch the kinds that these autoscalers name, before any of them is decided. Until
+    /// their lists are there the program is not ready: each size would have to be asked for.
+    pub fn expect<'a>(&self, named: impl Iterator<Item = &'a CrossVersionObjectReference>) {
+        for CrossVersionObjectReference { api_version, kind, .. } in named {
+            let group = api_version.split_once('/').map_or("", |(group, _)| group);
+            let place = KINDS.iter().position(|k| k.group == group && k.kind == *kind);
+            if let Some(place) = place
+                && self.kinds.get(place).is_some_and(|kind| kind.since.get().is_none())
+            {
+                self.readiness.needs(KINDS[place].list);
+                self.watched(place);
+            }
+        }
     }
 
     /// The scale of a target as the last change left it; `None` if its kind is not watched, not
@@ -174,17 +233,27 @@ impl Targets {
 
     /// What is known of a kind, and since when it is watched; the first question begins the watch.
     fn known(&self, resource: &Resource) -> Option<(&Known, Instant)> {
-        let is_it = |kind: &(&str, &str, &str, &str)| {
-            *resource.group == *kind.0 && *resource.plural == *kind.1
-        };
-        let place = KINDS.iter().position(is_it)?;
+        let is_it =
+            |kind: &Names| *resource.group == *kind.group && *resource.plural == *kind.plural;
+        self.watched(KINDS.iter().position(is_it)?)
+    }
+
+    fn watched(&self, place: usize) -> Option<(&Known, Instant)> {
         let kind = self.kinds.get(place)?;
         let since = kind.since.get_or_init(|| {
-            let (_, _, path, name) = KINDS[place];
+            let Names { path, qualified, list, .. } = KINDS[place];
             let (client, meters, known) =
                 (self.client.clone(), self.meters.clone(), Arc::clone(&kind.known));
+            let readiness = self.readiness.clone();
             self.watches.lock().spawn(async move {
-                follow(&client, path, name, &meters, |change| known.take_in(change)).await;
+                follow(&client, path, qualified, &meters, |change| {
+                    let whole = matches!(change, Change::All(_));
+                    known.take_in(change);
+                    if whole {
+                        readiness.has(list);
+                    }
+                })
+                .await;
             });
             Instant::now()
         });

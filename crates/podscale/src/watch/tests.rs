@@ -2,7 +2,9 @@ use super::*;
 use crate::meters::Meters;
 use axum::Router;
 use axum::http::Uri;
+use bytes::Bytes;
 use parking_lot::Mutex;
+use std::io::Error;
 use std::sync::Arc;
 
 type Object = serde_json::Value;
@@ -78,4 +80,31 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
         versions.join("; "),
         "list; list; page; watch 7; watch 12; watch 12; list; watch 20; list; watch 30"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_goes_silent_is_opened_again() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (log, began) = (Arc::clone(&asked), tokio::time::Instant::now());
+    let router = Router::new().fallback(move |uri: Uri| {
+        let watches = uri.to_string().contains("watch=true");
+        log.lock().push((began.elapsed().as_secs(), watches));
+        let list = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
+        let body = match watches {
+            true => {
+                axum::body::Body::from_stream(futures::stream::pending::<Result<Bytes, Error>>())
+            }
+            false => axum::body::Body::from(list),
+        };
+        async move { body }
+    });
+    let client = Client::new(router, "default");
+    let task = tokio::spawn(async move {
+        follow::<Object>(&client, "/api/v1/things", "things", &Meters::new(), |_| {}).await;
+    });
+    while asked.lock().len() < 4 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    task.abort();
+    assert_eq!(*asked.lock(), [(0, false), (0, true), (90, true), (180, true)]);
 }

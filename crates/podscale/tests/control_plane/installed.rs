@@ -1,11 +1,12 @@
-//! The rights that `podscale install` asks for: they are enough, and each of them is needed.
+//! The rights that `podscale install` asks for: they are enough, and without any one of them, each verb
+//! of each resource, something is refused that the controller wants to do.
 
 use super::metrics::Usage;
 use super::program::{Program, QUICK};
 use super::room::{Room, api};
 use super::stage::Theatre;
 use anyhow::{Context, Result, ensure};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -69,11 +70,15 @@ async fn create_workloads(room: &Room) -> Result<()> {
         room.create(json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
             "spec": {"replicas": 2, "selector": selector, "template": template}}))
             .await?;
-        room.create(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": name}, "spec": {"minReplicas": 1, "maxReplicas": 4,
-                "metrics": [metric],
-                "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": name}}}))
-            .await?;
+        // The second one's target is not there: the API server is asked for it, and an event is
+        // written that happens again and again.
+        for (target, own) in [(name, name.to_owned()), ("lost", format!("lost-{name}"))] {
+            room.create(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": own}, "spec": {"minReplicas": 1, "maxReplicas": 4,
+                    "metrics": [metric],
+                    "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": target}}}))
+                .await?;
+        }
     }
     Ok(())
 }
@@ -143,12 +148,14 @@ async fn exactly_those_installed(room: Room) -> Result<()> {
 
 async fn all_are_enough(room: &Room, kubeconfig: &Path) -> Result<()> {
     let mut program = start(room, kubeconfig)?;
-    for replicas in [3, 2] {
+    for replicas in [3, 2, 3] {
         want(room, replicas);
         until_all_have(room, replicas).await?;
+        delete_all(room, "v1", "ConfigMap").await?;
     }
     for (_, _, name, _) in workloads() {
         room.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
+        room.until_event(&format!("lost-{name}"), "Warning FailedGetScale ").await?;
     }
     let refused = refusals(&program).await?;
     ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.last_words());
@@ -157,28 +164,60 @@ async fn all_are_enough(room: &Room, kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Without any one of its rules something is refused that the controller wants to do.
+/// The rules without one verb of one resource, for each of them, and its name.
+fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
+    let words = |rule: &Value, field: &str| rule[field].as_array().cloned().unwrap_or_default();
+    let without = |all: &[Value], one: &Value| -> Vec<Value> {
+        all.iter().filter(|word| *word != one).cloned().collect()
+    };
+    let mut all = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        let (resources, verbs) = (words(rule, "resources"), words(rule, "verbs"));
+        for resource in &resources {
+            for verb in &verbs {
+                let mut rest: Vec<Value> = rules.to_vec();
+                rest.remove(number);
+                let others = [
+                    (without(&resources, resource), verbs.clone()),
+                    (vec![resource.clone()], without(&verbs, verb)),
+                ];
+                for (resources, verbs) in others {
+                    if !resources.is_empty() && !verbs.is_empty() {
+                        let mut part = rule.clone();
+                        (part["resources"], part["verbs"]) = (resources.into(), verbs.into());
+                        rest.push(part);
+                    }
+                }
+                all.push((format!("{verb} {resource} in {}", rule["apiGroups"]), rest));
+            }
+        }
+    }
+    all
+}
+
+async fn delete_all(room: &Room, version: &str, kind: &str) -> Result<()> {
+    let objects = room.api(version, kind);
+    objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+    Ok(())
+}
+
 async fn each_is_needed(room: &Room, kubeconfig: &Path, role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().context("a role without rules")?;
     ensure!(!rules.is_empty(), "a role without rules");
-    for number in 0..rules.len() {
-        let mut rest = rules.clone();
-        let left_out = rest.remove(number);
+    for (left_out, rest) in each_left_out(rules) {
         let mut less = role.clone();
         less["rules"] = Value::Array(rest);
         apply(room, &less).await?;
         // What an earlier run left would make some rights unnecessary.
-        let leases = room.api("coordination.k8s.io/v1", "Lease");
-        leases
-            .delete_collection(&DeleteParams::default(), &kube::api::ListParams::default())
-            .await?;
+        delete_all(room, "coordination.k8s.io/v1", "Lease").await?;
         let program = start(room, kubeconfig)?;
         let mut replicas = 2;
         let what = format!("whether something is refused without {left_out}");
         room.until(&what, &true, async || {
-            // Sizes that change need all that a controller ever does.
+            // Sizes that change, and a memory that goes astray, need all that a controller ever does.
             replicas = 5 - replicas;
             want(room, replicas);
+            delete_all(room, "v1", "ConfigMap").await?;
             Ok(refusals(&program).await? > 0.0)
         })
         .await?;

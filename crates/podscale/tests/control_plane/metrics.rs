@@ -73,7 +73,10 @@ pub struct Metrics {
     acceptor: TlsAcceptor,
     port: u16,
     serving: Arc<Mutex<Option<AbortHandle>>>,
+    authority: Arc<str>,
     asked: Arc<AtomicU64>,
+    /// The version of the custom metrics API that somebody asked last.
+    custom_version: Arc<Mutex<String>>,
 }
 
 const GROUPS: [(&str, &str); 4] = [
@@ -96,14 +99,23 @@ impl Metrics {
         let host = format!("{SERVICE}.{PLACE}.svc");
         let acceptor = authority.sign("metrics", &[&host])?.acceptor()?;
         let [port] = free_ports()?;
-        let (values, serving, asked) = (Arc::default(), Arc::default(), Arc::default());
-        let metrics = Metrics { values, kubelet, acceptor, port, serving, asked };
+        let metrics = Metrics {
+            values: Arc::default(),
+            kubelet,
+            acceptor,
+            port,
+            serving: Arc::default(),
+            authority: authority.pem.as_str().into(),
+            asked: Arc::default(),
+            custom_version: Arc::default(),
+        };
         metrics.listen().await?;
-        metrics.register(client, &authority.pem).await?;
+        metrics.register(client).await?;
         Ok(metrics)
     }
 
-    async fn register(&self, client: &Client, authority: &str) -> Result<()> {
+    /// Registers all groups with the API server, and waits until it has found them.
+    pub async fn register(&self, client: &Client) -> Result<()> {
         // There is no proxy for cluster addresses; a name leads to this machine.
         let service = json!({"apiVersion": "v1", "kind": "Service",
             "metadata": {"name": SERVICE, "namespace": PLACE},
@@ -112,7 +124,7 @@ impl Metrics {
             Api::<k8s_openapi::api::core::v1::Service>::namespaced(client.clone(), PLACE);
         let params = PatchParams::apply("test").force();
         services.patch(SERVICE, &params, &Patch::Apply(&service)).await?;
-        let bundle = base64::engine::general_purpose::STANDARD.encode(authority);
+        let bundle = base64::engine::general_purpose::STANDARD.encode(&*self.authority);
         for (group, version) in GROUPS {
             let name = format!("{version}.{group}");
             let priority = if version == "v1beta2" { 200 } else { 100 };
@@ -191,6 +203,17 @@ impl Metrics {
         self.values.lock().external.insert(key, series);
     }
 
+    /// Takes a version of a group, such as `v1beta2.custom.metrics.k8s.io`, from the API server.
+    pub async fn unregister(&self, client: &Client, name: &str) -> Result<()> {
+        registrations(client).delete(name, &kube::api::DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// The version of the custom metrics API that somebody asked last.
+    pub fn custom_version(&self) -> String {
+        self.custom_version.lock().clone()
+    }
+
     /// How often somebody has asked for values.
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
@@ -223,7 +246,8 @@ async fn is_available(client: &Client, name: &str) -> bool {
     conditions.iter().any(|c| c["type"] == "Available" && c["status"] == "True")
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
+/// Serves over TLS until it is dropped.
+pub async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
     // Connections end with the listener.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
@@ -255,6 +279,9 @@ async fn answer(Shared(metrics): Shared<Metrics>, uri: Uri) -> Response {
         return as_json(&resources(source, group, version));
     }
     metrics.asked.fetch_add(1, Ordering::Relaxed);
+    if source == Source::Custom {
+        *metrics.custom_version.lock() = (*version).to_owned();
+    }
     let fault = metrics.values.lock().faults.get(&source).cloned();
     match fault {
         Some(Fault::Down) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),

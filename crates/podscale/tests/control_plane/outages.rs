@@ -197,8 +197,8 @@ async fn server_killed(room: Room) -> Result<()> {
     program.stop().await
 }
 
-/// The controller sleeps while the API server is replaced, and what happened meanwhile is not in the
-/// new one's memory: the watches have to begin anew.
+/// The controller sleeps while the API server is replaced by one that keeps no changes in memory, and
+/// etcd forgets what happened meanwhile: nobody can tell, and the watches have to begin anew.
 async fn watch_expired(room: Room) -> Result<()> {
     room.deployment("web", 2).await?;
     room.deployment("gone", 2).await?;
@@ -210,14 +210,12 @@ async fn watch_expired(room: Room) -> Result<()> {
         room.until_replicas(name, 3).await?;
     }
     let plane = &room.stage.plane;
+    let expired = "reason=\"expired\"";
+    let before = program.meter("podscale_watch_restarts_total", expired).await?;
+    ensure!(before == 0.0, "a watch expired too early");
     program.signal("STOP")?;
-    for number in 0..5 {
-        let name = format!("noise-{number}");
-        let noise = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-        room.create(noise).await?;
-    }
     plane.kill_server();
-    plane.start_server().await?;
+    plane.start_server_with(&["--watch-cache=false"]).await?;
     room.metrics().until_available(&plane.client).await?;
     let hpa = ("autoscaling/v2", "HorizontalPodAutoscaler");
     room.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
@@ -225,14 +223,25 @@ async fn watch_expired(room: Room) -> Result<()> {
     room.deployment("late", 1).await?;
     room.set_load("late", 4.0);
     room.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
+    plane.compact().await?;
     program.signal("CONT")?;
     room.until_replicas("web", 6).await?;
     room.until_replicas("late", 4).await?;
+    for resource in ["pods", "deployments.apps", "horizontalpodautoscalers.autoscaling"] {
+        let labels = format!("resource=\"{resource}\",{expired}");
+        room.until(&format!("whether {labels} is told"), &true, async || {
+            Ok(program.meter("podscale_watch_restarts_total", &labels).await? >= 1.0)
+        })
+        .await?;
+    }
     room.set_load("gone", 8.0);
     for load in [4.1, 4.0] {
         room.until_seen("late", load).await?;
     }
     let gone = room.replicas("gone").await.context("the target of a deleted autoscaler")?;
     ensure!(gone == 3, "a deleted autoscaler went on: {gone}");
-    program.stop().await
+    program.stop().await?;
+    plane.kill_server();
+    plane.start_server().await?;
+    room.metrics().until_available(&plane.client).await
 }

@@ -3,7 +3,7 @@
 use super::keys::{Authority, write_account_keys};
 use super::parts;
 use super::process::{Process, free_ports};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::http::Request;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -11,7 +11,7 @@ use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const ADMIN_TOKEN: &str = "podscale-test-admin";
@@ -70,7 +70,8 @@ impl ControlPlane {
             format!("--initial-cluster=test={peer}"),
         ];
         let etcd_process = Process::start("etcd", &programs.join("etcd"), arguments, folder)?;
-        let kubeconfig = write_kubeconfig(folder, "admin", port, &authority.pem, ADMIN_TOKEN)?;
+        let admin = json!({"token": ADMIN_TOKEN});
+        let kubeconfig = write_kubeconfig(folder, "admin", port, &authority.pem, &admin)?;
         let plane = ControlPlane {
             client: client_of(&kubeconfig).await?,
             programs,
@@ -94,9 +95,14 @@ impl ControlPlane {
 
     /// Starts kube-apiserver, on the same port every time, and waits until it is ready.
     pub async fn start_server(&self) -> Result<()> {
+        self.start_server_with(&[]).await
+    }
+
+    /// Starts kube-apiserver like [`ControlPlane::start_server`], with more flags.
+    pub async fn start_server_with(&self, flags: &[&str]) -> Result<()> {
         let folder = self.folder.display();
         // ServiceAccount admission would hold every pod back until a controller has made accounts.
-        let arguments = [
+        let arguments = vec![
             format!("--etcd-servers={}", self.etcd),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
@@ -120,6 +126,8 @@ impl ControlPlane {
             format!("--proxy-client-key-file={folder}/front-proxy.key"),
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        let arguments = arguments.into_iter().chain(flags);
         let program = self.programs.join("kube-apiserver");
         let mut process = Process::start("kube-apiserver", &program, arguments, &self.folder)?;
         let ready = async || match Request::get("/readyz").body(Vec::new()) {
@@ -129,6 +137,23 @@ impl ControlPlane {
         process.until_ready(ready).await?;
         *self.server.lock() = Some(process);
         Ok(())
+    }
+
+    /// Makes etcd forget everything that happened before now.
+    pub async fn compact(&self) -> Result<()> {
+        let revision = self.ask_etcd("/v3/kv/range", json!({"key": "AA=="})).await?;
+        let revision = &revision["header"]["revision"];
+        ensure!(revision.is_string(), "etcd does not tell its revision");
+        let body = json!({"revision": revision, "physical": true});
+        self.ask_etcd("/v3/kv/compaction", body).await?;
+        Ok(())
+    }
+
+    /// Asks etcd in JSON.
+    async fn ask_etcd(&self, path: &str, body: Value) -> Result<Value> {
+        let config = Config::new(self.etcd.parse()?);
+        let request = Request::post(path).body(body.to_string().into_bytes())?;
+        Ok(Client::try_from(config)?.request(request).await?)
     }
 
     /// Kills kube-apiserver without asking it.
@@ -186,6 +211,25 @@ impl ControlPlane {
 
     /// A kubeconfig of a service account.
     pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
+        let token = json!({"token": self.token_of(namespace, account).await?});
+        let name = format!("{namespace}-{account}");
+        write_kubeconfig(&self.folder, &name, self.port, &self.authority.pem, &token)
+    }
+
+    /// A kubeconfig of whoever's token is in a file.
+    pub fn kubeconfig_with(&self, name: &str, token: &Path) -> Result<PathBuf> {
+        let token = json!({"tokenFile": token});
+        write_kubeconfig(&self.folder, name, self.port, &self.authority.pem, &token)
+    }
+
+    /// A kubeconfig for what listens on another port in the place of the API server.
+    pub fn kubeconfig_at(&self, name: &str, port: u16) -> Result<PathBuf> {
+        let token = json!({"token": ADMIN_TOKEN});
+        write_kubeconfig(&self.folder, name, port, &self.authority.pem, &token)
+    }
+
+    /// A token of a service account.
+    pub async fn token_of(&self, namespace: &str, account: &str) -> Result<String> {
         let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), namespace);
         let asked = TokenRequest {
             spec: Some(TokenRequestSpec {
@@ -196,9 +240,7 @@ impl ControlPlane {
         };
         let params = PostParams::default();
         let given = accounts.create_token_request(account, &params, &asked).await?;
-        let token = given.status.and_then(|status| status.token).context("no token was given")?;
-        let name = format!("{namespace}-{account}");
-        write_kubeconfig(&self.folder, &name, self.port, &self.authority.pem, &token)
+        given.status.and_then(|status| status.token).context("no token was given")
     }
 }
 
@@ -207,7 +249,7 @@ fn write_kubeconfig(
     name: &str,
     port: u16,
     authority: &str,
-    token: &str,
+    user: &Value,
 ) -> Result<PathBuf> {
     use base64::Engine;
     let authority = base64::engine::general_purpose::STANDARD.encode(authority);
@@ -216,7 +258,7 @@ fn write_kubeconfig(
         "clusters": [{"name": "test", "cluster": {"server": format!("https://127.0.0.1:{port}"),
             "certificate-authority-data": authority}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
-        "users": [{"name": name, "user": {"token": token}}],
+        "users": [{"name": name, "user": user}],
     });
     let path = folder.join(format!("{name}.kubeconfig"));
     std::fs::write(&path, config.to_string())?;

@@ -17,6 +17,7 @@ pub fn trials(theatre: &Theatre) -> Vec<Trial> {
         }),
         theatre.alone("sources::nonsense", nonsense),
         theatre.alone("sources::refused", refused),
+        theatre.alone("sources::older_custom_metrics", older_custom_metrics),
     ]
 }
 
@@ -136,4 +137,63 @@ async fn refused(room: Room) -> Result<()> {
     outcome?;
     others_go_on(&room, 4).await?;
     is_well_again(&room, program).await
+}
+
+/// What an autoscaler shows of its metrics when it has a size, without the time.
+async fn shown(room: &Room, name: &str, replicas: i64) -> Result<Value> {
+    room.until_replicas(name, replicas).await?;
+    room.until_pods(name, i32::try_from(replicas)?).await?;
+    let stays = async || {
+        let status = room.status(name).await?;
+        let stays = status["currentReplicas"] == replicas && status["desiredReplicas"] == replicas;
+        let metrics = status["currentMetrics"].clone();
+        Ok::<_, anyhow::Error>(if stays { metrics } else { Value::Null })
+    };
+    room.until("whether all is decided", &true, async || Ok(!stays().await?.is_null())).await?;
+    stays().await
+}
+
+/// The older version of the custom metrics API gives the same as the newer one, which is taken up when
+/// it comes and not missed when it goes.
+async fn older_custom_metrics(room: Room) -> Result<()> {
+    const NEWER: &str = "v1beta2.custom.metrics.k8s.io";
+    let (metrics, namespace, client) = (room.metrics(), &room.namespace, room.client());
+    let pods = json!({"type": "Pods", "pods": {"metric": {"name": "rps"},
+        "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let object = json!({"type": "Object", "object": {"metric": {"name": "hits"},
+        "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "front"},
+        "target": {"type": "AverageValue", "averageValue": "5"}}});
+    metrics.set_usage(namespace, "rps", "rps", Usage::Total(20_000));
+    metrics.set_object(namespace, "services/front", "hits", 10_000);
+    for (name, metric) in [("rps", pods), ("hits", object)] {
+        room.deployment(name, 2).await?;
+        room.autoscaler(name, (1, 20), json!([metric]), Value::Null).await?;
+    }
+    let mut program =
+        Program::quick(&room.namespace, &room.stage.plane, &["--leader-elect=false"])?;
+    let outcome = async {
+        let mut told = Vec::new();
+        for version in ["v1beta2", "v1beta1", "v1beta2", "v1beta1"] {
+            match version {
+                "v1beta1" => metrics.unregister(&client, NEWER).await?,
+                _ => metrics.register(&client).await?,
+            }
+            let what = "the version that is asked";
+            room.until(what, &version.to_owned(), async || Ok(metrics.custom_version())).await?;
+            for replicas in [4, 3] {
+                metrics.set_usage(namespace, "rps", "rps", Usage::Total(10_000 * replicas));
+                metrics.set_object(namespace, "services/front", "hits", 5_000 * replicas);
+                let both = (shown(&room, "rps", replicas).await?, shown(&room, "hits", replicas));
+                told.push((both.0, both.1.await?));
+            }
+        }
+        for pair in told.chunks(2).skip(1) {
+            ensure!(*pair == told[..2], "{pair:?} instead of {:?}", &told[..2]);
+        }
+        Ok(())
+    };
+    let outcome = outcome.await;
+    room.metrics().register(&client).await?;
+    outcome?;
+    program.stop().await
 }

@@ -33,10 +33,12 @@ impl Stage {
         Ok(Stage { plane, kubelet, metrics, program: Mutex::default() })
     }
 
-    async fn with_program(&self) -> Result<()> {
+    /// Starts the shared controller, which leaves these namespaces alone.
+    async fn with_program(&self, apart: &[String]) -> Result<()> {
         let mut program = self.program.lock().await;
         if program.is_none() {
-            let flags = ["--leader-elect=false"];
+            let excluded = format!("--exclude-namespaces={}", apart.join(","));
+            let flags = ["--leader-elect=false", &excluded];
             *program = Some(Program::quick("podscale", &self.plane, &flags)?);
         }
         Ok(())
@@ -72,6 +74,8 @@ struct Inner {
     stage: Mutex<Option<Arc<Stage>>>,
     /// Held for reading by those who share the controller, for writing by those who do not.
     turn: RwLock<()>,
+    /// The namespaces of those who have a controller of their own beside the shared one.
+    apart: parking_lot::Mutex<Vec<String>>,
     failed: AtomicBool,
 }
 
@@ -81,7 +85,8 @@ impl Theatre {
         let folder =
             std::env::temp_dir().join(format!("podscale-control-plane-{}", std::process::id()));
         let (stage, turn, failed) = (Mutex::default(), RwLock::new(()), AtomicBool::new(false));
-        Ok(Theatre(Arc::new(Inner { runtime, folder, stage, turn, failed })))
+        let apart = parking_lot::Mutex::default();
+        Ok(Theatre(Arc::new(Inner { runtime, folder, stage, turn, apart, failed })))
     }
 
     /// A scenario that shares the controller with others.
@@ -93,7 +98,8 @@ impl Theatre {
         self.trial(name, move |room_name| async move {
             let stage = inner.stage().await?;
             let _turn = inner.turn.read().await;
-            stage.with_program().await?;
+            let apart = inner.apart.lock().clone();
+            stage.with_program(&apart).await?;
             let room = Room::open(Arc::clone(&stage), &room_name).await?;
             let ended = tokio::select! {
                 ended = scenario(room.clone()) => ended,
@@ -106,6 +112,26 @@ impl Theatre {
                     let said = stage.last_words().await;
                     Err(error.context(format!("{state}\nthe controller said at last:\n{said}")))
                 }
+            };
+            room.close().await;
+            ended
+        })
+    }
+
+    /// A scenario that shares the stage, but has a controller of its own for its namespace.
+    pub fn apart<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        self.0.apart.lock().push(room_name(name));
+        self.trial(name, move |room_name| async move {
+            let stage = inner.stage().await?;
+            let _turn = inner.turn.read().await;
+            let room = Room::open(Arc::clone(&stage), &room_name).await?;
+            let ended = match scenario(room.clone()).await {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error.context(room.describe().await)),
             };
             room.close().await;
             ended
@@ -138,7 +164,7 @@ impl Theatre {
         F: Future<Output = Result<()>>,
     {
         let inner = Arc::clone(&self.0);
-        let room_name = name.replace("::", "-").replace('_', "-");
+        let room_name = room_name(name);
         Trial::test(name, move || {
             inner.runtime.block_on(run(room_name)).map_err(|error| {
                 inner.failed.store(true, Ordering::Relaxed);
@@ -160,6 +186,11 @@ impl Theatre {
             let _ = std::fs::remove_dir_all(&inner.folder);
         }
     }
+}
+
+/// The namespace of a scenario.
+fn room_name(name: &str) -> String {
+    name.replace("::", "-").replace('_', "-")
 }
 
 impl Inner {

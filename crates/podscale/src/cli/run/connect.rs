@@ -2,6 +2,7 @@
 
 mod wire;
 
+use super::pace::{Pace, Rate};
 use crate::meters::Meters;
 use axum::http::HeaderValue;
 use axum::http::header::USER_AGENT;
@@ -70,19 +71,21 @@ pub struct Cluster {
     pub namespace: String,
 }
 
-/// Finds the cluster as kubectl does.
+/// Finds the cluster as kubectl does; without a rate, calls are made as they come.
 ///
 /// # Errors
 /// There is none, or its kubeconfig makes no sense.
 pub async fn connect(
     path: Option<&Path>,
     context: Option<&str>,
+    rate: Option<Rate>,
     meters: &Meters,
 ) -> Result<Cluster, ConnectError> {
     let (mut config, namespace) = find(path, context).await?;
     let url = config.cluster_url.to_string();
     config.headers.push((USER_AGENT, AGENT));
-    match wire::client(config, meters.call_layer()) {
+    let pace = rate.map(|rate| Pace::new(rate, meters.clone()));
+    match wire::client(config, meters.call_layer(), pace) {
         Ok(client) => Ok(Cluster { client, url, namespace }),
         Err(source) => Err(ConnectError::Client { url, source }),
     }
@@ -125,7 +128,7 @@ mod tests {
         let name = format!("podscale-connect-{}-{}", std::process::id(), yaml.len());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, yaml).unwrap();
-        let outcome = connect(Some(&path), context, &Meters::new()).await;
+        let outcome = connect(Some(&path), context, None, &Meters::new()).await;
         std::fs::remove_file(&path).unwrap();
         match outcome {
             Ok(cluster) => format!("{} {}", cluster.url, cluster.namespace),
@@ -155,8 +158,8 @@ mod tests {
             let text = complaint(yaml, context).await;
             assert!(text.starts_with(words) && !text.contains('\n'), "{text}");
         }
-        let absent =
-            connect(Some(Path::new("/nonexistent/kubeconfig")), None, &Meters::new()).await.err();
+        let absent = Path::new("/nonexistent/kubeconfig");
+        let absent = connect(Some(absent), None, None, &Meters::new()).await.err();
         let absent = absent.map(|error| error.to_string()).unwrap_or_default();
         assert!(
             absent.starts_with("cannot use the kubeconfig /nonexistent/kubeconfig: "),

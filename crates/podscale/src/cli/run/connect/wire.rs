@@ -1,6 +1,7 @@
 //! The way to an API server: one connection that all calls share, where the server speaks HTTP/2, so
 //! that what is sent at the same moment travels together.
 
+use crate::cli::run::pace::Pace;
 use crate::meters::CallLayer;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
@@ -26,11 +27,20 @@ const PONG: Duration = Duration::from_secs(15);
 const ANSWER_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 const WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
-/// A client that tries nothing twice: what to do after a failure is decided where the call is made.
-pub(super) fn client(mut config: Config, calls: CallLayer) -> Result<Client, Error> {
+/// A client that tries nothing twice: what to do after a failure is decided where the call is made. The
+/// pace is outside of what measures: how long a call waits for its turn says nothing about the server.
+pub(super) fn client(
+    mut config: Config,
+    calls: CallLayer,
+    pace: Option<Pace>,
+) -> Result<Client, Error> {
     if config.proxy_url.is_some() {
         config.default_retry = false;
-        return Ok(ClientBuilder::try_from(config)?.with_layer(&calls).build());
+        let builder = ClientBuilder::try_from(config)?.with_layer(&calls);
+        return Ok(match pace {
+            Some(pace) => builder.with_layer(&pace).build(),
+            None => builder.build(),
+        });
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -60,6 +70,7 @@ pub(super) fn client(mut config: Config, calls: CallLayer) -> Result<Client, Err
         .http2_initial_connection_window_size(WINDOW_BYTES)
         .build(connector);
     let service = ServiceBuilder::new()
+        .option_layer(pace)
         .layer(calls)
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)

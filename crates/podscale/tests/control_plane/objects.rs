@@ -1,0 +1,137 @@
+//! Objects that want something of their own: settings, an older version of their kind, or another
+//! controller.
+
+use super::program::{Program, QUICK};
+use super::room::{Room, autoscaler, load};
+use super::stage::Theatre;
+use anyhow::{Context, Result, ensure};
+use kube::api::{Patch, PatchParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![
+        theatre.shared("objects::annotations", annotations),
+        theatre.shared("objects::versions", versions),
+        theatre.apart("objects::contested", contested),
+    ]
+}
+
+const HPA: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
+
+async fn annotations(room: Room) -> Result<()> {
+    let all = [
+        ("plain", json!({})),
+        ("held", json!({"podscale.dev/downscale-stabilization": "1h"})),
+        ("tolerant", json!({"podscale.dev/tolerance": "0.6"})),
+        ("wrong", json!({"podscale.dev/tolerance": "much"})),
+        ("excluded", json!({"podscale.dev/managed": "false"})),
+    ];
+    for (name, annotations) in &all {
+        room.deployment(name, 4).await?;
+        room.set_load(name, 4.0);
+        let mut object = autoscaler(name, (1, 9), load(name), Value::Null);
+        object["metadata"]["annotations"] = annotations.clone();
+        room.create(object).await?;
+    }
+    for (name, _) in &all[..4] {
+        room.until_seen(name, 4.0).await?;
+    }
+    for (name, _) in &all {
+        room.set_load(name, 2.0);
+    }
+    room.until_replicas("plain", 2).await?;
+    room.until_replicas("wrong", 2).await?;
+    room.until_verdict("held", "AbleToScale", "True ScaleDownStabilized").await?;
+    room.until_seen("tolerant", 2.0).await?;
+    for name in ["held", "tolerant", "excluded"] {
+        let replicas = room.replicas(name).await?;
+        ensure!(replicas == 4, "{name} has {replicas} replicas");
+    }
+    let event = "Warning InvalidAnnotation annotation podscale.dev/tolerance";
+    room.until_event("wrong", event).await?;
+    let status = room.status("excluded").await?;
+    ensure!(status["conditions"].is_null(), "an excluded object was looked after: {status}");
+    // An annotation that is taken away counts no more.
+    let nothing = json!({"metadata": {"annotations": {"podscale.dev/tolerance": null}}});
+    room.patch(HPA.0, HPA.1, "tolerant", nothing).await?;
+    room.until_replicas("tolerant", 2).await
+}
+
+/// Both versions that the API server has are views of one stored object, and scale alike.
+async fn versions(room: Room) -> Result<()> {
+    use super::metrics::Usage;
+    let target = |name: &str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
+    let old = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "old"}, "spec": {"minReplicas": 1, "maxReplicas": 9,
+            "scaleTargetRef": target("old"), "targetCPUUtilizationPercentage": 50}});
+    let cpu = json!([{"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 50}}}]);
+    let new = autoscaler("new", (1, 9), cpu, Value::Null);
+    for (name, object) in [("old", old), ("new", new)] {
+        room.deployment(name, 2).await?;
+        room.metrics().set_usage(&room.namespace, name, "cpu", Usage::Total(200));
+        room.create(object).await?;
+    }
+    let mut views = Vec::new();
+    for name in ["old", "new"] {
+        room.until_replicas(name, 4).await?;
+        room.until(&format!("what {name} shows at last"), &json!(50), async || {
+            let status = room.status(name).await?;
+            Ok(status["currentMetrics"][0]["resource"]["current"]["averageUtilization"].clone())
+        })
+        .await?;
+        let object = room.api("autoscaling/v1", "HorizontalPodAutoscaler").get(name).await?;
+        ensure!(object.data["status"]["currentCPUUtilizationPercentage"] == 50, "{object:?}");
+        let mut spec = room.api(HPA.0, HPA.1).get(name).await?.data["spec"].clone();
+        spec["scaleTargetRef"]["name"] = Value::Null;
+        let status = room.status(name).await?;
+        let conditions = status["conditions"].as_array().context("no conditions")?;
+        let reasons: Vec<Value> = conditions.iter().map(|c| c["reason"].clone()).collect();
+        views.push(json!({"spec": spec, "metrics": status["currentMetrics"], "reasons": reasons}));
+    }
+    ensure!(views[0] == views[1], "{} and {}", views[0], views[1]);
+    Ok(())
+}
+
+/// Somebody else writes the status whenever the controller has.
+async fn contested(room: Room) -> Result<()> {
+    let only = format!("--namespaces={}", room.namespace);
+    let flags: Vec<&str> = QUICK.into_iter().chain(["--leader-elect=false", &only]).collect();
+    let plane = &room.stage.plane;
+    let mut program = Program::start(&room.namespace, plane.folder(), &plane.kubeconfig, &flags)?;
+    room.deployment("web", 2).await?;
+    room.set_load("web", 3.0);
+    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await?;
+    let hpas = room.api(HPA.0, HPA.1);
+    let mut number = 0_u32;
+    room.until("whether the contest is told", &true, async || {
+        if room.verdict("web", "podscale.dev/Contested").await? == "True AnotherController" {
+            return Ok(true);
+        }
+        // Metrics that change make the controller write, too.
+        number += 1;
+        room.set_load("web", 3.0 + f64::from(number % 2));
+        let status = json!({"status": {"desiredReplicas": 1, "currentReplicas": number}});
+        let params = PatchParams { field_manager: Some("rival".to_owned()), ..Default::default() };
+        hpas.patch_status("web", &params, &Patch::Merge(&status)).await?;
+        Ok(false)
+    })
+    .await?;
+    room.until_event("web", "Warning AnotherController \"rival\" looks after").await?;
+    let version = async || {
+        let version = hpas.get("web").await?.metadata.resource_version;
+        Ok::<_, anyhow::Error>((version, room.replicas("web").await?))
+    };
+    let before = version().await?;
+    let decided = program.decisions().await?;
+    room.set_load("web", 8.0);
+    room.until("whether it goes on to decide", &true, async || {
+        Ok(program.decisions().await? >= decided + 3.0)
+    })
+    .await?;
+    let after = version().await?;
+    ensure!(before == after, "it goes on to write: {before:?}, {after:?}");
+    program.stop().await
+}

@@ -1,0 +1,184 @@
+//! A way to the API server on which much goes wrong: the controller waits, tries again, and goes on.
+
+use super::between::{Between, Trouble};
+use super::program::{Program, QUICK};
+use super::room::{Room, api, load};
+use super::stage::Theatre;
+use anyhow::{Result, ensure};
+use kube::api::{Patch, PatchParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+    vec![
+        theatre.apart("troubles::token_rotated", token_rotated),
+        theatre.apart("troubles::watch_goes_silent", watch_goes_silent),
+        theatre.apart("troubles::busy_broken_and_slow", busy_broken_and_slow),
+        theatre.apart("troubles::watches_dropped", watches_dropped),
+        theatre.apart("troubles::calls_limited", calls_limited),
+    ]
+}
+
+/// Starts a controller for this namespace alone.
+fn start(room: &Room, kubeconfig: &Path) -> Result<Program> {
+    let only = format!("--namespaces={}", room.namespace);
+    let flags: Vec<&str> = QUICK.into_iter().chain(["--leader-elect=false", &only]).collect();
+    Program::start(&room.namespace, room.stage.plane.folder(), kubeconfig, &flags)
+}
+
+/// A controller with somebody between it and the API server, and an autoscaler `web`.
+async fn with_somebody_between(room: &Room) -> Result<(Program, Between)> {
+    let plane = &room.stage.plane;
+    let between = Between::start(plane.client.clone(), &plane.authority).await?;
+    let kubeconfig = plane.kubeconfig_at(&room.namespace, between.port)?;
+    let program = start(room, &kubeconfig)?;
+    room.deployment("web", 2).await?;
+    room.set_load("web", 3.0);
+    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await?;
+    Ok((program, between))
+}
+
+/// Whether an autoscaler that is new is found, and scales.
+async fn sees_another(room: &Room, name: &str) -> Result<()> {
+    room.deployment(name, 1).await?;
+    room.set_load(name, 4.0);
+    room.autoscaler(name, (1, 9), load(name), Value::Null).await?;
+    room.until_replicas(name, 4).await
+}
+
+async fn busy_broken_and_slow(room: Room) -> Result<()> {
+    let (mut program, between) = with_somebody_between(&room).await?;
+    between.set(Some(Trouble::Busy));
+    room.set_load("web", 5.0);
+    room.until_replicas("web", 5).await?;
+    let again = program.meter("podscale_api_requests_total", "code=\"429\"").await?;
+    ensure!(again >= 1.0, "nobody was asked to come back");
+
+    between.set(Some(Trouble::Broken));
+    room.set_load("web", 7.0);
+    room.until("whether requests failed", &true, async || Ok(between.met() >= 6)).await?;
+    ensure!(room.replicas("web").await? == 5, "it scaled without a working API server");
+    between.set(None);
+    room.until_replicas("web", 7).await?;
+
+    between.set(Some(Trouble::Late(Duration::from_secs(2))));
+    room.set_load("web", 4.0);
+    room.until_replicas("web", 4).await?;
+    between.set(None);
+    sees_another(&room, "late").await?;
+    program.stop().await
+}
+
+async fn watches_dropped(room: Room) -> Result<()> {
+    let (mut program, between) = with_somebody_between(&room).await?;
+    for number in 0..3 {
+        between.cut();
+        sees_another(&room, &format!("after-{number}")).await?;
+    }
+    // Nobody is there to open a watch anew.
+    between.set(Some(Trouble::Broken));
+    between.cut();
+    room.until("whether requests failed", &true, async || Ok(between.met() >= 6)).await?;
+    between.set(None);
+    sees_another(&room, "at-last").await?;
+    let failed = program.meter("podscale_watch_restarts_total", "reason=\"failed\"").await?;
+    ensure!(failed >= 4.0, "{failed} watches failed");
+    program.stop().await
+}
+
+/// Watches whose connections stay open, but on which nothing comes any more.
+async fn watch_goes_silent(room: Room) -> Result<()> {
+    let (mut program, between) = with_somebody_between(&room).await?;
+    between.silence();
+    sees_another(&room, "unheard").await?;
+    let failed = "resource=\"horizontalpodautoscalers.autoscaling\",reason=\"failed\"";
+    let failed = program.meter("podscale_watch_restarts_total", failed).await?;
+    ensure!(failed >= 1.0, "it was told by a watch that is silent");
+    program.stop().await
+}
+
+/// The account behind the token is replaced, so that its old token is worth nothing any more; the
+/// file has a new one.
+async fn token_rotated(room: Room) -> Result<()> {
+    const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let (plane, name) = (&room.stage.plane, &room.namespace);
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": "rotated"}});
+    room.create(account.clone()).await?;
+    let binding = json!({"apiVersion": VERSION, "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "rotated", "namespace": name}]});
+    let bindings = api(&room.client(), None, VERSION, "ClusterRoleBinding");
+    let params = PatchParams::apply("test").force();
+    bindings.patch(name, &params, &Patch::Apply(&binding)).await?;
+    let token = plane.folder().join(format!("{name}.token"));
+    std::fs::write(&token, plane.token_of(name, "rotated").await?)?;
+    let mut program = start(&room, &plane.kubeconfig_with(name, &token)?)?;
+    room.deployment("web", 2).await?;
+    room.set_load("web", 3.0);
+    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    room.until_replicas("web", 3).await?;
+
+    room.delete("v1", "ServiceAccount", "rotated").await?;
+    room.create(account).await?;
+    room.until("whether the old token is refused", &true, async || {
+        Ok(program.meter("podscale_api_requests_total", "code=\"401\"").await? >= 1.0)
+    })
+    .await?;
+    std::fs::write(&token, plane.token_of(name, "rotated").await?)?;
+    room.set_load("web", 5.0);
+    room.until_replicas("web", 5).await?;
+    sees_another(&room, "late").await?;
+    let said = program.said();
+    ensure!(!said.contains("Bearer") && !said.contains("eyJ"), "a token is in the log");
+    program.stop().await
+}
+
+/// With a limit of calls everything still works, and the limit holds; the lease is not held back.
+async fn calls_limited(room: Room) -> Result<()> {
+    const PER_SECOND: f64 = 4.0;
+    let (plane, name) = (&room.stage.plane, &room.namespace);
+    let own = [
+        format!("--kube-api-qps={PER_SECOND}"),
+        format!("--kube-api-burst={PER_SECOND}"),
+        format!("--namespaces={name}"),
+        format!("--leader-elect-resource-namespace={name}"),
+        "--leader-elect-lease-duration=3s".to_owned(),
+        "--leader-elect-renew-deadline=2s".to_owned(),
+        "--leader-elect-retry-period=500ms".to_owned(),
+    ];
+    let flags: Vec<&str> = QUICK.into_iter().chain(own.iter().map(String::as_str)).collect();
+    let began = std::time::Instant::now();
+    let mut program = Program::start(name, plane.folder(), &plane.kubeconfig, &flags)?;
+    for app in ["a", "b", "c", "d"] {
+        room.deployment(app, 2).await?;
+        room.set_load(app, 3.0);
+        room.autoscaler(app, (1, 9), load(app), Value::Null).await?;
+    }
+    for replicas in [3, 5] {
+        for app in ["a", "b", "c", "d"] {
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            room.set_load(app, replicas as f64);
+        }
+        for app in ["a", "b", "c", "d"] {
+            room.until_replicas(app, replicas).await?;
+        }
+    }
+    let meters = program.meters().await?;
+    let most = PER_SECOND + PER_SECOND * began.elapsed().as_secs_f64();
+    let count = |name: &str, labels: &str| super::program::sum(&meters, name, labels);
+    let total = "podscale_api_requests_total";
+    let (watches, leases) = (count(total, "verb=\"watch\""), count(total, "resource=\"leases\""));
+    // One watch is that of leases.
+    let counted = count(total, "") - watches - leases + 1.0;
+    ensure!(counted <= most, "{counted} calls, {most} are allowed");
+    let waited = count("podscale_api_requests_held_back_total", "");
+    ensure!(waited >= 1.0, "nobody had to wait");
+    ensure!(!program.said().contains("no longer the leader"), "{}", program.last_words());
+    program.stop().await
+}
