@@ -143,7 +143,7 @@ fn micros(period: Duration) -> i64 {
 
 /// How many moments a period has. Those that share one are decided in a row: what they need is at
 /// hand then, and their writes travel together, which costs a fraction of deciding them one by one.
-const MOMENTS: i64 = 64;
+const MOMENTS: i64 = 32;
 
 /// Where in the period an object has its moment: spread evenly, the same after every restart.
 fn phase(key: &Key, period_micros: i64) -> i64 {
