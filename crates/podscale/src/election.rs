@@ -195,7 +195,7 @@ impl Shell {
     }
 
     async fn write(&mut self, record: Record, version: Option<String>) {
-        let began = self.now();
+        let (began, exists) = (self.now(), version.is_some());
         match self.within(self.send(&record, version)).await {
             Ok(stored) => {
                 self.candidate.wrote(stored, began, self.now());
@@ -205,8 +205,9 @@ impl Shell {
                 }
             }
             Err(error) => {
-                let stale =
-                    error.is_conflict() || error.is_not_found() || error.is_already_exists();
+                // What cannot be made because something is not found has no namespace.
+                let gone = exists && error.is_not_found();
+                let stale = error.is_conflict() || error.is_already_exists() || gone;
                 if stale {
                     tracing::debug!(%error, "somebody else wrote the lease");
                 } else {

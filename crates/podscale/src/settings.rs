@@ -2,6 +2,7 @@
 
 use podscale_api::time::GoDuration;
 use podscale_core::Span;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A duration as Go writes it, such as `90s` or `1m30s`.
@@ -34,6 +35,39 @@ pub fn amount(text: &str) -> Result<f64, String> {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
         _ => Err("not a number of at least 0, such as 0.1".to_owned()),
     }
+}
+
+/// The name of a namespace.
+///
+/// # Errors
+/// Kubernetes has none of that name.
+pub fn namespace(text: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let edges = text.starts_with('-') || text.ends_with('-');
+    if text.is_empty() || text.len() > 63 || edges || !text.chars().all(letter) {
+        return Err("not a name of small letters, digits and dashes".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The name of an object, which may have several parts with dots between them.
+///
+/// # Errors
+/// Kubernetes has none of that name, or only without what is put behind it.
+pub fn name(text: &str) -> Result<String, String> {
+    if text.len() > 200 || text.split('.').any(|part| namespace(part).is_err()) {
+        return Err("not a name of small letters, digits, dashes and dots".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Where to listen.
+///
+/// # Errors
+/// It is not an address and a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let hint = |_| "not an address and a port such as 127.0.0.1:9090 or [::]:9090".to_owned();
+    text.parse().map_err(hint)
 }
 
 /// A duration as the core counts it.

@@ -6,6 +6,7 @@
 
 use podscale_apiserver::{ApiServer, Config};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -37,7 +38,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let taken = listener.local_addr().expect("an address").to_string();
     let folder = Folder::new("wrong");
     let kubeconfig = folder.kubeconfig("http://127.0.0.1:1");
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (
             &["--kubeconfig", "/nonexistent"],
             1,
@@ -54,6 +55,37 @@ fn what_is_wrong_is_said_in_one_line() {
             "podscale: --leader-elect-lease-duration must be longer than",
         ),
         (&["--sync-period", "0s"], 2, "error: invalid value '0s'"),
+        (
+            &["--kube-api-qps", "many"],
+            2,
+            "error: invalid value 'many' for '--kube-api-qps <N>': not a",
+        ),
+        (&["--kube-api-burst", "0"], 2, "error: invalid value '0' for '--kube-api-burst <N>'"),
+        (
+            &["--namespaces", ""],
+            2,
+            "error: invalid value '' for '--namespaces <NAME,...>': not a name",
+        ),
+        (
+            &["--leader-elect-resource-namespace", "Bad Name"],
+            2,
+            "error: invalid value 'Bad Name' for '--leader-elect-resource-namespace <NAMESPACE>': not a",
+        ),
+        (
+            &["--leader-elect-resource-name", ".x"],
+            2,
+            "error: invalid value '.x' for '--leader-elect-resource-name <NAME>': not a name",
+        ),
+        (
+            &["--admin-address", "9090"],
+            2,
+            "error: invalid value '9090' for '--admin-address <ADDRESS>': not an address and a port",
+        ),
+        (
+            &["--record-max-size", "5Q"],
+            2,
+            "error: invalid value '5Q' for '--record-max-size <SIZE>': not a size such as 512Mi",
+        ),
         (
             &["--kubeconfig", &kubeconfig, "--admin-address", &taken],
             1,
@@ -101,8 +133,9 @@ impl Drop for Folder {
 struct Replica(Option<Child>);
 
 impl Replica {
-    fn start(kubeconfig: &str) -> Replica {
+    fn start(kubeconfig: &str, more: &[&str]) -> Replica {
         let arguments = ["--kubeconfig", kubeconfig, "--admin-address", "127.0.0.1:0"];
+        let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
         // In a cluster its file system is read-only: whoever writes to a file here is ended.
         let podscale = program(&arguments);
         let mut command = Command::new("sh");
@@ -116,6 +149,17 @@ impl Replica {
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         Replica(Some(command.spawn().expect("the program starts")))
+    }
+
+    /// Waits until it has said something.
+    async fn says(&mut self, words: &'static str) {
+        let stderr = self.0.as_mut().and_then(|child| child.stderr.take()).expect("it is heard");
+        let listening = tokio::task::spawn_blocking(move || {
+            let mut lines = BufReader::new(stderr).lines();
+            lines.any(|line| line.is_ok_and(|line| line.contains(words)))
+        });
+        let heard = tokio::time::timeout(PATIENCE, listening).await;
+        assert!(matches!(heard, Ok(Ok(true))), "it never said {words:?}");
     }
 
     /// Asks it to end; what it said.
@@ -188,13 +232,13 @@ async fn a_replica_that_ends_hands_over_its_lease_and_its_memory() {
         let lease = get(&client, lease).await;
         lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
     };
-    let first = Replica::start(&kubeconfig);
+    let first = Replica::start(&kubeconfig, &[]);
     until("the first scales", async || {
         get(&client, &format!("{deployments}/web")).await["spec"]["replicas"] == 3
     })
     .await;
     let leader = holder().await;
-    let second = Replica::start(&kubeconfig);
+    let second = Replica::start(&kubeconfig, &[]);
     let output = first.end();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -216,5 +260,19 @@ async fn a_replica_that_ends_hands_over_its_lease_and_its_memory() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("histories loaded autoscalers=1"), "{said}");
     assert_eq!(holder().await, "");
+    serving.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_for_the_lease_that_is_not_there_is_told() {
+    let server = ApiServer::new(Config::default());
+    let serving = server.serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None).await;
+    let serving = serving.expect("it listens");
+    let folder = Folder::new("absent");
+    let kubeconfig = folder.kubeconfig(&serving.url());
+    let flag = "--leader-elect-resource-namespace=absent";
+    let mut replica = Replica::start(&kubeconfig, &[flag]);
+    replica.says("cannot write the lease error=namespaces \"absent\" not found").await;
+    drop(replica);
     serving.stop().await;
 }

@@ -3,6 +3,7 @@
 use super::{complain, conclude, print, run as controller};
 use crate::controller::manage::Which;
 use crate::install::{NAME, Options, ScaleResource, manifests};
+use crate::settings::namespace;
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The namespace to run in; it is made as well.
-    #[arg(long, short, value_name = "NAME", default_value = NAME, value_parser = label)]
+    #[arg(long, short, value_name = "NAME", default_value = NAME, value_parser = namespace)]
     namespace: String,
 
     /// The image to run from.
@@ -56,16 +57,6 @@ enum Output {
     Yaml,
     /// One JSON List.
     Json,
-}
-
-/// The name of a namespace.
-fn label(text: &str) -> Result<String, String> {
-    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let edges = text.starts_with('-') || text.ends_with('-');
-    if text.is_empty() || text.len() > 63 || edges || !text.chars().all(letter) {
-        return Err("not a name of small letters, digits and dashes".to_owned());
-    }
-    Ok(text.to_owned())
 }
 
 /// The name of an image.

@@ -30,7 +30,8 @@ pub struct Arguments {
 const LEAST_BYTES: u64 = 1024 * 1024;
 
 fn size(text: &str) -> Result<u64, String> {
-    let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
+    let quantity = Quantity::parse(text);
+    let quantity = quantity.map_err(|_| "not a size such as 512Mi or 1Gi".to_owned())?;
     match u64::try_from(quantity.value()) {
         Ok(bytes) if bytes >= LEAST_BYTES => Ok(bytes),
         _ => Err("must be at least 1Mi".to_owned()),

@@ -15,7 +15,7 @@ use crate::election::candidate::{Terms, TermsError};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
-use crate::settings::{amount, duration, period, span};
+use crate::settings::{address, amount, duration, name, namespace, period, span};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
 use connect::{Cluster, ConnectError};
@@ -57,7 +57,13 @@ pub struct Arguments {
     manage: Which,
 
     /// Look after those in these namespaces only.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "PODSCALE_NAMESPACES")]
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = namespace,
+        env = "PODSCALE_NAMESPACES"
+    )]
     namespaces: Vec<String>,
 
     /// Look after none in these namespaces.
@@ -65,6 +71,7 @@ pub struct Arguments {
         long,
         value_name = "NAME,...",
         value_delimiter = ',',
+        value_parser = namespace,
         env = "PODSCALE_EXCLUDE_NAMESPACES"
     )]
     exclude_namespaces: Vec<String>,
@@ -219,6 +226,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "NAME",
+        value_parser = name,
         default_value = "podscale",
         env = "PODSCALE_LEADER_ELECT_RESOURCE_NAME"
     )]
@@ -226,13 +234,19 @@ pub struct Arguments {
 
     /// The namespace of the lease and the histories; the one it runs in, or kube-system if it runs
     /// outside.
-    #[arg(long, value_name = "NAMESPACE", env = "PODSCALE_LEADER_ELECT_RESOURCE_NAMESPACE")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_parser = namespace,
+        env = "PODSCALE_LEADER_ELECT_RESOURCE_NAMESPACE"
+    )]
     leader_elect_resource_namespace: Option<String>,
 
     /// Where metrics, health and the dashboard are served.
     #[arg(
         long,
         value_name = "ADDRESS",
+        value_parser = address,
         default_value = "127.0.0.1:9090",
         env = "PODSCALE_ADMIN_ADDRESS"
     )]
