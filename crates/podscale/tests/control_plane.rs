@@ -89,7 +89,6 @@ fn trials(theatre: &Theatre) -> Vec<Trial> {
     trials.extend(rights::trials(theatre));
     trials.extend(installed::trials(theatre));
     trials.extend(sources::trials(theatre));
-    trials.extend(dry::trials(theatre));
     trials.extend(beside::trials(theatre));
     trials.extend(many::trials(theatre));
     trials.extend(outages::trials(theatre));

@@ -11,6 +11,7 @@ use crate::act::{Actor, Sight, Target, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
 use crate::scrape::{Answer, Scraper};
+use crate::settings::span;
 use crate::watch::world::{Key, Known, World};
 use futures::future::join_all;
 use parking_lot::Mutex;
@@ -287,7 +288,9 @@ impl Passes {
     /// In a dry run, says where another controller disagrees.
     fn compare(&self, key: &Key, theirs: Option<&Theirs>, snapshot: &Snapshot<'_>, ours: Look) {
         let Some(shadows) = &self.shadows else { return };
-        let Some(verdict) = shadows.compare(key, theirs, snapshot, ours) else { return };
+        let period = self.owns.of(key).and_then(|own| own.period).map_or(self.period, span);
+        let verdict = shadows.compare(key, theirs, snapshot, ours, period);
+        let Some(verdict) = verdict else { return };
         self.meters.compared(verdict);
         match verdict {
             Verdict::Agreed => {}

@@ -5,22 +5,26 @@
 //! shows them, the same size, the same pods and the same past. The rules:
 //!
 //! - When the other one writes a status, the object is decided at once from the status before, the size
-//!   that it says it found and the pods that were there before it changed the size, for this moment and
-//!   for [`SLACK`] to either side, since stored times are whole seconds. It agrees if it chose what one of
-//!   these decisions says, or the look before, if that saw the same.
+//!   that it says it found and the pods that were there before it changed the size. It agrees if it
+//!   chose what this decision says, or the look before, if that saw the same; or what would be decided
+//!   a moment earlier or later, since stored times are whole seconds, and two controllers remember the
+//!   same recommendation at moments up to a period apart.
 //! - Otherwise it disagrees, unless its choice cannot be judged: it saw other values; or the pods
-//!   changed between the look before and this one; or it may remember something that was never seen
-//!   here, which is so for as long as the longest window after it decided on other values.
+//!   changed since the look before; or it may remember something that was never seen here, which is so
+//!   for as long as the longest window after either of these happened.
 //! - While it writes nothing, its stored choice is judged in the same way, and disagrees once
 //!   [`PATIENCE`] decisions in a row would have been another.
 //! - An object is compared once it was watched for as long as its longest window.
 
 use crate::watch::world::Key;
 use parking_lot::Mutex;
-use podscale_api::hpa::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricStatus};
+use podscale_api::hpa::v2::{
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricSpec, MetricStatus, metric_type,
+};
 use podscale_api::pod::Pod;
 use podscale_api::translate;
 use podscale_core::model::{Behavior, ScalingRules};
+use podscale_core::snapshot::Reading;
 use podscale_core::{Autoscaler, Decision, History, Settings, Snapshot, Span, Time, decide};
 use std::collections::HashMap;
 use std::fmt;
@@ -100,7 +104,7 @@ pub struct Look {
     chosen: Option<i32>,
     /// What was seen of the metrics.
     metrics: Option<Vec<MetricStatus>>,
-    /// What was seen of the pods.
+    /// What was seen of the pods, if it matters.
     pods: u64,
     /// Whether the other controller saw the same values last.
     pub alike: bool,
@@ -129,16 +133,55 @@ impl Look {
         let (found, existing) =
             snapshot.scale.as_ref().map_or((0, 0), |scale| (scale.wanted, scale.existing));
         let mut pods = DefaultHasher::new();
-        format!("{:?}", snapshot.pods).hash(&mut pods);
+        if hpa.spec.metrics.iter().any(asks_for_pods) {
+            format!("{:?}", snapshot.pods).hash(&mut pods);
+        }
         let (chosen, pods) = (decision.desired, pods.finish());
         Look { found, existing, chosen, metrics, pods, alike }
     }
+}
 
-    /// Whether two looks met the same target.
-    fn met_the_same(&self, other: &Look) -> bool {
-        let target = |look: &Look| (look.found, look.existing, look.pods);
-        target(self) == target(other)
+/// Whether what a metric proposes depends on the state of pods. Values that are shared out among the
+/// replicas depend on their number alone, which a status shows.
+fn asks_for_pods(metric: &MetricSpec) -> bool {
+    let target = match metric.r#type.as_str() {
+        metric_type::OBJECT => metric.object.as_ref().map(|source| &source.target),
+        metric_type::EXTERNAL => metric.external.as_ref().map(|source| &source.target),
+        _ => None,
+    };
+    target.is_none_or(|target| target.average_value.is_none())
+}
+
+/// Decides once more, a moment earlier or later, until somebody has seen enough.
+fn decide_nearby(
+    snapshot: &Snapshot<'_>,
+    period: Span,
+    mut enough: impl FnMut(i32) -> bool,
+) -> bool {
+    let far = Span(period.0.saturating_add(SLACK.0));
+    let zero = Span::seconds(0);
+    let samples = [zero, SLACK, Span(SLACK.0.saturating_neg())].map(|shift| {
+        let shifted = snapshot.readings.iter().cloned().map(|reading| shifted(reading, shift));
+        shifted.collect::<Vec<Reading>>()
+    });
+    samples.iter().any(|readings| {
+        [zero, SLACK, far].into_iter().any(|shift| {
+            [snapshot.now.before(shift), snapshot.now.after(shift)].into_iter().any(|now| {
+                let decision = decide(&Snapshot { now, readings, ..*snapshot });
+                decision.desired.is_some_and(&mut enough)
+            })
+        })
+    })
+}
+
+/// What a metric says, as if it had been measured so much later.
+fn shifted(mut reading: Reading, shift: Span) -> Reading {
+    if let Reading::PerPod(of_pods) = &mut reading {
+        for sample in of_pods.samples.iter_mut().flatten() {
+            sample.taken = sample.taken.after(shift);
+        }
     }
+    reading
 }
 
 /// How a choice of theirs compares with ours.
@@ -161,7 +204,7 @@ pub enum Reason {
     OtherValues,
     /// The pods changed at about that time.
     Pods,
-    /// It may rest on what was not seen here.
+    /// It may remember what was not seen here.
     Past,
 }
 
@@ -173,7 +216,7 @@ impl fmt::Display for Reason {
                 "the other controller keeps seeing other values of the metrics than Podscale"
             }
             Reason::Pods => "the pods changed meanwhile",
-            Reason::Past => "it may rest on values that were not seen here",
+            Reason::Past => "the other controller may remember what was not seen here",
         })
     }
 }
@@ -234,8 +277,8 @@ pub struct Comparison {
     since: Option<Time>,
     /// Our look before.
     last: Option<Look>,
-    /// When the other one last decided on values that were not seen here.
-    blind: Option<Time>,
+    /// When the other one last decided on values that were not seen here, or the pods changed.
+    changed: Option<Time>,
     /// How many of ours in a row were another than the stored one.
     apart: u32,
     /// How many of their writes in a row were made on other values.
@@ -250,23 +293,37 @@ struct Moment {
 }
 
 impl Comparison {
-    /// Judges what they wrote by what we decide on the same, `nearly` at other moments.
+    /// Takes in a look; the one before, and whether the pods are as they were then. Sizes are told with
+    /// the choices.
+    fn take_in(&mut self, look: &Look, at: Moment) -> (Option<Look>, bool) {
+        let last = self.last.replace(look.clone());
+        let settled = last.as_ref().is_some_and(|last| last.pods == look.pods);
+        // What either of us decides while the pods change, the other one may not have seen.
+        if last.is_some() && !settled {
+            self.changed = Some(at.now);
+        }
+        (last, settled)
+    }
+
+    /// Judges what they wrote by what we decide on the same; `nearby` says whether it would be decided
+    /// at other moments.
     fn written(
         &mut self,
         theirs: &Theirs,
         look: Look,
-        nearly: &[Option<i32>],
+        nearby: impl FnOnce(i32) -> bool,
         at: Moment,
     ) -> Option<Verdict> {
         self.apart = 0;
-        let last = self.last.replace(look.clone());
+        let blind = self.is_blind(at);
+        let (last, settled) = self.take_in(&look, at);
         let saw_the_same =
             |last: &&Look| last.metrics == theirs.metrics && last.found == theirs.found;
         let before = last.as_ref().filter(saw_the_same).and_then(|last| last.chosen);
         let chosen = Some(theirs.desired);
         if look.alike {
             self.unlike = 0;
-            if look.chosen == chosen || nearly.contains(&chosen) {
+            if look.chosen == chosen || nearby(theirs.desired) {
                 return Some(Verdict::Agreed);
             }
         }
@@ -274,7 +331,7 @@ impl Comparison {
             return Some(Verdict::Agreed);
         }
         if !look.alike {
-            self.blind = Some(at.now);
+            self.changed = Some(at.now);
             self.unlike = self.unlike.saturating_add(1);
             let lasting = self.unlike == UNLIKE;
             return Some(Verdict::Unknown(if lasting {
@@ -284,10 +341,10 @@ impl Comparison {
             }));
         }
         let ours = look.chosen?;
-        if !last.is_some_and(|last| last.met_the_same(&look)) {
+        if !settled {
             return Some(Verdict::Unknown(Reason::Pods));
         }
-        if self.is_blind(at) {
+        if blind {
             return Some(Verdict::Unknown(Reason::Past));
         }
         Some(Verdict::Disagreed(Disagreement::Chose { theirs: theirs.desired, ours }))
@@ -295,13 +352,12 @@ impl Comparison {
 
     /// Judges the stored choice by what we decide while they write nothing.
     fn unwritten(&mut self, stored: i32, look: Look, at: Moment) -> Option<Verdict> {
-        let last = self.last.replace(look.clone());
+        let (_, settled) = self.take_in(&look, at);
         let ours = look.chosen.filter(|_| look.alike)?;
         if ours == stored {
             self.apart = 0;
             return Some(Verdict::Agreed);
         }
-        let settled = last.is_some_and(|last| last.met_the_same(&look));
         if !settled || self.is_blind(at) {
             self.apart = 0;
             return None;
@@ -313,7 +369,7 @@ impl Comparison {
 
     /// Whether they may remember what was not seen here.
     fn is_blind(&self, Moment { now, memory }: Moment) -> bool {
-        self.blind.is_some_and(|blind| now.since(blind) <= memory)
+        self.changed.is_some_and(|changed| now.since(changed) <= memory)
     }
 }
 
@@ -358,17 +414,17 @@ impl Shadows {
         theirs: Option<&Theirs>,
         snapshot: &Snapshot<'_>,
         look: Look,
+        period: Span,
     ) -> Option<Verdict> {
         let mut shadows = self.0.lock();
         let comparison = &mut shadows.entry(key.clone()).or_default().comparison;
         let memory = memory(snapshot.autoscaler, snapshot.settings);
-        let memory = Span(memory.0.saturating_add(SLACK.0));
+        let memory = Span(memory.0.saturating_add(period.0).saturating_add(SLACK.0));
         let at = Moment { now: snapshot.now, memory };
         let verdict = match theirs {
             Some(theirs) => {
-                let moments = [snapshot.now.before(SLACK), snapshot.now.after(SLACK)];
-                let nearly = moments.map(|now| decide(&Snapshot { now, ..*snapshot }).desired);
-                comparison.written(theirs, look, &nearly, at)
+                let nearby = |chosen| decide_nearby(snapshot, period, |ours| ours == chosen);
+                comparison.written(theirs, look, nearby, at)
             }
             // Without conditions nobody has decided yet.
             None if snapshot.status.conditions.is_empty() => None,

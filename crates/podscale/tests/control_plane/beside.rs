@@ -1,12 +1,13 @@
 //! The same workloads twice in one cluster, one managed by kube-controller-manager's own autoscaler
 //! and one by Podscale, with the same metrics: sizes, conditions and events have to be the same.
 //!
-//! Upstream's controller looks at all autoscalers of a cluster. So that it has one namespace only,
-//! its account may read autoscalers and pods everywhere, as it needs to start, but everything else
-//! in that namespace alone: elsewhere it cannot even read a scale, and all that it would write is
+//! Upstream's controller looks at all autoscalers of a cluster. So that it has this namespace only, and
+//! the one of the dry run, its account may read autoscalers and pods everywhere, as it needs to start,
+//! but everything else in those alone: elsewhere it cannot even read a scale, and all that it would write is
 //! refused. Podscale is told its namespace by a flag.
 
 use super::diary::Diary;
+use super::dry;
 use super::kubelet::Life;
 use super::metrics::{Metrics, Usage};
 use super::plane::Autoscaler;
@@ -31,7 +32,7 @@ const FLAGS: [&str; 4] = [
 const QUIET: Duration = Duration::from_secs(7);
 
 pub fn trials(theatre: &Theatre) -> Vec<Trial> {
-    vec![theatre.alone("beside_upstream::same_sizes_conditions_and_events", same)]
+    vec![theatre.alone("beside_upstream::same_decisions_and_no_false_alarms", beside)]
 }
 
 /// A step of the timeline, in one of the two namespaces.
@@ -156,26 +157,39 @@ async fn furnish(room: &Room) -> Result<()> {
     Ok(())
 }
 
-async fn same(room: Room) -> Result<()> {
+async fn beside(room: Room) -> Result<()> {
     let plane = &room.stage.plane;
-    let theirs = Room::open(Arc::clone(&room.stage), "beside-theirs").await?;
-    let ours = Room::open(Arc::clone(&room.stage), "beside-ours").await?;
-    confine_upstream(&theirs).await?;
+    let open = async |name: &str| Room::open(Arc::clone(&room.stage), name).await;
+    let rooms =
+        [open("beside-theirs").await?, open("beside-ours").await?, open("beside-dry").await?];
+    let [theirs, ours, dry] = &rooms;
+    confine_upstream(&[theirs, dry]).await?;
     plane.start_manager(Autoscaler::On, &FLAGS).await?;
-    for room in [&theirs, &ours] {
+    // Both take minutes, and neither disturbs the other.
+    let (one, other) = tokio::join!(same(theirs, ours), dry::tells_no_false_alarm(dry, &FLAGS));
+    for room in &rooms {
+        room.close().await;
+    }
+    plane.start_manager(Autoscaler::Off, &[]).await?;
+    one.and(other)
+}
+
+async fn same(theirs: &Room, ours: &Room) -> Result<()> {
+    let plane = &ours.stage.plane;
+    for room in [theirs, ours] {
         furnish(room).await?;
     }
     let manage = format!("--namespaces={}", ours.namespace);
     let flags: Vec<&str> = FLAGS.into_iter().chain(["--leader-elect=false", &manage]).collect();
     let mut program = Program::start("beside", plane.folder(), &plane.kubeconfig, &flags)?;
-    let diaries = [Diary::of(&theirs), Diary::of(&ours)];
+    let diaries = [Diary::of(theirs), Diary::of(ours)];
     for object in objects() {
         theirs.create(object.clone()).await?;
         ours.create(object).await?;
     }
     let mut differences = Vec::new();
     for (what, step) in TIMELINE {
-        for room in [&theirs, &ours] {
+        for room in [theirs, ours] {
             step(&Setting { metrics: room.metrics(), room });
         }
         until_quiet(&diaries).await;
@@ -183,10 +197,6 @@ async fn same(room: Room) -> Result<()> {
         differences.extend(theirs.differences(&ours).map(|line| format!("{what}: {line}")));
     }
     program.stop().await?;
-    for room in [&theirs, &ours] {
-        room.close().await;
-    }
-    plane.start_manager(Autoscaler::Off, &[]).await?;
     let count = differences.len();
     ensure!(count == 0, "{count} differences:\n{}", differences.join("\n"));
     Ok(())
@@ -203,11 +213,11 @@ async fn until_quiet(diaries: &[Diary; 2]) {
     }
 }
 
-/// Leaves upstream's controller its rights in one namespace, and outside only what it needs to run.
-async fn confine_upstream(room: &Room) -> Result<()> {
+/// Leaves upstream's controller its rights in a few namespaces, and outside only what it needs to run.
+async fn confine_upstream(rooms: &[&Room; 2]) -> Result<()> {
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
     const NAME: &str = "system:controller:horizontal-pod-autoscaler";
-    let client = room.client();
+    let client = rooms[0].client();
     let account = json!([{"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler",
         "namespace": "kube-system"}]);
     let role = |name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
@@ -227,6 +237,8 @@ async fn confine_upstream(room: &Room) -> Result<()> {
     let roles = api(&client, None, VERSION, "ClusterRole");
     roles.patch("upstream-reads", &params, &Patch::Apply(&reader)).await?;
     bindings.patch("upstream-reads", &params, &Patch::Apply(&everywhere)).await?;
-    room.create(here).await?;
+    for room in rooms {
+        room.create(here.clone()).await?;
+    }
     Ok(())
 }

@@ -2,26 +2,12 @@
 //! the two decide alike, so that no disagreement may be told; one with other settings is found out.
 
 use super::metrics::Usage;
-use super::plane::Autoscaler;
 use super::program::Program;
 use super::room::{Room, autoscaler, load};
-use super::stage::Theatre;
 use anyhow::{Result, ensure};
-use libtest_mimic::Trial;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
-    vec![theatre.alone("beside_upstream::dry_run", dry_run)]
-}
-
-/// For both; windows are short, so that comparing begins soon.
-const FLAGS: [&str; 4] = [
-    "--horizontal-pod-autoscaler-sync-period=2s",
-    "--horizontal-pod-autoscaler-downscale-stabilization=6s",
-    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
-    "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
-];
 /// How many times the load changes, and how often.
 const CHANGES: u32 = 22;
 const PAUSE: Duration = Duration::from_millis(2700);
@@ -33,18 +19,20 @@ async fn furnish(room: &Room) -> Result<()> {
         "target": {"type": "Utilization", "averageUtilization": 50}}}]);
     let rps = json!([{"type": "Pods", "pods": {"metric": {"name": "rps"},
         "target": {"type": "AverageValue", "averageValue": "10"}}}]);
-    let policies = json!({"policies": [{"type": "Pods", "value": 2, "periodSeconds": 5}]});
-    let down = json!({"stabilizationWindowSeconds": 4,
-        "policies": [{"type": "Percent", "value": 50, "periodSeconds": 5}]});
-    // The usual rules look back over 15 s; these over less.
-    let quick = json!({"scaleUp": {"stabilizationWindowSeconds": 0, "policies":
-        [{"type": "Percent", "value": 900, "periodSeconds": 3}]}});
-    let paced = json!({"scaleUp": policies, "scaleDown": down});
+    let rules = |kind: &str, value: i32, seconds: i32, window: i32| {
+        json!({"stabilizationWindowSeconds": window,
+            "policies": [{"type": kind, "value": value, "periodSeconds": seconds}]})
+    };
+    // Windows are short, so that comparing begins soon and goes on soon.
+    let quick = json!({"scaleUp": rules("Percent", 900, 3, 0),
+        "scaleDown": rules("Percent", 100, 3, 6)});
+    let paced = json!({"scaleUp": rules("Pods", 2, 5, 0), "scaleDown": rules("Percent", 50, 5, 4)});
+    let held = json!({"scaleDown": {"stabilizationWindowSeconds": 6}});
     change(room, 0);
     for (name, metric, behavior) in [
         ("cpu", cpu, quick.clone()),
         ("rps", rps, quick),
-        ("queue", load("queue"), Value::Null),
+        ("queue", load("queue"), held),
         ("paced", load("paced"), paced),
     ] {
         room.deployment(name, 3).await?;
@@ -64,22 +52,24 @@ fn change(room: &Room, number: u32) {
     }
 }
 
-async fn dry_run(room: Room) -> Result<()> {
+/// Looks on while upstream's controller, which was started with these flags, scales in this namespace.
+pub async fn tells_no_false_alarm(room: &Room, flags: &[&str]) -> Result<()> {
     let plane = &room.stage.plane;
-    plane.start_manager(Autoscaler::On, &FLAGS).await?;
-    furnish(&room).await?;
+    furnish(room).await?;
     for name in APPS {
         room.until_verdict(name, "AbleToScale", "True ReadyForNewScale").await?;
     }
+    let only = format!("--namespaces={}", room.namespace);
     let start = |name: &str, more: &[&str]| {
-        let flags: Vec<&str> = FLAGS.iter().chain(&["--dry-run"]).chain(more).copied().collect();
+        let flags = flags.iter().chain(&["--dry-run", &only]).chain(more);
+        let flags: Vec<&str> = flags.copied().collect();
         Program::start(name, plane.folder(), &plane.kubeconfig, &flags)
     };
     let like = start("dry-like", &["--log-level=info,podscale::controller=debug"])?;
     let unlike = start("dry-unlike", &["--horizontal-pod-autoscaler-tolerance=20"])?;
     for number in 1..=CHANGES {
         tokio::time::sleep(PAUSE).await;
-        change(&room, number);
+        change(room, number);
     }
     let compared = async |program: &Program, outcome: &str| {
         let labels = format!("outcome=\"{outcome}\"");
@@ -92,9 +82,8 @@ async fn dry_run(room: Room) -> Result<()> {
         compared(&like, "disagreed").await?,
         compared(&like, "unknown").await?,
     ];
-    plane.start_manager(Autoscaler::Off, &[]).await?;
     let counts = format!("{agreed} agreed, {disagreed} disagreed, {unknown} unknown");
-    println!("beside_upstream::dry_run: {counts}");
+    println!("choices of upstream beside a dry run: {counts}");
     ensure!(disagreed == 0.0, "{counts}:\n{}", like.last_words());
     ensure!(agreed > unknown, "{counts}:\n{}", like.last_words());
     let told = like.meter("podscale_disagreements_total", "").await?;

@@ -34,7 +34,7 @@ fn judge(
     seconds: i64,
 ) -> Option<Verdict> {
     look.alike = look.metrics == theirs.metrics;
-    comparison.written(theirs, look, &[], at(seconds))
+    comparison.written(theirs, look, |_| false, at(seconds))
 }
 
 const AGREED: Option<Verdict> = Some(Verdict::Agreed);
@@ -57,14 +57,14 @@ fn a_choice_is_judged_only_on_the_same_values_pods_and_past() {
         ("it may remember", 70, theirs(9, 25), look(6, 25, 1), unknown(Reason::Past)),
         ("by now it does not", 80, theirs(9, 25), look(6, 25, 1), chose(9, 6)),
         ("pods came", 95, theirs(9, 25), look(6, 25, 2), unknown(Reason::Pods)),
-        ("they are there", 110, theirs(9, 25), look(6, 25, 2), chose(9, 6)),
+        ("it may remember", 155, theirs(9, 25), look(6, 25, 2), unknown(Reason::Past)),
+        ("by now it does not", 156, theirs(9, 25), look(6, 25, 2), chose(9, 6)),
     ] {
         assert_eq!(judge(&mut comparison, &theirs, ours, seconds), expected, "{what}");
     }
     let mut look = look(20, 25, 2);
     look.alike = true;
-    let nearly = [Some(11), Some(12)];
-    let found = comparison.written(&theirs(12, 25), look, &nearly, at(120));
+    let found = comparison.written(&theirs(12, 25), look, |ours| ours == 12, at(170));
     assert_eq!(found, AGREED, "a second earlier");
 }
 
@@ -88,26 +88,46 @@ fn other_values_again_and_again_are_told_once() {
 fn a_choice_that_stays_is_judged_after_three_looks() {
     let mut comparison = Comparison::default();
     let kept = Some(Verdict::Disagreed(Disagreement::Kept { theirs: 6, ours: 9 }));
-    for (what, alike, ours, pods, expected) in [
-        ("the same", true, 6, 1, AGREED),
-        ("apart once", true, 8, 1, None),
-        ("twice", true, 8, 1, None),
-        ("the pods change", true, 8, 2, None),
-        ("apart once", true, 8, 2, None),
-        ("other values do not count", false, 8, 2, None),
-        ("twice", true, 8, 2, None),
-        ("three times", true, 9, 2, kept),
-        ("said once", true, 9, 2, None),
-        ("together", true, 6, 2, AGREED),
-        ("apart", true, 9, 2, None),
+    for (what, seconds, alike, ours, pods, expected) in [
+        ("the same", 0, true, 6, 1, AGREED),
+        ("apart once", 15, true, 8, 1, None),
+        ("twice", 30, true, 8, 1, None),
+        ("the pods change", 45, true, 8, 2, None),
+        ("it may remember", 60, true, 8, 2, None),
+        ("by now it does not", 106, true, 8, 2, None),
+        ("other values do not count", 120, false, 8, 2, None),
+        ("twice", 135, true, 8, 2, None),
+        ("three times", 150, true, 9, 2, kept),
+        ("said once", 165, true, 9, 2, None),
+        ("together", 180, true, 6, 2, AGREED),
+        ("apart", 195, true, 9, 2, None),
     ] {
         let ours = Look { alike, ..look(ours, 10, pods) };
-        assert_eq!(comparison.unwritten(6, ours, at(100)), expected, "{what}");
+        assert_eq!(comparison.unwritten(6, ours, at(seconds)), expected, "{what}");
     }
-    comparison.blind = Some(at(90).now);
-    for _ in 0..9 {
-        let ours = Look { alike: true, ..look(9, 10, 2) };
-        assert_eq!(comparison.unwritten(6, ours, at(100)), None, "it may remember");
+}
+
+#[test]
+fn some_metrics_do_not_ask_for_pods() {
+    for (metric, asks) in [
+        (
+            json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue",
+            "averageValue": "1"}}}),
+            true,
+        ),
+        (
+            json!({"type": "External", "external": {"metric": {"name": "x"}, "target":
+            {"type": "AverageValue", "averageValue": "1"}}}),
+            false,
+        ),
+        (
+            json!({"type": "External", "external": {"metric": {"name": "x"}, "target":
+            {"type": "Value", "value": "1"}}}),
+            true,
+        ),
+    ] {
+        let spec = serde_json::from_value(metric.clone()).expect("a metric");
+        assert_eq!(asks_for_pods(&spec), asks, "{metric}");
     }
 }
 
