@@ -61,8 +61,8 @@ pub async fn tells_no_false_alarm(room: &Room, flags: &[&str]) -> Result<()> {
     }
     let only = format!("--namespaces={}", room.namespace);
     let start = |name: &str, more: &[&str]| {
-        let flags = flags.iter().chain(&["--dry-run", &only]).chain(more);
-        let flags: Vec<&str> = flags.copied().collect();
+        let own = ["--dry-run", &only];
+        let flags: Vec<&str> = flags.iter().chain(&own).chain(more).copied().collect();
         Program::start(name, plane.folder(), &plane.kubeconfig, &flags)
     };
     let like = start("dry-like", &["--log-level=info,podscale::controller=debug"])?;
