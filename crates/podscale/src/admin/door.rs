@@ -40,8 +40,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 128,
-            of_one: 32,
+            connections: 256,
+            of_one: 64,
             request: Duration::from_secs(30),
             stall: Duration::from_secs(30),
         }

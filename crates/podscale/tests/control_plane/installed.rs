@@ -3,8 +3,9 @@
 
 use super::metrics::Usage;
 use super::program::{Program, QUICK};
-use super::room::{Room, api};
+use super::room::{Room, api, autoscaler};
 use super::stage::Theatre;
+use super::targets::{VERSION, create_fleet};
 use anyhow::{Context, Result, ensure};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
@@ -80,11 +81,19 @@ async fn create_workloads(room: &Room) -> Result<()> {
                 .await?;
         }
     }
+    create_fleet(room, "fleets").await?;
+    let queue = json!({"type": "External", "external": {"metric": {"name": "queue"},
+        "target": {"type": "AverageValue", "averageValue": "1"}}});
+    let mut object = autoscaler("fleets", (1, 4), json!([queue]), Value::Null);
+    object["spec"]["scaleTargetRef"] =
+        json!({"apiVersion": VERSION, "kind": "Fleet", "name": "fleets"});
+    room.create(object).await?;
     Ok(())
 }
 
 async fn until_all_have(room: &Room, replicas: i64) -> Result<()> {
-    for (version, kind, name, _) in workloads() {
+    let kinds = workloads().map(|(version, kind, name, _)| (version, kind, name));
+    for (version, kind, name) in kinds.into_iter().chain([(VERSION, "Fleet", "fleets")]) {
         room.until(&format!("replicas of {name}"), &Some(replicas), async || {
             let object = room.api(version, kind).get(name).await?;
             Ok(object.data["spec"]["replicas"].as_i64())
@@ -98,6 +107,7 @@ async fn until_all_have(room: &Room, replicas: i64) -> Result<()> {
 fn manifests(namespace: &str) -> Result<Vec<Value>> {
     let printed = Command::new(env!("CARGO_BIN_EXE_podscale"))
         .args(["install", "--namespace", namespace, "--output", "json"])
+        .args(["--scale", "test.podscale.dev/fleets"])
         .output()?;
     ensure!(printed.status.success(), "podscale install failed");
     let list: Value = serde_json::from_slice(&printed.stdout)?;

@@ -1,9 +1,9 @@
 //! Targets of all kinds, and objects that come and go.
 
-use super::room::{Room, autoscaler, load};
+use super::room::{Room, api, autoscaler, load};
 use super::stage::Theatre;
 use anyhow::{Result, ensure};
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
@@ -58,9 +58,11 @@ async fn built_in_kinds(room: Room) -> Result<()> {
     Ok(())
 }
 
+/// The version of a kind of our own that has a scale.
+pub const VERSION: &str = "test.podscale.dev/v1";
+
 /// A kind that did not exist when the controller started, nor when its autoscaler was created.
 async fn custom_resource(room: Room) -> Result<()> {
-    const VERSION: &str = "test.podscale.dev/v1";
     room.set_load("ships", 4.0);
     room.create(autoscaler_of("ships", VERSION, "Fleet")).await?;
     room.until_message(
@@ -70,6 +72,22 @@ async fn custom_resource(room: Room) -> Result<()> {
         "no matches for kind \"Fleet\" in group \"test.podscale.dev\"",
     )
     .await?;
+    create_fleet(&room, "ships").await?;
+    let status = |replicas: i64| json!({"status": {"replicas": replicas, "selector": "app=ships"}});
+    for (load, replicas) in [(4.0, 4), (1.0, 1)] {
+        room.set_load("ships", load);
+        room.until("replicas of the fleet", &Some(replicas), async || {
+            let object = room.api(VERSION, "Fleet").get("ships").await?;
+            Ok(object.data["spec"]["replicas"].as_i64())
+        })
+        .await?;
+        room.patch_status(VERSION, "Fleet", "ships", status(replicas)).await?;
+    }
+    Ok(())
+}
+
+/// A Fleet of two, and its kind if it is not there yet.
+pub async fn create_fleet(room: &Room, name: &str) -> Result<()> {
     let integer = json!({"type": "integer"});
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"replicas": integer}},
@@ -83,25 +101,18 @@ async fn custom_resource(room: Room) -> Result<()> {
         "kind": "CustomResourceDefinition", "metadata": {"name": "fleets.test.podscale.dev"},
         "spec": {"group": "test.podscale.dev", "scope": "Namespaced", "versions": [version],
             "names": {"kind": "Fleet", "plural": "fleets", "singular": "fleet"}}});
-    room.create(definition).await?;
-    let fleet = json!({"apiVersion": VERSION, "kind": "Fleet", "metadata": {"name": "ships"},
+    let definitions =
+        api(&room.client(), None, "apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let params = PatchParams::apply("test").force();
+    definitions.patch("fleets.test.podscale.dev", &params, &Patch::Apply(&definition)).await?;
+    let fleet = json!({"apiVersion": VERSION, "kind": "Fleet", "metadata": {"name": name},
         "spec": {"replicas": 2}});
     room.until("whether a fleet can be made", &true, async || {
         Ok(room.create(fleet.clone()).await.is_ok())
     })
     .await?;
-    let status = |replicas: i64| json!({"status": {"replicas": replicas, "selector": "app=ships"}});
-    room.patch_status(VERSION, "Fleet", "ships", status(2)).await?;
-    for (load, replicas) in [(4.0, 4), (1.0, 1)] {
-        room.set_load("ships", load);
-        room.until("replicas of the fleet", &Some(replicas), async || {
-            let object = room.api(VERSION, "Fleet").get("ships").await?;
-            Ok(object.data["spec"]["replicas"].as_i64())
-        })
-        .await?;
-        room.patch_status(VERSION, "Fleet", "ships", status(replicas)).await?;
-    }
-    Ok(())
+    let status = json!({"status": {"replicas": 2, "selector": format!("app={name}")}});
+    room.patch_status(VERSION, "Fleet", name, status).await
 }
 
 async fn target_deleted(room: Room) -> Result<()> {
@@ -144,7 +155,7 @@ async fn namespace_deleted(room: Room) -> Result<()> {
     room.set_load("web", 3.0);
     room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
     room.until_replicas("web", 3).await?;
-    let namespaces = super::room::api(&room.client(), None, "v1", "Namespace");
+    let namespaces = api(&room.client(), None, "v1", "Namespace");
     namespaces.delete(&room.namespace, &DeleteParams::default()).await?;
     room.until("whether the namespace is gone", &true, async || {
         Ok(namespaces.get_opt(&room.namespace).await?.is_none())
