@@ -3,7 +3,7 @@
 
 use super::cache::Cache;
 use crate::clock::Clock;
-use crate::watch::labelled::ByLabel;
+use crate::watch::labelled::{demanded, label_number};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_api::metrics::PodMetrics;
@@ -35,24 +35,63 @@ pub struct Failure {
 
 /// What pods use, by namespace.
 #[derive(Default)]
-pub struct Usage(HashMap<Box<str>, ByLabel<PodMetrics>>);
+pub struct Usage(HashMap<Box<str>, OfNamespace>);
+
+/// What the pods of one namespace use. It is used for seconds, so it must be made quickly.
+#[derive(Default)]
+struct OfNamespace {
+    pods: Vec<Arc<PodMetrics>>,
+    /// Each label of each pod as a number, with the pod's place; sorted.
+    labels: Vec<(u64, u32)>,
+}
+
+impl OfNamespace {
+    fn add(&mut self, of_pod: PodMetrics) {
+        let place = u32::try_from(self.pods.len()).unwrap_or(u32::MAX);
+        let labels = of_pod.metadata.labels.iter();
+        self.labels.extend(labels.map(|(key, value)| (label_number(key, value), place)));
+        self.pods.push(Arc::new(of_pod));
+    }
+
+    fn with_label(&self, label: u64) -> &[(u64, u32)] {
+        let first = self.labels.partition_point(|(known, _)| *known < label);
+        let rest = self.labels.get(first..).unwrap_or_default();
+        rest.get(..rest.partition_point(|(known, _)| *known == label)).unwrap_or_default()
+    }
+
+    fn select(&self, selector: &Selector) -> Arc<[Arc<PodMetrics>]> {
+        let picked = |pod: &&Arc<PodMetrics>| selector.matches(|key| pod.metadata.labels.get(key));
+        let lists = demanded(selector).map(|label| self.with_label(label));
+        match lists.min_by_key(|list| list.len()) {
+            Some(shortest) => {
+                let listed =
+                    shortest.iter().filter_map(|(_, place)| self.pods.get(*place as usize));
+                listed.filter(picked).cloned().collect()
+            }
+            None => self.pods.iter().filter(picked).cloned().collect(),
+        }
+    }
+}
 
 impl Usage {
     /// Sorts what a call answered. Those of one namespace need not say which.
     #[must_use]
     pub fn of(metrics: Vec<PodMetrics>, asked: Option<&str>) -> Usage {
-        let mut namespaces: HashMap<Box<str>, ByLabel<PodMetrics>> = HashMap::new();
+        let mut namespaces: HashMap<Box<str>, OfNamespace> = HashMap::new();
         for mut of_pod in metrics {
             if let Some(asked) = asked {
                 of_pod.metadata.namespace = asked.into();
             }
             match namespaces.get_mut(&of_pod.metadata.namespace) {
-                Some(known) => known.insert(of_pod),
+                Some(known) => known.add(of_pod),
                 None => {
                     let namespace = of_pod.metadata.namespace.clone();
-                    namespaces.entry(namespace).or_default().insert(of_pod);
+                    namespaces.entry(namespace).or_default().add(of_pod);
                 }
             }
+        }
+        for here in namespaces.values_mut() {
+            here.labels.sort_unstable();
         }
         Usage(namespaces)
     }
@@ -61,7 +100,7 @@ impl Usage {
     #[must_use]
     pub fn of_pods(&self, namespace: &str, selector: &str) -> Arc<[Arc<PodMetrics>]> {
         let Ok(selector) = Selector::parse(selector) else { return Arc::default() };
-        self.0.get(namespace).map(|here| here.select(&selector).into()).unwrap_or_default()
+        self.0.get(namespace).map(|here| here.select(&selector)).unwrap_or_default()
     }
 }
 
@@ -135,6 +174,38 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pods_are_found_by_label() {
+        let pod = |name: &str, labels: &[(&str, &str)]| {
+            let mut of_pod = PodMetrics::default();
+            of_pod.metadata.name = name.into();
+            of_pod.metadata.labels = labels.iter().copied().collect();
+            of_pod
+        };
+        let usage = Usage::of(
+            vec![
+                pod("a", &[("app", "web"), ("tier", "x")]),
+                pod("b", &[("app", "db"), ("tier", "x")]),
+                pod("c", &[("app", "web")]),
+                pod("d", &[]),
+            ],
+            Some("shop"),
+        );
+        for (namespace, selector, expected) in [
+            ("shop", "app=web", "ac"),
+            ("shop", "app=web,tier=x", "a"),
+            ("shop", "tier in (x)", "ab"),
+            ("shop", "app!=web", "bd"),
+            ("shop", "app=none", ""),
+            ("shop", "a b", ""),
+            ("else", "app=web", ""),
+        ] {
+            let found = usage.of_pods(namespace, selector);
+            let names: String = found.iter().map(|pod| &*pod.metadata.name).collect();
+            assert_eq!(names, expected, "{namespace} {selector}");
+        }
+    }
 
     #[tokio::test]
     async fn many_namespaces_are_read_at_once_unless_that_is_forbidden() {

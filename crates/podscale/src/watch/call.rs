@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::Duration;
+use tokio::runtime::RuntimeFlavor;
 
 /// How long an answer may take; time of the wall, since it is the network's.
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -17,6 +18,8 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 const BUSY_TRIES: u32 = 10;
 /// The largest answer that is read.
 const ANSWER_LIMIT_BYTES: usize = 512 * 1024 * 1024;
+/// An answer larger than this takes milliseconds to read.
+const LARGE_BYTES: usize = 256 * 1024;
 /// The largest refusal that is read.
 const REFUSAL_LIMIT_BYTES: usize = 64 * 1024;
 
@@ -122,9 +125,19 @@ async fn exchange<T: DeserializeOwned>(
     };
     let answer =
         tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))??;
-    serde_json::from_slice(&answer).map_err(|error| {
+    decode(&answer).map_err(|error| {
         CallError::Unreadable(format!("the answer to {verb} {path} cannot be read: {error}"))
     })
+}
+
+/// Reads an answer; while it is a large one, others go on elsewhere.
+fn decode<T: DeserializeOwned>(answer: &[u8]) -> serde_json::Result<T> {
+    let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
+    if answer.len() > LARGE_BYTES && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+        tokio::task::block_in_place(|| serde_json::from_slice(answer))
+    } else {
+        serde_json::from_slice(answer)
+    }
 }
 
 /// As [`open`], but again after a while if the server asks for that, as Kubernetes' clients do.

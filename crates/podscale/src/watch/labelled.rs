@@ -1,7 +1,6 @@
 //! Objects of one namespace by name and by label, so that a selector looks at few of them.
 
 use podscale_api::labels::Labels;
-use podscale_api::metrics::PodMetrics;
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
 use std::collections::HashMap;
@@ -17,16 +16,6 @@ pub trait Labelled {
 }
 
 impl Labelled for Pod {
-    fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    fn labels(&self) -> &Labels {
-        &self.metadata.labels
-    }
-}
-
-impl Labelled for PodMetrics {
     fn name(&self) -> &str {
         &self.metadata.name
     }
