@@ -18,4 +18,5 @@ pub mod record;
 pub mod scenario;
 pub mod scrape;
 pub mod settings;
+pub mod telemetry;
 pub mod watch;

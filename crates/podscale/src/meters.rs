@@ -57,6 +57,7 @@ struct Inner {
     recorded: Counter,
     record_drops: Counter,
     record_failures: Counter,
+    telemetry_losses: Family<Labels<1>, Counter>,
     sizes: Mutex<Vec<Size>>,
 }
 
@@ -179,6 +180,11 @@ impl Meters {
                 "Decisions not recorded because the disk was too slow",
             ),
             record_failures: added(own, "recording_failures", "Writes of recordings that failed"),
+            telemetry_losses: added(
+                own,
+                "telemetry_lost",
+                "Spans, log lines and reports of metrics that no collector took",
+            ),
             sizes: Mutex::default(),
             registry,
         };
@@ -268,6 +274,13 @@ impl Meters {
     /// A decision was not recorded because the queue was full.
     pub fn record_dropped(&self) {
         self.0.record_drops.inc();
+    }
+
+    /// So many items of traces, logs or metrics did not reach their collector.
+    pub fn telemetry_lost(&self, signal: &'static str, count: u64) {
+        if count > 0 {
+            self.0.telemetry_losses.get_or_create(&[("signal", signal)]).inc_by(count);
+        }
     }
 
     /// A recording could not be written.

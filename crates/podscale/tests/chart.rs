@@ -44,7 +44,8 @@ fn the_chart_renders_to_what_install_prints() {
     let chart = chart();
     let chart = chart.to_str().expect("UTF-8");
     let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
-    let flags = ["--manage=annotated", "--dry-run", "--sync-period=5s"];
+    let endpoint = "--otlp-endpoint=http://collector:4318";
+    let flags = ["--manage=annotated", "--dry-run", endpoint, "--sync-period=5s"];
     let many = Options {
         namespace: "scaling".into(),
         image: "registry.example/podscale:7".into(),
@@ -58,6 +59,7 @@ fn the_chart_renders_to_what_install_prints() {
         "replicas=3",
         "manage=annotated",
         "dryRun=true",
+        "otlp.endpoint=http://collector:4318",
         "arguments[0]=--sync-period=5s",
         "scales[0].group=argoproj.io",
         "scales[0].resource=rollouts",

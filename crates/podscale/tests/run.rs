@@ -4,6 +4,10 @@
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 
+#[cfg(feature = "otlp")]
+#[path = "run/telemetry.rs"]
+mod telemetry;
+
 use podscale_apiserver::{ApiServer, Config};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -18,7 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podscale"));
     let settings = std::env::vars_os().filter(|(name, _)| {
-        name.to_str().is_some_and(|name| name.starts_with("PODSCALE_") || name == "RUST_LOG")
+        name.to_str().is_some_and(|name| {
+            let of_others = name == "RUST_LOG" || name.starts_with("OTEL_");
+            of_others || name.starts_with("PODSCALE_")
+        })
     });
     for (name, _) in settings {
         command.env_remove(name);
@@ -38,7 +45,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let taken = listener.local_addr().expect("an address").to_string();
     let folder = Folder::new("wrong");
     let kubeconfig = folder.kubeconfig("http://127.0.0.1:1");
-    let cases: [(&[&str], i32, &str); 12] = [
+    let cases: [(&[&str], i32, &str); 13] = [
         (
             &["--kubeconfig", "/nonexistent"],
             1,
@@ -85,6 +92,11 @@ fn what_is_wrong_is_said_in_one_line() {
             &["--record-max-size", "5Q"],
             2,
             "error: invalid value '5Q' for '--record-max-size <SIZE>': not a size such as 512Mi",
+        ),
+        (
+            &["--kubeconfig", &kubeconfig, "--otlp-endpoint", "localhost:4318"],
+            1,
+            "podscale: --otlp-endpoint: ",
         ),
         (
             &["--kubeconfig", &kubeconfig, "--admin-address", &taken],
@@ -134,10 +146,14 @@ struct Replica(Option<Child>);
 
 impl Replica {
     fn start(kubeconfig: &str, more: &[&str]) -> Replica {
-        let arguments = ["--kubeconfig", kubeconfig, "--admin-address", "127.0.0.1:0"];
-        let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+        Replica::start_with(kubeconfig, more, &[])
+    }
+
+    /// Starts one with more flags, and with variables of the environment.
+    fn start_with(kubeconfig: &str, flags: &[&str], variables: &[(&str, &str)]) -> Replica {
+        let always = ["--kubeconfig", kubeconfig, "--admin-address", "127.0.0.1:0"];
         // In a cluster its file system is read-only: whoever writes to a file here is ended.
-        let podscale = program(&arguments);
+        let podscale = program(&[&always[..], flags].concat());
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 0 && exec \"$0\" \"$@\""]).arg(podscale.get_program());
         command.args(podscale.get_args());
@@ -148,6 +164,7 @@ impl Replica {
             };
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.envs(variables.iter().copied());
         Replica(Some(command.spawn().expect("the program starts")))
     }
 

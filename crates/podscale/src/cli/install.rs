@@ -37,6 +37,11 @@ pub struct Arguments {
     #[arg(long)]
     dry_run_mode: bool,
 
+    /// The collector to send traces, log lines and metrics to, as `podscale run --otlp-endpoint`
+    /// takes it.
+    #[arg(long, value_name = "URL")]
+    otlp_endpoint: Option<String>,
+
     /// Another kind of target that may be scaled, such as argoproj.io/rollouts; may be repeated.
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
@@ -92,11 +97,13 @@ impl Arguments {
         let manage = self.manage.iter().filter_map(ValueEnum::to_possible_value);
         let manage = manage.map(|which| format!("--manage={}", which.get_name()));
         let dry_run = self.dry_run_mode.then(|| "--dry-run".to_owned());
+        let otlp = self.otlp_endpoint.iter().map(|url| format!("--otlp-endpoint={url}"));
+        let own = manage.chain(dry_run).chain(otlp);
         Options {
             namespace: self.namespace.clone(),
             image: self.image.clone(),
             replicas: self.replicas,
-            arguments: manage.chain(dry_run).chain(self.run_flags.iter().cloned()).collect(),
+            arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
         }
     }
@@ -145,7 +152,8 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        let arguments = flags(&["-n", "scaling", "--manage", "annotated", "--dry-run-mode"]);
+        let place = ["-n", "scaling", "--otlp-endpoint", "http://collector:4318"];
+        let arguments = flags(&[&place[..], &["--manage", "annotated", "--dry-run-mode"]].concat());
         let objects = manifests(&arguments.expect("flags").options());
         let yaml = text(&objects, Output::Yaml).expect("YAML");
         let read: Vec<Value> = yaml
@@ -157,7 +165,9 @@ mod tests {
         let json: Value =
             serde_json::from_str(&text(&objects, Output::Json).expect("JSON")).expect("JSON");
         assert_eq!(json["items"], Value::Array(objects));
-        for part in ["namespace: scaling", "--manage=annotated", "--dry-run"] {
+        for part in
+            ["namespace: scaling", "--manage=annotated", "--dry-run", "--otlp-endpoint=http://"]
+        {
             assert!(yaml.contains(part), "no {part} in\n{yaml}");
         }
     }

@@ -1,11 +1,12 @@
 //! What the program tells its log, and in which form. The log goes to standard error; nothing in it
 //! is secret: neither tokens nor bodies of requests are ever logged.
 
+use crate::telemetry::spans::TARGET;
+use crate::telemetry::{BoxedLayer, Telemetry};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
-use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 /// Where log levels are read from if no flag says them, as with other Rust programs.
@@ -54,29 +55,35 @@ fn filter(text: &str) -> Result<String, String> {
 }
 
 impl Arguments {
-    /// Begins to log, to be called once.
+    /// Begins to log, to be called once; telemetry gets what the log gets.
     ///
     /// # Errors
     /// The environment asks for nonsense, or there is a log already.
-    pub fn start(&self) -> Result<(), LogError> {
-        tracing_subscriber::registry().with(self.layer()?).try_init()?;
+    pub fn start(&self, telemetry: &Telemetry) -> Result<(), LogError> {
+        let levels = self.levels()?;
+        // What is asked for comes last and so counts more.
+        let filter = || EnvFilter::new(format!("{QUIET},{TARGET}=off,{levels}"));
+        let mut layers = vec![self.layer(filter())];
+        layers.extend(telemetry.layers(filter));
+        tracing_subscriber::registry().with(layers).try_init()?;
         Ok(())
     }
 
-    fn layer(&self) -> Result<Box<dyn Layer<Registry> + Send + Sync>, LogError> {
+    fn levels(&self) -> Result<String, LogError> {
         let variable = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
-        let levels = match (&self.log_level, variable) {
+        Ok(match (&self.log_level, variable) {
             (Some(levels), _) => levels.clone(),
             (None, Some(levels)) => filter(&levels).map_err(LogError::Variable)?,
             (None, None) => "info".to_owned(),
-        };
-        // What is asked for comes last and so counts more.
-        let filter = EnvFilter::new(format!("{QUIET},{levels}"));
+        })
+    }
+
+    fn layer(&self, filter: EnvFilter) -> BoxedLayer {
         let out = std::io::stderr;
         let layer = tracing_subscriber::fmt::layer().with_writer(out).with_target(false);
-        Ok(match self.log_format {
+        match self.log_format {
             Format::Text => layer.with_ansi(out().is_terminal()).with_filter(filter).boxed(),
             Format::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
-        })
+        }
     }
 }

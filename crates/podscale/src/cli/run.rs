@@ -16,6 +16,7 @@ use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
 use crate::settings::{address, amount, duration, name, namespace, period, span};
+use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
 use connect::{Cluster, ConnectError};
@@ -256,6 +257,9 @@ pub struct Arguments {
     log: logs::Arguments,
 
     #[command(flatten)]
+    telemetry: telemetry::Arguments,
+
+    #[command(flatten)]
     recording: recording::Arguments,
 }
 
@@ -307,8 +311,9 @@ impl Arguments {
     ///
     /// # Errors
     /// Those of the election do not.
-    pub fn check(&self) -> Result<(), TermsError> {
-        self.terms().check()
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.terms().check()?;
+        Ok(self.telemetry.check()?)
     }
 
     fn terms(&self) -> Terms {
@@ -327,13 +332,15 @@ impl Arguments {
 
 /// Why the controller could not start.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+pub(super) enum Failure {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error(transparent)]
     Log(#[from] logs::LogError),
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     #[error(transparent)]
     Terms(#[from] TermsError),
     #[error(transparent)]
@@ -350,18 +357,28 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {
     arguments.check()?;
-    arguments.log.start()?;
+    let meters = Meters::new();
+    let telemetry = Telemetry::start(&arguments.telemetry, &meters)?;
+    arguments.log.start(&telemetry)?;
     // One thread decides for tens of thousands: waking a second one costs more than it does for them.
     // Large answers are read elsewhere meanwhile.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    runtime.map_err(Failure::Runtime)?.block_on(control(arguments))
+    let observer = telemetry.observer();
+    let done = runtime.map_err(Failure::Runtime)?.block_on(control(arguments, meters, observer));
+    // Another replica leads by now, so this may take a moment.
+    telemetry.finish();
+    done
 }
 
-async fn control(arguments: &Arguments) -> Result<(), Failure> {
+async fn control(
+    arguments: &Arguments,
+    meters: Meters,
+    tracing: Option<Arc<dyn Observer>>,
+) -> Result<(), Failure> {
     let end = signal::end();
     tokio::pin!(end);
-    let (clock, meters, readiness) = (Clock::wall(), Meters::new(), Readiness::new());
+    let (clock, readiness) = (Clock::wall(), Readiness::new());
     let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
     // Asked to end while it starts, it ends as well.
     let cluster = tokio::select! {
@@ -375,6 +392,7 @@ async fn control(arguments: &Arguments) -> Result<(), Failure> {
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), &cluster.namespace);
     tracing::info!(version, server = %cluster.url, %namespace, admin = %admin.address(), "started");
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(hub), Arc::new(Log)];
+    observers.extend(tracing);
     let recording = arguments.recording.start(&meters)?.map(|(recorder, writing)| {
         observers.push(Arc::new(recorder));
         writing

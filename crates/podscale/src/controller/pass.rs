@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::meters::Meters;
 use crate::scrape::{Answer, Scraper};
 use crate::settings::span;
+use crate::telemetry::spans;
 use crate::watch::world::{Key, Known, World};
 use futures::future::join_all;
 use parking_lot::Mutex;
@@ -376,7 +377,8 @@ impl Passes {
     ) -> (Selection, Vec<Reading>) {
         let asking = known.hpa.spec.metrics.iter().map(async |metric| {
             let began = Instant::now();
-            (self.scraper.read(&known.hpa, metric, selector, fresh).await, began.elapsed())
+            let reading = self.scraper.read(&known.hpa, metric, selector, fresh);
+            (spans::read(metric, reading).await, began.elapsed())
         });
         let (answers, waits): (Vec<Answer>, _) = join_all(asking).await.into_iter().unzip();
         notes.took.metrics = waits;

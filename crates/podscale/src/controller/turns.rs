@@ -5,11 +5,13 @@ use super::schedule::Schedule;
 use crate::election::Term;
 use crate::keep::Keeper;
 use crate::meters::Meters;
+use crate::telemetry::spans;
 use crate::watch::world::Key;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 /// How long the end of what has begun is waited for, since another replica waits to lead; time of the
 /// wall.
@@ -103,11 +105,13 @@ impl Turns {
             self.meters.due(late.min(began.elapsed()));
             tracing::trace!(autoscaler = %key, ?late, "due");
             let (passes, schedule) = (Arc::clone(&self.passes), Arc::clone(&self.schedule));
-            running.spawn(async move {
+            let span = spans::look(&key);
+            let turn = async move {
                 let _place = place;
                 let turn = Turn { schedule, key };
                 passes.pass(&turn.key).await;
-            });
+            };
+            running.spawn(turn.instrument(span));
             // Keeps the set small; whoever panicked has been reported by the runtime.
             while running.try_join_next().is_some() {}
         }

@@ -1,6 +1,7 @@
 //! Counts the calls of the API server where every call passes: around the client's service.
 
 use super::{Buckets, CALL_SECONDS, Labels, added};
+use crate::telemetry::spans;
 use axum::http::{Method, Request, Response};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,6 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tower::{Layer, Service};
+use tracing::Instrument;
 
 /// Verb, resource and code of a call.
 type Kind = ([(&'static str, &'static str); 2], [(&'static str, CodeText); 1]);
@@ -100,10 +102,11 @@ where
         let calls = self.calls.clone();
         let answer = self.inner.call(request);
         Box::pin(async move {
-            let began = Instant::now();
-            let answer = answer.await;
+            let (began, span) = (Instant::now(), spans::call(verb, resource));
+            let answer = answer.instrument(span.clone()).await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             calls.count(verb, resource, code, began);
+            spans::answered(&span, code);
             answer
         })
     }

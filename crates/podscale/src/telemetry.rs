@@ -1,0 +1,71 @@
+//! What a collector of OpenTelemetry is told, if one is named: a trace of each look at an autoscaler,
+//! the lines of the log, and the meters. Deciding never waits for it: everything goes through bounded
+//! queues to a thread of its own, and what does not fit is counted and left out.
+
+pub mod spans;
+
+#[cfg(not(feature = "otlp"))]
+mod absent;
+#[cfg(feature = "otlp")]
+mod batch;
+#[cfg(feature = "otlp")]
+mod carry;
+#[cfg(feature = "otlp")]
+mod export;
+#[cfg(feature = "otlp")]
+mod points;
+#[cfg(feature = "otlp")]
+mod send;
+#[cfg(feature = "otlp")]
+mod settings;
+
+#[cfg(not(feature = "otlp"))]
+pub use absent::Telemetry;
+#[cfg(feature = "otlp")]
+pub use export::Telemetry;
+
+use clap::Args;
+use tracing_subscriber::layer::Layer;
+use tracing_subscriber::registry::Registry;
+
+/// A part of what listens to events and spans.
+pub type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Flags about telemetry.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Telemetry")]
+#[group(id = "telemetry")]
+pub struct Arguments {
+    /// The collector to which traces, log lines and metrics are sent, as OTLP over HTTP; without one
+    /// nothing is sent. The standard variables OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
+    /// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and so on count as well.
+    #[arg(long, value_name = "URL", env = "PODSCALE_OTLP_ENDPOINT")]
+    otlp_endpoint: Option<String>,
+}
+
+impl Arguments {
+    /// Whether these flags can be used, whatever the environment says.
+    ///
+    /// # Errors
+    /// The collector cannot be sent to.
+    pub fn check(&self) -> Result<(), TelemetryError> {
+        #[cfg(feature = "otlp")]
+        settings::settings(self.endpoint(), |_| None)?;
+        Ok(())
+    }
+
+    /// The collector, if one is named; no name is none.
+    fn endpoint(&self) -> Option<&str> {
+        self.otlp_endpoint.as_deref().map(str::trim).filter(|url| !url.is_empty())
+    }
+}
+
+/// Telemetry cannot be sent as asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {problem}")]
+pub struct TelemetryError {
+    /// The flag or variable that asked for it.
+    pub origin: String,
+    /// What is wrong, and what would be right.
+    pub problem: String,
+}

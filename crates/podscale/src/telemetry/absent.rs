@@ -1,0 +1,39 @@
+//! Stands for telemetry in programs that are built without it.
+
+use super::{Arguments, BoxedLayer, TelemetryError};
+use crate::controller::observer::Observer;
+use crate::meters::Meters;
+use std::sync::Arc;
+use tracing_subscriber::EnvFilter;
+
+/// Nothing is sent anywhere.
+pub struct Telemetry;
+
+impl Telemetry {
+    /// Does nothing, and says so if it was to do something.
+    ///
+    /// # Errors
+    /// A collector is named.
+    pub fn start(arguments: &Arguments, _meters: &Meters) -> Result<Telemetry, TelemetryError> {
+        if arguments.endpoint().is_none() {
+            return Ok(Telemetry);
+        }
+        let problem = "this program was built without telemetry; build it with --features otlp";
+        Err(TelemetryError { origin: "--otlp-endpoint".to_owned(), problem: problem.to_owned() })
+    }
+
+    /// Nothing listens.
+    #[must_use]
+    pub fn layers(&self, _filter: impl Fn() -> EnvFilter) -> Vec<BoxedLayer> {
+        Vec::new()
+    }
+
+    /// Nobody is told.
+    #[must_use]
+    pub fn observer(&self) -> Option<Arc<dyn Observer>> {
+        None
+    }
+
+    /// There is nothing to send.
+    pub fn finish(self) {}
+}

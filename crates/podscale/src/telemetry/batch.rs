@@ -1,0 +1,139 @@
+//! Gathers items from everywhere in a bounded queue, and hands them out in batches.
+
+use super::send::{SendError, Taken};
+use super::settings::{Pace, Signal};
+use crate::meters::Meters;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// How often trouble is told that goes on.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// Where items are put; never waits.
+pub(super) struct Queue<T> {
+    items: mpsc::Sender<T>,
+    overflow: Arc<AtomicU64>,
+}
+
+impl<T> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Queue")
+    }
+}
+
+impl<T> Queue<T> {
+    /// Takes an item, or counts it if there is no place for it.
+    pub(super) fn put(&self, item: T) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.items.try_send(item) {
+            self.overflow.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where batches come out.
+pub(super) struct Batches<T> {
+    items: mpsc::Receiver<T>,
+    overflow: Arc<AtomicU64>,
+    pace: Pace,
+}
+
+/// A queue and its other end.
+pub(super) fn queue<T>(pace: Pace) -> (Queue<T>, Batches<T>) {
+    let (sender, receiver) = mpsc::channel(pace.queue);
+    let overflow = Arc::<AtomicU64>::default();
+    let queue = Queue { items: sender, overflow: Arc::clone(&overflow) };
+    (queue, Batches { items: receiver, overflow, pace })
+}
+
+impl<T> Batches<T> {
+    /// The next items: as many as are sent at once, or as many as there are some time after the
+    /// first. Once it is asked to finish no more are taken, and `None` comes after the last.
+    pub(super) async fn next(&mut self, finish: &mut watch::Receiver<bool>) -> Option<Vec<T>> {
+        let mut batch = Vec::new();
+        if self.more(&mut batch, finish).await == 0 {
+            return None;
+        }
+        let delay = self.pace.delay;
+        let enough = async {
+            while batch.len() < self.pace.batch && self.more(&mut batch, finish).await > 0 {}
+        };
+        let _ = tokio::time::timeout(delay, enough).await;
+        Some(batch)
+    }
+
+    /// Waits for more items; how many came, none only after the end.
+    async fn more(&mut self, batch: &mut Vec<T>, finish: &mut watch::Receiver<bool>) -> usize {
+        let room = self.pace.batch.saturating_sub(batch.len());
+        if !self.items.is_closed() {
+            tokio::select! {
+                biased;
+                count = self.items.recv_many(batch, room) => return count,
+                // Whoever could ask for the end is gone as well.
+                _ = finish.wait_for(|finish| *finish) => self.items.close(),
+            }
+        }
+        self.items.recv_many(batch, room).await
+    }
+
+    /// How many found no place since the last time.
+    pub(super) fn overflow(&self) -> u64 {
+        self.overflow.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Counts what is lost, and tells of trouble when it begins, once in a while, and when it ends.
+pub(super) struct Losses {
+    signal: Signal,
+    url: String,
+    meters: Meters,
+    lost: u64,
+    told: Option<Instant>,
+}
+
+impl Losses {
+    /// Nothing is lost yet.
+    pub(super) fn new(signal: Signal, url: String, meters: Meters) -> Losses {
+        Losses { signal, url, meters, lost: 0, told: None }
+    }
+
+    /// So many items were sent, and so many had found no place before.
+    pub(super) fn sent(&mut self, items: u64, overflow: u64, end: &Result<Taken, SendError>) {
+        let (lost, problem) = match end {
+            Ok(taken) if taken.rejected > 0 => {
+                let says = format!("the collector rejects some of it: {}", taken.message);
+                (taken.rejected, Some(says))
+            }
+            Ok(_) => (0, None),
+            Err(error) => (items, Some(error.to_string())),
+        };
+        let lost = lost.saturating_add(overflow);
+        self.meters.telemetry_lost(self.signal.name(), lost);
+        self.lost = self.lost.saturating_add(lost);
+        let problem =
+            problem.or_else(|| (overflow > 0).then(|| "more comes than can be sent".to_owned()));
+        self.tell(problem, Instant::now());
+    }
+
+    fn tell(&mut self, problem: Option<String>, now: Instant) {
+        let (signal, url) = (self.signal.name(), &self.url);
+        match (problem, self.told) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                tracing::info!(lost = self.lost, "{signal} reach the collector again");
+                (self.told, self.lost) = (None, 0);
+            }
+            (Some(_), Some(told)) if now.duration_since(told) < TOLD => {}
+            (Some(problem), _) => {
+                let lost = self.lost;
+                tracing::warn!(%problem, lost, "{signal} do not reach the collector at {url}");
+                self.told = Some(now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+
+const PACE: Pace = Pace { queue: 5, batch: 3, delay: Duration::from_secs(10) };
+
+#[tokio::test(start_paused = true)]
+async fn items_wait_for_others_but_not_for_long() {
+    let (queue, mut batches) = queue(PACE);
+    let (asking, mut finish) = watch::channel(false);
+    let began = tokio::time::Instant::now();
+    (1..=4).for_each(|item| queue.put(item));
+    assert_eq!(batches.next(&mut finish).await, Some(vec![1, 2, 3]));
+    assert_eq!(began.elapsed(), Duration::ZERO, "a full batch goes at once");
+    assert_eq!(batches.next(&mut finish).await, Some(vec![4]));
+    assert_eq!(began.elapsed(), PACE.delay);
+    queue.put(5);
+    asking.send_replace(true);
+    assert_eq!(batches.next(&mut finish).await, Some(vec![5]), "what is left goes at once");
+    assert_eq!(began.elapsed(), PACE.delay);
+    assert_eq!(batches.next(&mut finish).await, None);
+    queue.put(6);
+    assert_eq!((batches.next(&mut finish).await, batches.overflow()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_full_queue_takes_no_more_and_counts() {
+    let (queue, mut batches) = queue(PACE);
+    (1..=9).for_each(|item| queue.put(item));
+    assert_eq!((batches.overflow(), batches.overflow()), (4, 0));
+    let (_asking, mut finish) = watch::channel(false);
+    assert_eq!(batches.next(&mut finish).await, Some(vec![1, 2, 3]));
+}
+
+#[test]
+fn trouble_is_told_when_it_begins_goes_on_and_ends() {
+    let meters = Meters::new();
+    let mut losses = Losses::new(Signal::Logs, "http://a".to_owned(), meters.clone());
+    let down = || Err(SendError::Unreachable("refused".to_owned()));
+    losses.sent(5, 0, &Ok(Taken::default()));
+    assert_eq!((losses.lost, losses.told), (0, None));
+    losses.sent(5, 0, &down());
+    let told = losses.told.expect("told at once");
+    losses.sent(5, 2, &down());
+    assert_eq!((losses.lost, losses.told), (12, Some(told)), "not told again so soon");
+    losses.tell(Some("refused".to_owned()), told + TOLD);
+    assert_eq!(losses.told, Some(told + TOLD));
+    losses.sent(5, 0, &Ok(Taken::default()));
+    assert_eq!((losses.lost, losses.told), (0, None), "the end is told");
+    losses.sent(5, 0, &Ok(Taken { rejected: 1, message: "old".to_owned() }));
+    assert_eq!(losses.lost, 1);
+    let lost = "podscale_telemetry_lost_total{signal=\"logs\"} 13";
+    assert!(meters.text().contains(lost), "{}", meters.text());
+}

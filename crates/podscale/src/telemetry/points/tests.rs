@@ -1,0 +1,111 @@
+use super::*;
+use crate::meters::{Meters, Source};
+use std::fmt::Write;
+use std::time::Duration;
+
+const TIMES: Times = Times { began: 1, now: 2 };
+
+fn labels(attributes: &[KeyValue]) -> String {
+    let text = |pair: &KeyValue| match &pair.value {
+        Some(AnyValue { value: Some(any_value::Value::StringValue(value)) }) => {
+            format!("{}={value}", pair.key)
+        }
+        other => format!("{}={other:?}", pair.key),
+    };
+    attributes.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// Metrics in short.
+fn told(metrics: &[Metric]) -> String {
+    let mut text = String::new();
+    let mut numbers = |kind: &str, metric: &Metric, points: &[NumberDataPoint]| {
+        for point in points {
+            let value = match point.value {
+                Some(Value::AsInt(value)) => format!("{value}"),
+                Some(Value::AsDouble(value)) => format!("{value:?}"),
+                None => "nothing".to_owned(),
+            };
+            let (name, labels, began) =
+                (&metric.name, labels(&point.attributes), point.start_time_unix_nano);
+            let _ = writeln!(text, "{kind} {name}{{{labels}}} {value} since {began}");
+        }
+    };
+    let mut histograms = String::new();
+    for metric in metrics {
+        match metric.data.as_ref().expect("data") {
+            Data::Gauge(gauge) => numbers("gauge", metric, &gauge.data_points),
+            Data::Sum(sum) => {
+                assert!(sum.is_monotonic);
+                assert_eq!(sum.aggregation_temporality, 2);
+                numbers("sum", metric, &sum.data_points);
+            }
+            Data::Histogram(histogram) => {
+                assert_eq!(histogram.aggregation_temporality, 2);
+                for point in &histogram.data_points {
+                    let _ = writeln!(
+                        histograms,
+                        "histogram {}{{{}}} {} of {:?}, below {:?}: {:?}",
+                        metric.name,
+                        labels(&point.attributes),
+                        point.count,
+                        point.sum.unwrap_or_default(),
+                        point.explicit_bounds,
+                        point.bucket_counts,
+                    );
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    text + &histograms
+}
+
+#[test]
+fn text_becomes_points() {
+    let text = "# HELP a Things\\ counted.\n# TYPE a counter\na_total{x=\"1\",y=\"q\\\"\"} 3\n\
+        a_total{x=\"2\",y=\"\"} 0\n# HELP s Time.\n# TYPE s_seconds gauge\ns_seconds 2.0\n\
+        # TYPE big gauge\nbig 9007199254740993\n# TYPE i info\ni_info{version=\"1\"} 1\n\
+        # TYPE h histogram\nh_sum{k=\"a\"} 1.5\nh_count{k=\"a\"} 4\nh_bucket{le=\"0.1\",k=\"a\"} 1\n\
+        h_bucket{le=\"1.0\",k=\"a\"} 3\nh_bucket{le=\"+Inf\",k=\"a\"} 4\nh_sum{k=\"b\"} 0.0\n\
+        h_count{k=\"b\"} 0\nh_bucket{le=\"+Inf\",k=\"b\"} 0\n# EOF\nnonsense{\n";
+    let expected = "sum a_total{x=1,y=q\"} 3 since 1\nsum a_total{x=2,y=} 0 since 1\n\
+        gauge s_seconds{} 2.0 since 0\ngauge big{} 9007199254740993 since 0\n\
+        gauge i_info{version=1} 1 since 0\n\
+        histogram h{k=a} 4 of 1.5, below [0.1, 1.0]: [1, 2, 1]\n\
+        histogram h{k=b} 0 of 0.0, below []: [0]\n";
+    let metrics = metrics(text, TIMES);
+    assert_eq!(told(&metrics), expected);
+    let units: Vec<&str> = metrics.iter().map(|metric| metric.unit.as_str()).collect();
+    assert_eq!(units, ["", "s", "", "", ""]);
+}
+
+#[test]
+fn every_meter_is_told() {
+    let meters = Meters::new();
+    meters.source_answered(Source::Custom, true, Duration::from_millis(3));
+    meters.telemetry_lost("logs", 7);
+    meters.leads(true);
+    meters.due(Duration::from_secs(100));
+    let text = meters.text();
+    let metrics = metrics(&text, TIMES);
+    let told = told(&metrics);
+    for line in [
+        "sum podscale_telemetry_lost_total{signal=logs} 7 since 1",
+        "sum podscale_source_requests_total{source=custom,outcome=ok} 1 since 1",
+        "gauge podscale_leader{} 1 since 0",
+        "histogram podscale_due_lag_seconds{} 1 of 100.0, below [0.001, ",
+        "histogram podscale_source_request_duration_seconds{source=custom} 1 of 0.003, below ",
+    ] {
+        assert!(told.contains(line), "no {line:?} in\n{told}");
+    }
+    let shown = samples(&text).count();
+    let points = |metric: &Metric| match &metric.data {
+        Some(Data::Gauge(gauge)) => gauge.data_points.len(),
+        Some(Data::Sum(sum)) => sum.data_points.len(),
+        Some(Data::Histogram(histogram)) => {
+            histogram.data_points.iter().map(|point| point.bucket_counts.len() + 2).sum()
+        }
+        _ => 0,
+    };
+    assert_eq!(metrics.iter().map(points).sum::<usize>(), shown, "a sample is missing");
+}
