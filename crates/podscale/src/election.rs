@@ -13,6 +13,7 @@ use kube::Client;
 use podscale_api::time::{format_rfc3339_micros, parse_rfc3339};
 use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -36,9 +37,14 @@ pub struct Config {
     pub terms: Terms,
 }
 
-/// A name for this replica that no other has.
+/// A name for this replica that no other has; the same as long as it runs.
 #[must_use]
-pub fn identity() -> String {
+pub fn identity() -> &'static str {
+    static IDENTITY: LazyLock<String> = LazyLock::new(new_identity);
+    &IDENTITY
+}
+
+fn new_identity() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     let host = host.or_else(|| std::fs::read_to_string("/etc/hostname").ok());
     let host = host.map_or_else(|| "podscale".to_owned(), |host| host.trim().to_owned());

@@ -446,7 +446,7 @@ fn elect(
     let config = election::Config {
         namespace: namespace.to_owned(),
         name: name.clone(),
-        identity: election::identity(),
+        identity: election::identity().to_owned(),
         terms: arguments.terms(),
     };
     let (elected, leading) = watch::channel(None);

@@ -9,6 +9,7 @@ use super::settings::{Destination, Pace};
 use crate::meters::Meters;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use opentelemetry::logs::LogRecord;
 use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -172,7 +173,11 @@ impl SpanProcessor for Queue<SpanData> {
 
 impl LogProcessor for Queue<Line> {
     fn emit(&self, record: &mut SdkLogRecord, scope: &InstrumentationScope) {
-        self.put((record.clone(), scope.clone()));
+        let mut line = record.clone();
+        line.set_timestamp(SystemTime::now());
+        // Otherwise a place in the source would be it.
+        line.set_event_name("");
+        self.put((line, scope.clone()));
     }
 
     fn force_flush(&self) -> OTelSdkResult {

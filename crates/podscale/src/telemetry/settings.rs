@@ -164,6 +164,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
             if base.contains(['?', '#']) {
                 return Err(wrong(name, "the collector's URL must end with its path"));
             }
+            url(name, base)?;
             url(name, &format!("{}/v1/{}", base.trim_end_matches('/'), signal.name()))
         };
         if let Some(flag) = self.flag {

@@ -41,12 +41,17 @@ struct Collector {
 impl Collector {
     /// Starts one in a folder, with the configuration that the documentation shows.
     fn start(program: &Path, folder: &Folder, port: u16) -> Collector {
+        Collector::start_with(program, folder, port, "")
+    }
+
+    /// Starts one with more settings of what it listens on.
+    fn start_with(program: &Path, folder: &Folder, port: u16, more: &str) -> Collector {
         let page = std::fs::read_to_string(root().join("docs/observability.md")).expect("a page");
         let (_, page) = page.split_once("## OpenTelemetry").expect("a chapter");
         let (_, page) = page.split_once("```yaml\n").expect("an example");
         let (example, _) = page.split_once("```").expect("its end");
         assert!(example.contains("127.0.0.1:4318"), "{example}");
-        let example = example.replace("127.0.0.1:4318", &format!("127.0.0.1:{port}"));
+        let example = example.replace("127.0.0.1:4318", &format!("127.0.0.1:{port}{more}"));
         let (config, log) = (folder.0.join("collector.yaml"), folder.0.join("collector.log"));
         std::fs::write(&config, example).expect("written");
         let log = std::fs::File::create(log).expect("a file");
@@ -318,6 +323,37 @@ fn rescale(spans: &[Value]) -> Option<Value> {
     let is_it =
         |span: &&Value| span["name"] == "decide" && attribute(span, "podscale.outcome") == "up";
     spans.iter().rfind(is_it).cloned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_may_want_tls_and_a_certificate() {
+    let Some(program) = program() else { return };
+    let (client, url) = serve().await;
+    put_objects(&client).await;
+    let (folder, port) = (Folder::new("tls"), free_port());
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let (certificate, key) = (folder.0.join("certificate.pem"), folder.0.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+    let tls = format!(
+        "\n        tls: {{cert_file: {certificate}, key_file: {key}, client_ca_file: {certificate}}}"
+    );
+    let collector = Collector::start_with(&program, &folder, port, &tls);
+    let endpoint = format!("https://localhost:{port}");
+    let _replica = Replica::start_with(
+        &folder.kubeconfig(&url),
+        &["--otlp-endpoint", &endpoint],
+        &[
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &certificate),
+            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &certificate),
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &key),
+            ("OTEL_TRACES_EXPORTER", "none"),
+            ("OTEL_METRICS_EXPORTER", "none"),
+        ],
+    );
+    until("log lines over TLS", async || !collector.logs().is_empty()).await;
+    assert!(collector.spans().is_empty(), "spans were not asked for");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,18 +55,18 @@ fn the_flag_counts_most_and_then_what_is_said_of_one_signal() {
 fn what_is_wrong_is_told_with_its_name() {
     let flag = Some("http://a:1");
     let cases: [(Option<&str>, &[(&str, &str)], &str); 14] = [
-        (Some("localhost:4318"), &[], "--otlp-endpoint: localhost:4318/v1/traces "),
+        (Some("localhost:4318"), &[], "--otlp-endpoint: localhost:4318 does not begin with http"),
         (
             Some("ftp://a"),
             &[],
-            "--otlp-endpoint: ftp://a/v1/traces does not begin with http:// or https://, such as \
+            "--otlp-endpoint: ftp://a does not begin with http:// or https://, such as \
              http://127.0.0.1:4318",
         ),
-        (Some("http://"), &[], "--otlp-endpoint: http:///v1/traces "),
-        (Some("http://a b"), &[], "--otlp-endpoint: http://a b/v1/traces is not the URL"),
+        (Some("http://"), &[], "--otlp-endpoint: http:// is not the URL of a collector, such as "),
+        (Some("http://a b"), &[], "--otlp-endpoint: http://a b is not the URL"),
         (Some("http://a/?x=y"), &[], "--otlp-endpoint: the collector's URL must end with its path"),
         (Some("http://me:secret@a"), &[], "--otlp-endpoint: credentials do not belong"),
-        (None, &[(ENDPOINT, "a")], "OTEL_EXPORTER_OTLP_ENDPOINT: a/v1/traces "),
+        (None, &[(ENDPOINT, "a")], "OTEL_EXPORTER_OTLP_ENDPOINT: a does not"),
         (
             flag,
             &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
