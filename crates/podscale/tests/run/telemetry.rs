@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long the source of pods' metrics takes.
@@ -20,6 +21,11 @@ fn root() -> PathBuf {
 
 /// The collector; it is built, which takes minutes, if it is not there. `None` without Go.
 fn program() -> Option<PathBuf> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(find_program).clone()
+}
+
+fn find_program() -> Option<PathBuf> {
     let go = Command::new("go").arg("version").stdout(Stdio::null()).status();
     if !go.is_ok_and(|status| status.success()) {
         let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
