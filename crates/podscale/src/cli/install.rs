@@ -190,6 +190,10 @@ mod tests {
             ("--sync-perod=5s", "podscale run takes: unexpected argument '--sync-perod' found"),
             ("--tolerance=much", "invalid value 'much' for '--horizontal-pod-autoscaler-tolerance"),
             ("--leader-elect-lease-duration=5s", "--leader-elect-lease-duration must be longer"),
+            (
+                "--otlp-endpoint=collector:4318",
+                "--otlp-endpoint: collector:4318 does not begin with",
+            ),
         ] {
             let error = check(&[flag.to_owned()]).expect_err("refused");
             assert!(error.starts_with("--run-flag") && error.contains(words), "{error}");

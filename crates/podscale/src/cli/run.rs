@@ -310,7 +310,7 @@ impl Arguments {
     /// Whether the flags make sense together.
     ///
     /// # Errors
-    /// Those of the election do not.
+    /// Those of the election do not, or the collector cannot be sent to.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.terms().check()?;
         Ok(self.telemetry.check()?)
