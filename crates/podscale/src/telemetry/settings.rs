@@ -92,11 +92,11 @@ pub(super) fn settings(
     let with = |to: Option<Destination>, prefix: &str, pace| {
         to.map(|to| Ok((to, environment.pace(prefix, pace)?))).transpose()
     };
-    let interval = environment.millis("OTEL_METRIC_EXPORT_INTERVAL", REPORTS)?;
+    let every = |to| Ok((to, environment.millis("OTEL_METRIC_EXPORT_INTERVAL", REPORTS)?));
     Ok(Settings {
         traces: with(to(Signal::Traces)?, "OTEL_BSP", SPANS)?,
         logs: with(to(Signal::Logs)?, "OTEL_BLRP", LINES)?,
-        metrics: to(Signal::Metrics)?.map(|to| (to, interval)),
+        metrics: to(Signal::Metrics)?.map(every).transpose()?,
     })
 }
 
@@ -120,6 +120,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
 
     fn destination(&self, signal: Signal) -> Result<Option<Destination>, TelemetryError> {
         let Some(url) = self.url(signal)? else { return Ok(None) };
+        if !self.is_wanted(signal)? {
+            return Ok(None);
+        }
         self.check_protocol(signal)?;
         let file = |name| self.of(signal, name).map(|(_, path)| PathBuf::from(path));
         let identity = match (file("CLIENT_CERTIFICATE"), file("CLIENT_KEY")) {
@@ -152,14 +155,6 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
 
     /// The flag counts most, then the signal's own address, then that for all.
     fn url(&self, signal: Signal) -> Result<Option<Uri>, TelemetryError> {
-        let exporter = format!("OTEL_{}_EXPORTER", signal.name().to_uppercase());
-        match self.get(&exporter).as_deref() {
-            None | Some("otlp") => {}
-            Some("none") => return Ok(None),
-            Some(other) => {
-                return Err(wrong(&exporter, format!("{other:?} is neither otlp nor none")));
-            }
-        }
         let base = |name: &str, base: &str| {
             if base.contains(['?', '#']) {
                 return Err(wrong(name, "the collector's URL must end with its path"));
@@ -174,6 +169,15 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
             None => Ok(None),
             Some((name, value)) if name == ENDPOINT => base(&name, &value).map(Some),
             Some((name, value)) => url(&name, &value).map(Some),
+        }
+    }
+
+    fn is_wanted(&self, signal: Signal) -> Result<bool, TelemetryError> {
+        let exporter = format!("OTEL_{}_EXPORTER", signal.name().to_uppercase());
+        match self.get(&exporter).as_deref() {
+            None | Some("otlp") => Ok(true),
+            Some("none") => Ok(false),
+            Some(other) => Err(wrong(&exporter, format!("{other:?} is neither otlp nor none"))),
         }
     }
 

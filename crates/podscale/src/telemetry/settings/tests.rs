@@ -26,8 +26,14 @@ fn the_flag_counts_most_and_then_what_is_said_of_one_signal() {
     let three = |base: &str| ["traces", "logs", "metrics"].map(|s| format!("{base}/v1/{s}"));
     let from_flag = three("http://flag:4318").join(" ");
     let from_all = three("https://all/x").join(" ");
-    let cases: [(Option<&str>, &[(&str, &str)], &str); 9] = [
+    let for_others = [
+        ("OTEL_TRACES_EXPORTER", "zipkin"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "often"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+    ];
+    let cases: [(Option<&str>, &[(&str, &str)], &str); 10] = [
         (None, &[], "- - -"),
+        (None, &for_others, "- - -"),
         (None, &[(all, " ")], "- - -"),
         (Some(flag), &[], &from_flag),
         (Some(flag), &[(all, "http://b:1"), (own, "http://c:1/own")], &from_flag),
