@@ -92,6 +92,7 @@ impl<'de> Visitor<'de> for LabelsVisitor {
         while let Some((key, value)) = map.next_entry::<Box<str>, Option<Box<str>>>()? {
             labels.insert(key, value.unwrap_or_default());
         }
+        labels.0.shrink_to_fit();
         Ok(labels)
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::labels::Labels;
-use crate::serde_form::{is_zero, null_default};
+use crate::serde_form::{is_zero, list, null_default};
 use crate::time::Timestamp;
 
 /// The metadata of objects that are written back.
@@ -41,17 +41,17 @@ pub struct ObjectMeta {
     #[serde(skip_serializing_if = "Labels::is_empty", deserialize_with = "null_default")]
     pub annotations: Labels,
     /// The objects that it belongs to.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub owner_references: Vec<OwnerReference>,
     /// Who must agree before it goes.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub finalizers: Vec<String>,
     /// How long it may take to go, once deletion was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// Who wrote when. Which fields is not read, since that is most of an object's size; so none of
     /// it is ever sent, and the server keeps what it has.
-    #[serde(skip_serializing, deserialize_with = "null_default")]
+    #[serde(skip_serializing, deserialize_with = "list")]
     pub managed_fields: Vec<FieldsWriter>,
 }
 

@@ -6,7 +6,7 @@ use crate::labels::Labels;
 use crate::quantity::Quantity;
 use crate::resources::ResourceList;
 use crate::selector::LabelSelector;
-use crate::serde_form::null_default;
+use crate::serde_form::{list, null_default};
 use crate::time::{GoDuration, Timestamp};
 
 /// What a pod's containers use (`metrics.k8s.io/v1beta1`).
@@ -22,7 +22,7 @@ pub struct PodMetrics {
     #[serde(deserialize_with = "null_default")]
     pub window: GoDuration,
     /// Each container on its own.
-    #[serde(deserialize_with = "null_default")]
+    #[serde(deserialize_with = "list")]
     pub containers: Vec<ContainerMetrics>,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::labels::Labels;
 use crate::meta::OwnerReference;
 use crate::resources::ResourceList;
-use crate::serde_form::null_default;
+use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
 mod conditions;
@@ -49,7 +49,7 @@ pub struct PodMeta {
     #[serde(skip_serializing_if = "Labels::is_empty", deserialize_with = "null_default")]
     pub labels: Labels,
     /// The objects that it belongs to.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub owner_references: Vec<OwnerReference>,
 }
 
@@ -58,10 +58,10 @@ pub struct PodMeta {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
     /// Those that run before the others, or, if they restart always, beside them.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub init_containers: Vec<Container>,
     /// Those that do the work.
-    #[serde(deserialize_with = "null_default")]
+    #[serde(deserialize_with = "list")]
     pub containers: Vec<Container>,
     /// What running a pod of this kind costs on top.
     #[serde(skip_serializing_if = "ResourceList::is_empty", deserialize_with = "null_default")]

@@ -102,6 +102,7 @@ impl<'de> Visitor<'de> for ListVisitor {
         while let Some((name, amount)) = map.next_entry::<ResourceName, Quantity>()? {
             list.insert(name, amount);
         }
+        list.0.shrink_to_fit();
         Ok(list)
     }
 }

@@ -11,6 +11,29 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
+/// Reads a list, `null` as an empty one, and keeps no room for more: objects stay for long, and most
+/// of their lists have one element.
+pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    optional_list(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Reads a list as [`list`] does, but tells `null` from an empty one.
+pub(crate) fn optional_list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let mut list = Option::<Vec<T>>::deserialize(deserializer)?;
+    if let Some(list) = &mut list {
+        list.shrink_to_fit();
+    }
+    Ok(list)
+}
+
 /// Whether a number is left out because it is zero.
 pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
 use crate::selector::LabelSelector;
-use crate::serde_form::{is_none_or_empty, null_default};
+use crate::serde_form::{is_none_or_empty, list, null_default};
 
 pub mod status;
 
@@ -78,7 +78,7 @@ pub struct HorizontalPodAutoscalerSpec {
     #[serde(deserialize_with = "null_default")]
     pub max_replicas: i32,
     /// The largest count that any of these asks for is taken.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub metrics: Vec<MetricSpec>,
     /// How fast, and how steadily.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,8 +18,8 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 const BUSY_TRIES: u32 = 10;
 /// The largest answer that is read.
 const ANSWER_LIMIT_BYTES: usize = 512 * 1024 * 1024;
-/// An answer larger than this takes milliseconds to read.
-const LARGE_BYTES: usize = 256 * 1024;
+/// An answer larger than this takes long to read: tens of thousands of pods.
+const LARGE_BYTES: usize = 16 * 1024 * 1024;
 /// The largest refusal that is read.
 const REFUSAL_LIMIT_BYTES: usize = 64 * 1024;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CrossVersionObjectReference, MetricIdentifier};
 use crate::quantity::Quantity;
-use crate::serde_form::{is_zero, null_default};
+use crate::serde_form::{is_zero, list, null_default, optional_list};
 use crate::time::Timestamp;
 
 /// What the controller last found and did.
@@ -24,9 +24,10 @@ pub struct HorizontalPodAutoscalerStatus {
     #[serde(deserialize_with = "null_default")]
     pub desired_replicas: i32,
     /// What each metric showed; `null` when none was read.
+    #[serde(deserialize_with = "optional_list")]
     pub current_metrics: Option<Vec<MetricStatus>>,
     /// Whether it can scale, does scale and is limited, in the order in which they appeared.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub conditions: Vec<Condition>,
 }
 
