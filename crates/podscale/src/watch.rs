@@ -13,6 +13,8 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use memchr::memchr;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::pod::Pod;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -65,7 +67,7 @@ impl End {
 }
 
 /// Follows the objects at a path such as `/api/v1/pods`, telling each change, until dropped.
-pub async fn follow<T: DeserializeOwned>(
+pub async fn follow<T: Watched>(
     client: &Client,
     path: &str,
     resource: &'static str,
@@ -163,9 +165,34 @@ async fn list<T: DeserializeOwned>(
     }
 }
 
+/// What can be watched.
+pub trait Watched: DeserializeOwned {
+    /// Its version, if it keeps that; small objects need not, at the price of being read twice.
+    fn version(&self) -> Option<&str>;
+}
+
+impl Watched for Pod {
+    fn version(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Watched for HorizontalPodAutoscaler {
+    fn version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
+}
+
+impl Watched for serde_json::Value {
+    fn version(&self) -> Option<&str> {
+        self.pointer("/metadata/resourceVersion")?.as_str()
+    }
+}
+
 /// One line of a watch; the object is read in the form that its kind calls for.
 #[derive(Deserialize)]
 struct Line<T> {
+    r#type: String,
     object: T,
 }
 
@@ -192,7 +219,7 @@ struct HeadMeta {
 }
 
 /// Tells each change after `version`, and keeps `version` at the last one told.
-async fn watch<T: DeserializeOwned>(
+async fn watch<T: Watched>(
     client: &Client,
     path: &str,
     about: About<'_>,
@@ -228,7 +255,7 @@ async fn watch<T: DeserializeOwned>(
     }
 }
 
-fn take_in<T: DeserializeOwned>(
+fn take_in<T: Watched>(
     line: &[u8],
     version: &mut String,
     tell: &mut impl FnMut(Change<T>),
@@ -236,23 +263,39 @@ fn take_in<T: DeserializeOwned>(
     let unreadable = |error: serde_json::Error| {
         End::Failed(CallError::Unreadable(format!("a line of a watch cannot be read: {error}")))
     };
-    // Reading twice costs little, and spares the small types a version that nothing else needs.
-    let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
-    let object = || serde_json::from_slice::<Line<T>>(line).map(|line| line.object);
-    match head.r#type.as_str() {
-        "ADDED" | "MODIFIED" => tell(Change::Applied(object().map_err(unreadable)?)),
-        "DELETED" => tell(Change::Deleted(object().map_err(unreadable)?)),
-        "BOOKMARK" => {}
-        _ if head.object.code == 410 => return Err(End::Expired),
+    let head = || serde_json::from_slice::<Head>(line).map_err(unreadable);
+    // Whatever else is told, such as an error, has no such object.
+    let read: Result<Line<T>, serde_json::Error> = serde_json::from_slice(line);
+    let change: fn(T) -> Change<T> = match &read {
+        Ok(line) if matches!(line.r#type.as_str(), "ADDED" | "MODIFIED") => Change::Applied,
+        Ok(line) if line.r#type == "DELETED" => Change::Deleted,
         _ => {
-            let HeadObject { code, reason, message, .. } = head.object;
-            return Err(End::Failed(CallError::Refused { code, reason, message }));
+            let Head { r#type, object } = head()?;
+            match (r#type.as_str(), read) {
+                ("BOOKMARK", _) => advance(version, &object.metadata.resource_version),
+                ("ADDED" | "MODIFIED" | "DELETED", Err(error)) => return Err(unreadable(error)),
+                _ if object.code == 410 => return Err(End::Expired),
+                _ => {
+                    let HeadObject { code, reason, message, .. } = object;
+                    return Err(End::Failed(CallError::Refused { code, reason, message }));
+                }
+            }
+            return Ok(());
         }
+    };
+    let object = read.map_err(unreadable)?.object;
+    match object.version() {
+        Some(new) => advance(version, new),
+        None => advance(version, &head()?.object.metadata.resource_version),
     }
-    if !head.object.metadata.resource_version.is_empty() {
-        *version = head.object.metadata.resource_version;
-    }
+    tell(change(object));
     Ok(())
+}
+
+fn advance(version: &mut String, new: &str) {
+    if !new.is_empty() {
+        new.clone_into(version);
+    }
 }
 
 /// The lines of a body, as they come in.

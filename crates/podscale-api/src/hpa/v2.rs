@@ -98,7 +98,8 @@ pub struct CrossVersionObjectReference {
     pub api_version: String,
 }
 
-/// One metric and its target: the field that `type` names is set.
+/// One metric and its target: the field that `type` names is set. The rarer ones are boxed, since every
+/// metric has room for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MetricSpec {
@@ -106,19 +107,19 @@ pub struct MetricSpec {
     pub r#type: String,
     /// A metric of one object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectMetricSource>,
+    pub object: Option<Box<ObjectMetricSource>>,
     /// A metric of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pods: Option<PodsMetricSource>,
+    pub pods: Option<Box<PodsMetricSource>>,
     /// A resource of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceMetricSource>,
     /// A resource of one container of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container_resource: Option<ContainerResourceMetricSource>,
+    pub container_resource: Option<Box<ContainerResourceMetricSource>>,
     /// A metric from outside the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub external: Option<ExternalMetricSource>,
+    pub external: Option<Box<ExternalMetricSource>>,
 }
 
 /// A metric that describes one object of the cluster.

@@ -170,31 +170,40 @@ fn wire_metric(current: Option<&Current>, spec: &MetricSpec) -> MetricStatus {
             });
         }
         metric_type::CONTAINER_RESOURCE => {
-            status.container_resource =
-                spec.container_resource.as_ref().map(|s| v2::ContainerResourceMetricStatus {
+            status.container_resource = spec
+                .container_resource
+                .as_ref()
+                .map(|s| v2::ContainerResourceMetricStatus {
                     name: s.name.clone(),
                     container: s.container.clone(),
                     current: values(&s.name),
-                });
+                })
+                .map(Box::new);
         }
         metric_type::PODS => {
             status.pods = spec
                 .pods
                 .as_ref()
-                .map(|s| v2::PodsMetricStatus { metric: s.metric.clone(), current: values("") });
+                .map(|s| v2::PodsMetricStatus { metric: s.metric.clone(), current: values("") })
+                .map(Box::new);
         }
         metric_type::OBJECT => {
-            status.object = spec.object.as_ref().map(|s| v2::ObjectMetricStatus {
-                metric: s.metric.clone(),
-                described_object: s.described_object.clone(),
-                current: values(""),
-            });
+            status.object = spec
+                .object
+                .as_ref()
+                .map(|s| v2::ObjectMetricStatus {
+                    metric: s.metric.clone(),
+                    described_object: s.described_object.clone(),
+                    current: values(""),
+                })
+                .map(Box::new);
         }
         _ => {
-            status.external = spec.external.as_ref().map(|s| v2::ExternalMetricStatus {
-                metric: s.metric.clone(),
-                current: values(""),
-            });
+            status.external = spec
+                .external
+                .as_ref()
+                .map(|s| v2::ExternalMetricStatus { metric: s.metric.clone(), current: values("") })
+                .map(Box::new);
         }
     }
     status

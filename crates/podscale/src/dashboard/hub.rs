@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// What all histories together may hold; each gets its share, up to its own limit.
-const ALL_POINTS: usize = 250_000;
+const ALL_POINTS: usize = 100_000;
 const ALL_DECISIONS: usize = 20_000;
 const POINTS: usize = 2_000;
 const DECISIONS: usize = 250;

@@ -2,7 +2,7 @@
 //! no call. A kind is watched from the moment somebody asks for one of its objects.
 
 use super::kinds::Resource;
-use super::{Change, follow};
+use super::{Change, Watched, follow};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use kube::Client;
@@ -149,6 +149,12 @@ struct StrictSelector {
 #[serde(default)]
 struct WireStatus {
     replicas: i32,
+}
+
+impl Watched for Wire {
+    fn version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
 }
 
 impl Targets {

@@ -26,6 +26,37 @@ fn server(answers: Vec<(u16, &'static str)>) -> (Client, Arc<Mutex<Vec<String>>>
     (Client::new(router, "default"), asked)
 }
 
+#[test]
+fn the_version_comes_from_the_object_or_from_a_second_reading() {
+    fn after<T: Watched>(line: &str) -> String {
+        let mut version = "1".to_owned();
+        let mut told = 0;
+        let end = take_in::<T>(line.as_bytes(), &mut version, &mut |_| told += 1);
+        let end = match end {
+            Ok(()) => "goes on".to_owned(),
+            Err(End::Failed(error)) => error.to_string(),
+            Err(end) => format!("{end:?}"),
+        };
+        format!("{version}, told {told}, {end}")
+    }
+    let of = |kind: &str, object: &str| format!(r#"{{"type":"{kind}","object":{object}}}"#);
+    let object = r#"{"metadata":{"name":"x","resourceVersion":"7"}}"#;
+    for (line, expected) in [
+        (of("ADDED", object), "7, told 1, goes on"),
+        (of("DELETED", object), "7, told 1, goes on"),
+        (of("BOOKMARK", object), "7, told 0, goes on"),
+        (of("ADDED", r#"{"metadata":{"name":"x"}}"#), "1, told 1, goes on"),
+        (of("ERROR", r#"{"kind":"Status","code":410}"#), "1, told 0, Expired"),
+        (of("ERROR", r#"{"kind":"Status","code":500,"message":"no"}"#), "1, told 0, no"),
+    ] {
+        assert_eq!(after::<Object>(&line), expected, "{line}");
+        assert_eq!(after::<HorizontalPodAutoscaler>(&line), expected, "{line}");
+        assert_eq!(after::<Pod>(&line), expected, "{line}");
+    }
+    let nonsense = after::<HorizontalPodAutoscaler>(&of("ADDED", r#"{"spec":7}"#));
+    assert!(nonsense.starts_with("1, told 0, a line of a watch cannot be read"), "{nonsense}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
     let (client, asked) = server(vec![

@@ -61,55 +61,65 @@ fn resource_status(percent: Option<i32>, average: Quantity) -> MetricValueStatus
 pub(super) fn spec_up(metric: old::MetricSpec) -> v2::MetricSpec {
     v2::MetricSpec {
         r#type: metric.r#type,
-        object: metric.object.map(|source| {
-            // A value of zero next to an average stands for no value.
-            let unset = source.average_value.is_some() && source.target_value.is_zero();
-            let kind = match source.average_value {
-                Some(_) => target_type::AVERAGE_VALUE,
-                None => target_type::VALUE,
-            };
-            v2::ObjectMetricSource {
-                described_object: source.target,
-                target: value_target(
-                    (!unset).then_some(source.target_value),
-                    source.average_value,
-                    kind,
-                ),
+        object: metric
+            .object
+            .map(|source| {
+                // A value of zero next to an average stands for no value.
+                let unset = source.average_value.is_some() && source.target_value.is_zero();
+                let kind = match source.average_value {
+                    Some(_) => target_type::AVERAGE_VALUE,
+                    None => target_type::VALUE,
+                };
+                v2::ObjectMetricSource {
+                    described_object: source.target,
+                    target: value_target(
+                        (!unset).then_some(source.target_value),
+                        source.average_value,
+                        kind,
+                    ),
+                    metric: identifier(source.metric_name, source.selector),
+                }
+            })
+            .map(Box::new),
+        pods: metric
+            .pods
+            .map(|source| v2::PodsMetricSource {
                 metric: identifier(source.metric_name, source.selector),
-            }
-        }),
-        pods: metric.pods.map(|source| v2::PodsMetricSource {
-            metric: identifier(source.metric_name, source.selector),
-            target: value_target(
-                None,
-                Some(source.target_average_value),
-                target_type::AVERAGE_VALUE,
-            ),
-        }),
+                target: value_target(
+                    None,
+                    Some(source.target_average_value),
+                    target_type::AVERAGE_VALUE,
+                ),
+            })
+            .map(Box::new),
         resource: metric.resource.map(|source| v2::ResourceMetricSource {
             name: source.name,
             target: resource_target(source.target_average_utilization, source.target_average_value),
         }),
-        container_resource: metric.container_resource.map(|source| {
-            v2::ContainerResourceMetricSource {
+        container_resource: metric
+            .container_resource
+            .map(|source| v2::ContainerResourceMetricSource {
                 name: source.name,
                 target: resource_target(
                     source.target_average_utilization,
                     source.target_average_value,
                 ),
                 container: source.container,
-            }
-        }),
-        external: metric.external.map(|source| {
-            let kind = match source.target_value {
-                Some(_) => target_type::VALUE,
-                None => target_type::AVERAGE_VALUE,
-            };
-            v2::ExternalMetricSource {
-                metric: identifier(source.metric_name, source.metric_selector),
-                target: value_target(source.target_value, source.target_average_value, kind),
-            }
-        }),
+            })
+            .map(Box::new),
+        external: metric
+            .external
+            .map(|source| {
+                let kind = match source.target_value {
+                    Some(_) => target_type::VALUE,
+                    None => target_type::AVERAGE_VALUE,
+                };
+                v2::ExternalMetricSource {
+                    metric: identifier(source.metric_name, source.metric_selector),
+                    target: value_target(source.target_value, source.target_average_value, kind),
+                }
+            })
+            .map(Box::new),
     }
 }
 
@@ -155,15 +165,21 @@ pub(super) fn spec_down(metric: &v2::MetricSpec) -> old::MetricSpec {
 pub(super) fn status_up(status: old::MetricStatus) -> v2::MetricStatus {
     v2::MetricStatus {
         r#type: status.r#type,
-        object: status.object.map(|found| v2::ObjectMetricStatus {
-            metric: identifier(found.metric_name, found.selector),
-            current: value_status(Some(found.current_value), found.average_value),
-            described_object: found.target,
-        }),
-        pods: status.pods.map(|found| v2::PodsMetricStatus {
-            metric: identifier(found.metric_name, found.selector),
-            current: value_status(None, Some(found.current_average_value)),
-        }),
+        object: status
+            .object
+            .map(|found| v2::ObjectMetricStatus {
+                metric: identifier(found.metric_name, found.selector),
+                current: value_status(Some(found.current_value), found.average_value),
+                described_object: found.target,
+            })
+            .map(Box::new),
+        pods: status
+            .pods
+            .map(|found| v2::PodsMetricStatus {
+                metric: identifier(found.metric_name, found.selector),
+                current: value_status(None, Some(found.current_average_value)),
+            })
+            .map(Box::new),
         resource: status.resource.map(|found| v2::ResourceMetricStatus {
             name: found.name,
             current: resource_status(
@@ -171,20 +187,24 @@ pub(super) fn status_up(status: old::MetricStatus) -> v2::MetricStatus {
                 found.current_average_value,
             ),
         }),
-        container_resource: status.container_resource.map(|found| {
-            v2::ContainerResourceMetricStatus {
+        container_resource: status
+            .container_resource
+            .map(|found| v2::ContainerResourceMetricStatus {
                 name: found.name,
                 current: resource_status(
                     found.current_average_utilization,
                     found.current_average_value,
                 ),
                 container: found.container,
-            }
-        }),
-        external: status.external.map(|found| v2::ExternalMetricStatus {
-            metric: identifier(found.metric_name, found.metric_selector),
-            current: value_status(Some(found.current_value), found.current_average_value),
-        }),
+            })
+            .map(Box::new),
+        external: status
+            .external
+            .map(|found| v2::ExternalMetricStatus {
+                metric: identifier(found.metric_name, found.metric_selector),
+                current: value_status(Some(found.current_value), found.current_average_value),
+            })
+            .map(Box::new),
     }
 }
 

@@ -60,19 +60,19 @@ pub struct MetricStatus {
     pub r#type: String,
     /// A metric of one object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectMetricStatus>,
+    pub object: Option<Box<ObjectMetricStatus>>,
     /// A metric of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pods: Option<PodsMetricStatus>,
+    pub pods: Option<Box<PodsMetricStatus>>,
     /// A resource of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceMetricStatus>,
     /// A resource of one container of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container_resource: Option<ContainerResourceMetricStatus>,
+    pub container_resource: Option<Box<ContainerResourceMetricStatus>>,
     /// A metric from outside the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub external: Option<ExternalMetricStatus>,
+    pub external: Option<Box<ExternalMetricStatus>>,
 }
 
 /// What a metric of one object showed.
