@@ -1,13 +1,14 @@
 //! Object metadata as it stands in every API object.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::labels::Labels;
 use crate::serde_form::{is_zero, list, null_default};
 use crate::time::Timestamp;
 
-/// The metadata of objects that are written back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The metadata of objects that are written back: what is not named here is kept as it came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
     /// Unique within the namespace and kind.
@@ -43,20 +44,67 @@ pub struct ObjectMeta {
     /// The objects that it belongs to.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub owner_references: Vec<OwnerReference>,
-    /// Who must agree before it goes.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
-    pub finalizers: Vec<String>,
-    /// How long it may take to go, once deletion was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deletion_grace_period_seconds: Option<i64>,
-    /// Who wrote when. Which fields is not read, since that is most of an object's size; so none of
-    /// it is ever sent, and the server keeps what it has.
-    #[serde(skip_serializing, deserialize_with = "list")]
-    pub managed_fields: Vec<FieldsWriter>,
+    /// Everything else, as it came.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+    /// Who wrote when, if the object was read as a [`LeanMeta`].
+    #[serde(skip)]
+    pub writers: Vec<FieldsWriter>,
+}
+
+/// Metadata without the fields that each writer manages, which are most of an object's size and of the
+/// work of reading it. An object that is sent without them keeps what the server has.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LeanMeta {
+    name: String,
+    generate_name: String,
+    namespace: String,
+    uid: String,
+    resource_version: String,
+    #[serde(deserialize_with = "null_default")]
+    generation: i64,
+    creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "null_default")]
+    labels: Labels,
+    #[serde(deserialize_with = "null_default")]
+    annotations: Labels,
+    #[serde(deserialize_with = "list")]
+    owner_references: Vec<OwnerReference>,
+    finalizers: Option<Value>,
+    deletion_grace_period_seconds: Option<Value>,
+    #[serde(deserialize_with = "list")]
+    managed_fields: Vec<FieldsWriter>,
+}
+
+impl From<LeanMeta> for ObjectMeta {
+    fn from(lean: LeanMeta) -> ObjectMeta {
+        let rare = [
+            ("finalizers", lean.finalizers),
+            ("deletionGracePeriodSeconds", lean.deletion_grace_period_seconds),
+        ];
+        let rare = rare.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        ObjectMeta {
+            name: lean.name,
+            generate_name: lean.generate_name,
+            namespace: lean.namespace,
+            uid: lean.uid,
+            resource_version: lean.resource_version,
+            generation: lean.generation,
+            creation_timestamp: lean.creation_timestamp,
+            deletion_timestamp: lean.deletion_timestamp,
+            labels: lean.labels,
+            annotations: lean.annotations,
+            owner_references: lean.owner_references,
+            other: rare.collect(),
+            writers: lean.managed_fields,
+        }
+    }
 }
 
 /// Somebody who wrote a part of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct FieldsWriter {
     /// Its name.

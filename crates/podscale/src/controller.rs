@@ -32,6 +32,7 @@ use manage::Manage;
 use observer::Observer;
 use overrides::Owns;
 use pass::{FRESH_PART, Memory, Passes};
+use podscale_api::hpa::v2::Lean;
 use podscale_core::Settings;
 use refresh::RefreshRate;
 use schedule::Schedule;
@@ -171,7 +172,7 @@ impl Controller {
             let (passes, schedule) = theirs;
             let resource = "horizontalpodautoscalers.autoscaling";
             follow(&own, path, resource, &counting, |change| {
-                let change = manage.filter(change);
+                let change = manage.filter(change.map(|Lean(hpa)| hpa));
                 for (key, period) in passes.owns.take(&change, &passes.settings) {
                     schedule.pace(&key, period);
                     schedule.hurry(key);

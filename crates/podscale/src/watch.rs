@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use memchr::memchr;
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::hpa;
 use podscale_api::pod::Pod;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -43,6 +43,17 @@ pub enum Change<T> {
     Applied(T),
     /// This one is gone.
     Deleted(T),
+}
+
+impl<T> Change<T> {
+    /// The same change of what each object stands for.
+    pub fn map<U>(self, of: impl Fn(T) -> U) -> Change<U> {
+        match self {
+            Change::All(all) => Change::All(all.into_iter().map(of).collect()),
+            Change::Applied(object) => Change::Applied(of(object)),
+            Change::Deleted(object) => Change::Deleted(of(object)),
+        }
+    }
 }
 
 /// Why a watch ended.
@@ -177,9 +188,9 @@ impl Watched for Pod {
     }
 }
 
-impl Watched for HorizontalPodAutoscaler {
+impl Watched for hpa::v2::Lean {
     fn version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
+        Some(&self.0.metadata.resource_version)
     }
 }
 

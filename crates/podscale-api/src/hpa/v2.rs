@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::meta::ObjectMeta;
+use crate::meta::{LeanMeta, ObjectMeta};
 use crate::quantity::Quantity;
 use crate::selector::LabelSelector;
 use crate::serde_form::{is_none_or_empty, list, null_default};
@@ -62,6 +62,29 @@ pub struct HorizontalPodAutoscaler {
     /// What the controller last found and did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<HorizontalPodAutoscalerStatus>,
+}
+
+/// An autoscaler that is read in little time and kept in little space: see [`LeanMeta`].
+#[derive(Debug, Deserialize)]
+#[serde(from = "LeanWire")]
+pub struct Lean(pub HorizontalPodAutoscaler);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LeanWire {
+    #[serde(deserialize_with = "null_default")]
+    metadata: LeanMeta,
+    #[serde(deserialize_with = "null_default")]
+    spec: HorizontalPodAutoscalerSpec,
+    status: Option<HorizontalPodAutoscalerStatus>,
+}
+
+impl From<LeanWire> for Lean {
+    fn from(LeanWire { metadata, spec, status }: LeanWire) -> Lean {
+        let metadata = metadata.into();
+        let (kind, api_version) = (KIND.to_owned(), API_VERSION.to_owned());
+        Lean(HorizontalPodAutoscaler { kind, api_version, metadata, spec, status })
+    }
 }
 
 /// What is scaled, between which bounds, by which metrics and how fast.

@@ -84,7 +84,7 @@ impl Contest {
 
 /// The last writes of each writer of an object's status: who and when.
 fn status_writers(hpa: &HorizontalPodAutoscaler) -> impl Iterator<Item = (&str, &str)> {
-    let writers = hpa.metadata.managed_fields.iter();
+    let writers = hpa.metadata.writers.iter();
     let of_status = writers.filter(|writer| &*writer.subresource == "status");
     of_status.map(|writer| (&*writer.manager, &*writer.time))
 }
@@ -242,7 +242,7 @@ mod tests {
             let fields: Vec<serde_json::Value> = fields.iter().map(entry).collect();
             let hpa = serde_json::json!({"metadata": {"managedFields": fields}, "spec": {
                 "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
-            serde_json::from_value(hpa).expect("an autoscaler")
+            serde_json::from_value::<podscale_api::hpa::v2::Lean>(hpa).expect("an autoscaler").0
         };
         let before = hpa(&[("podscale", "1", "status"), ("upstream", "1", "status")]);
         for (what, after, foreign) in [

@@ -201,7 +201,7 @@ fn put(known: &mut HashMap<Key, Arc<Known>>, mut hpa: HorizontalPodAutoscaler) -
 
 /// Leaves only who wrote the status.
 fn trim(hpa: &mut HorizontalPodAutoscaler) {
-    let writers = &mut hpa.metadata.managed_fields;
+    let writers = &mut hpa.metadata.writers;
     writers.retain(|writer| &*writer.subresource == "status");
     writers.shrink_to_fit();
 }
