@@ -7,7 +7,7 @@
 //! - `--steady`: the metrics do not change, so that nobody has a status to write
 //! - `--one-namespace`: all in one namespace rather than twenty in each
 //! - `--latency`: measures only how long a change of a metric takes to reach the target
-//! - `--only TEXT`: only the controllers whose name contains it
+//! - `--only NAME`: only the controller of that name
 //! - `--one-core`: Podscale may use one core only
 
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
@@ -128,7 +128,7 @@ async fn compare(count: usize, options: &Options) -> Result<()> {
         &[UPSTREAM, PODSCALE, EVERY_STATUS]
     };
     for (turn, contender) in contenders.iter().enumerate() {
-        if options.only.as_ref().is_none_or(|only| contender.name.contains(only)) {
+        if options.only.as_ref().is_none_or(|only| contender.name == only) {
             run(contender, turn, &plane, &load, &folder, options).await?;
         }
     }

@@ -1,20 +1,26 @@
 //! How long a change of a metric takes to reach the target.
 
-use super::load::{Load, Place, USED};
+use super::load::{Load, USED};
 use super::plane::ControlPlane;
 use anyhow::{Context, Result, ensure};
-use axum::http::Request;
-use serde_json::Value;
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, ResourceExt};
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a controller runs before it is measured.
 const WARM_UP: Duration = Duration::from_secs(30);
-/// How many changes are timed, and how many of them at once.
+/// How many changes are timed, spread over the usual period so that no moment of it is preferred.
 const CHANGES: usize = 200;
-const AT_ONCE: usize = 20;
-/// How often it is looked whether the target has changed.
-const LOOK: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(75);
+/// The size of all targets before the changes.
+const REPLICAS: i32 = 2;
+/// How long all of it may take.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// The first lines of the table.
 pub const HEAD: &str =
     "| autoscalers | controller | sample to scale, half | 99 % | longest |\n|---|---|---|---|---|";
@@ -23,43 +29,48 @@ pub const HEAD: &str =
 /// until their targets are larger. `turn` tells one controller from another: each autoscaler is used
 /// once, so that no earlier size stands in its way.
 pub async fn measure(name: &str, turn: usize, plane: &ControlPlane, load: &Load) -> Result<()> {
-    ensure!(
-        load.places.count >= (turn + 1) * CHANGES,
-        "too few autoscalers to time {CHANGES} of them"
-    );
-    tokio::time::sleep(WARM_UP).await;
-    let mut took = Vec::new();
-    for first in (turn * CHANGES..(turn + 1) * CHANGES).step_by(AT_ONCE) {
-        let numbers = first..first + AT_ONCE;
-        let timing = numbers.map(|number| time(plane, load, number));
-        took.extend(futures::future::try_join_all(timing).await?);
-    }
-    took.sort();
-    let at = |part: f64| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
-        let place = (part * took.len() as f64).ceil() as usize;
-        took.get(place.saturating_sub(1)).map(Duration::as_secs_f64).context("nothing was timed")
-    };
+    let first = turn * CHANGES;
     let count = load.places.count;
-    println!("| {count} | {name} | {:.2} s | {:.2} s | {:.2} s |", at(0.5)?, at(0.99)?, at(1.0)?);
+    ensure!(count >= first + CHANGES, "too few autoscalers to time {CHANGES} of them");
+    tokio::time::sleep(WARM_UP).await;
+    let began = Mutex::new(HashMap::new());
+    let changing = async {
+        for number in first..first + CHANGES {
+            began.lock().insert(load.places.place(number).name, Instant::now());
+            load.set(number, 2 * USED);
+            tokio::time::sleep(PAUSE).await;
+        }
+        std::future::pending().await
+    };
+    let timing = tokio::time::timeout(PATIENCE, time(plane, &began));
+    let took = tokio::select! {
+        took = timing => took.context("targets did not change in time")??,
+        () = changing => Vec::new(),
+    };
+    let at = |percent: usize| {
+        let took = took.get((took.len() * percent).div_ceil(100).saturating_sub(1));
+        took.map(Duration::as_secs_f64).context("nothing was timed")
+    };
+    println!("| {count} | {name} | {:.2} s | {:.2} s | {:.2} s |", at(50)?, at(99)?, at(100)?);
     Ok(())
 }
 
-/// One change: others begin a bit earlier and later, so that no moment of the period is preferred.
-async fn time(plane: &ControlPlane, load: &Load, number: usize) -> Result<Duration> {
-    let Place { namespace, name } = load.places.place(number);
-    tokio::time::sleep(Duration::from_millis(number as u64 * 739 % 15_000)).await;
-    let before = replicas(plane, &namespace, &name).await?;
-    load.set(number, 2 * USED);
-    let began = Instant::now();
-    while replicas(plane, &namespace, &name).await? == before {
-        tokio::time::sleep(LOOK).await;
+/// Sees the targets change, and how long after the change of their metric.
+async fn time(
+    plane: &ControlPlane,
+    began: &Mutex<HashMap<String, Instant>>,
+) -> Result<Vec<Duration>> {
+    let sets: Api<ReplicaSet> = Api::all(plane.client.clone());
+    let mut changes = watcher(sets, watcher::Config::default()).applied_objects().boxed();
+    let mut took = Vec::new();
+    while took.len() < CHANGES {
+        let set = changes.try_next().await?.context("the watch ended")?;
+        if set.spec.replicas.is_some_and(|replicas| replicas > REPLICAS)
+            && let Some(began) = began.lock().remove(&set.name_any())
+        {
+            took.push(began.elapsed());
+        }
     }
-    Ok(began.elapsed())
-}
-
-async fn replicas(plane: &ControlPlane, namespace: &str, name: &str) -> Result<i64> {
-    let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
-    let set: Value = plane.client.request(Request::get(path).body(Vec::new())?).await?;
-    set["spec"]["replicas"].as_i64().context("replicas")
+    took.sort();
+    Ok(took)
 }

@@ -8,7 +8,8 @@ use axum::http::Request;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a controller runs before it is measured, and for how long it is.
+/// How long a controller runs before it is measured, beside a second for each hundred autoscalers, which
+/// it meets for the first time; and for how long it is.
 const WARM_UP: Duration = Duration::from_secs(45);
 const MEASURED: Duration = Duration::from_secs(60);
 
@@ -40,7 +41,8 @@ impl Stage<'_> {
     /// Lets the controller run, and prints what it costs.
     pub async fn measure(&self) -> Result<()> {
         let Stage { name, id, program, .. } = *self;
-        tokio::time::sleep(WARM_UP).await;
+        let meeting = Duration::from_secs(self.load.places.count as u64 / 100);
+        tokio::time::sleep(WARM_UP + meeting).await;
         let lags = self.lags().await?;
         let (began, before) = (Instant::now(), self.counts().await?);
         tokio::time::sleep(MEASURED).await;
