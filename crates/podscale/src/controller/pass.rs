@@ -6,6 +6,7 @@ use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
 use super::overrides::{Own, Owns};
 use super::refresh::{Load, RefreshRate};
 use super::rivals::Rivals;
+use super::schedule::MOMENTS;
 use super::shadow::{Look, Reason, Shadows, Theirs, Verdict};
 use crate::act::{Actor, Sight, Target, now};
 use crate::clock::Clock;
@@ -35,8 +36,9 @@ const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 const DRY_RUN: &str = "dry run: nothing is written";
 /// Why nothing is scaled while another controller looks after the object.
 const CONTESTED: &str = "another controller looks after this autoscaler";
-/// A metric's value may be used by several looks within this part of a period, and no longer.
-pub const FRESH_PART: u32 = 4;
+/// A metric's value may be used by several looks within this part of a period, and no longer: by those
+/// of one moment, but not of the next.
+pub const FRESH_PART: u32 = 2 * MOMENTS;
 
 /// What every pass needs.
 pub struct Passes {

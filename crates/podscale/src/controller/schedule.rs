@@ -141,16 +141,17 @@ fn micros(period: Duration) -> i64 {
     i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1)
 }
 
-/// How many moments a period has. Those that share one are decided in a row: what they need is at
-/// hand then, and their writes travel together, which costs a fraction of deciding them one by one.
-const MOMENTS: i64 = 32;
+/// How many moments a period has. Those that share one are decided in a row, on values that were read
+/// at that moment, and their writes travel together: that costs a fraction of deciding them one by one,
+/// and with few moments nobody has to make do with older values.
+pub const MOMENTS: u32 = 4;
 
 /// Where in the period an object has its moment: spread evenly, the same after every restart.
 fn phase(key: &Key, period_micros: i64) -> i64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
-    let moment = i64::try_from(hasher.finish() % MOMENTS.unsigned_abs()).unwrap_or(0);
-    (period_micros / MOMENTS).saturating_mul(moment)
+    let moment = i64::try_from(hasher.finish() % u64::from(MOMENTS)).unwrap_or(0);
+    (period_micros / i64::from(MOMENTS)).saturating_mul(moment)
 }
 
 /// The next moment of this phase that is at least half a period after the last decision, so that an object that was
