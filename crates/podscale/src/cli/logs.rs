@@ -81,6 +81,8 @@ impl Arguments {
     fn layer(&self, filter: EnvFilter) -> BoxedLayer {
         let out = std::io::stderr;
         let layer = tracing_subscriber::fmt::layer().with_writer(out).with_target(false);
+        // If nobody reads the log any more, that is no reason to fail.
+        let layer = layer.log_internal_errors(false);
         match self.log_format {
             Format::Text => layer.with_ansi(out().is_terminal()).with_filter(filter).boxed(),
             Format::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
