@@ -1,6 +1,6 @@
 //! Which autoscalers pick the same pods: found by label, not by comparing all with all.
 
-use crate::watch::labelled::{Labelled, demanded, label_number};
+use crate::watch::labelled::{demanded, label_number};
 use crate::watch::world::Key;
 use parking_lot::Mutex;
 use podscale_api::pod::Pod;
@@ -33,7 +33,7 @@ impl Rivals {
         let mut namespaces = self.0.lock();
         let here = namespaces.entry(Arc::clone(&key.namespace)).or_default();
         here.note(&key.name, selector);
-        let labels = pods.iter().flat_map(|pod| pod.labels().iter());
+        let labels = pods.iter().flat_map(|pod| pod.metadata.labels.iter());
         let listed = labels.filter_map(|(k, v)| here.by_label.get(&label_number(k, v)));
         let mut names: BTreeSet<&Arc<str>> = listed.flatten().chain(&here.anywhere).collect();
         names.remove(&key.name);

@@ -1,4 +1,4 @@
-//! Objects of one namespace by name and by label, so that a selector looks at few of them.
+//! The pods of one namespace by name and by label, so that a selector looks at few of them.
 
 use podscale_api::labels::Labels;
 use podscale_api::pod::Pod;
@@ -7,26 +7,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What has a name and labels.
-pub trait Labelled {
-    /// Its name within its namespace.
-    fn name(&self) -> &str;
-    /// Its labels.
-    fn labels(&self) -> &Labels;
-}
-
-impl Labelled for Pod {
-    fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    fn labels(&self) -> &Labels {
-        &self.metadata.labels
-    }
-}
-
 /// A label with its value as one number. Two that share a number only make a selector look at a
-/// few objects too many.
+/// few pods too many.
 #[must_use]
 pub fn label_number(key: &str, value: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -42,56 +24,46 @@ pub fn demanded(selector: &Selector) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Objects of one namespace, found by name or by label.
-pub struct ByLabel<T> {
-    slots: Vec<Option<Arc<T>>>,
+/// The pods of one namespace, found by name or by label.
+#[derive(Default)]
+pub struct ByLabel {
+    slots: Vec<Option<Arc<Pod>>>,
     free: Vec<u32>,
     by_name: HashMap<Box<str>, u32>,
     by_label: HashMap<u64, Vec<u32>>,
 }
 
-impl<T> Default for ByLabel<T> {
-    fn default() -> ByLabel<T> {
-        ByLabel {
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_name: HashMap::new(),
-            by_label: HashMap::new(),
-        }
-    }
-}
-
-impl<T: Labelled> ByLabel<T> {
-    /// Takes in an object, in the place of one of the same name.
-    pub fn insert(&mut self, object: T) {
-        if let Some(slot) = self.by_name.get(object.name()).copied() {
+impl ByLabel {
+    /// Takes in a pod, in the place of one of the same name.
+    pub fn insert(&mut self, pod: Pod) {
+        if let Some(slot) = self.by_name.get(&pod.metadata.name).copied() {
             let place = self.slots.get_mut(slot as usize);
             let Some(place) = place else { return };
-            let before = place.replace(Arc::new(object));
+            let before = place.replace(Arc::new(pod));
             let now = place.clone();
             if let (Some(before), Some(now)) = (before, now)
-                && before.labels() != now.labels()
+                && before.metadata.labels != now.metadata.labels
             {
-                self.unlist(before.labels(), slot);
-                self.list(now.labels(), slot);
+                self.unlist(&before.metadata.labels, slot);
+                self.list(&now.metadata.labels, slot);
             }
             return;
         }
-        let object = Arc::new(object);
+        let pod = Arc::new(pod);
         let slot = self.free.pop().unwrap_or(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
-        self.by_name.insert(object.name().into(), slot);
-        self.list(object.labels(), slot);
+        self.by_name.insert(pod.metadata.name.clone(), slot);
+        self.list(&pod.metadata.labels, slot);
         match self.slots.get_mut(slot as usize) {
-            Some(place) => *place = Some(object),
-            None => self.slots.push(Some(object)),
+            Some(place) => *place = Some(pod),
+            None => self.slots.push(Some(pod)),
         }
     }
 
-    /// Takes out the object of a name.
+    /// Takes out the pod of a name.
     pub fn remove(&mut self, name: &str) {
         let Some(slot) = self.by_name.remove(name) else { return };
-        if let Some(object) = self.slots.get_mut(slot as usize).and_then(Option::take) {
-            self.unlist(object.labels(), slot);
+        if let Some(pod) = self.slots.get_mut(slot as usize).and_then(Option::take) {
+            self.unlist(&pod.metadata.labels, slot);
             self.free.push(slot);
         }
     }
@@ -110,18 +82,18 @@ impl<T: Labelled> ByLabel<T> {
 
     /// What a selector picks, by name.
     #[must_use]
-    pub fn select(&self, selector: &Selector) -> Vec<Arc<T>> {
+    pub fn select(&self, selector: &Selector) -> Vec<Arc<Pod>> {
         let none = Vec::new();
         let lists = demanded(selector).map(|label| self.by_label.get(&label).unwrap_or(&none));
-        let picked = |object: &&Arc<T>| selector.matches(|key| object.labels().get(key));
-        let mut found: Vec<Arc<T>> = match lists.min_by_key(|list| list.len()) {
+        let picked = |pod: &&Arc<Pod>| selector.matches(|key| pod.metadata.labels.get(key));
+        let mut found: Vec<Arc<Pod>> = match lists.min_by_key(|list| list.len()) {
             Some(shortest) => {
                 let listed = shortest.iter().filter_map(|slot| self.slots.get(*slot as usize));
                 listed.flatten().filter(picked).cloned().collect()
             }
             None => self.slots.iter().flatten().filter(picked).cloned().collect(),
         };
-        found.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        found.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         found
     }
 
@@ -171,7 +143,7 @@ mod tests {
         let names = |selector: &str| {
             let selector = Selector::parse(selector).expect("a selector");
             let found = pods.select(&selector);
-            found.iter().map(|pod| pod.name().to_owned()).collect::<Vec<_>>().join(",")
+            found.iter().map(|pod| pod.metadata.name.to_string()).collect::<Vec<_>>().join(",")
         };
         for (selector, expected) in [
             ("app=web", "a,c"),

@@ -75,7 +75,7 @@ pub struct Called {
 #[derive(Default)]
 pub struct World {
     autoscalers: RwLock<HashMap<Key, Arc<Known>>>,
-    pods: RwLock<HashMap<Box<str>, ByLabel<Pod>>>,
+    pods: RwLock<HashMap<Box<str>, ByLabel>>,
 }
 
 impl World {
@@ -164,7 +164,7 @@ impl World {
     }
 }
 
-fn put_pod(namespaces: &mut HashMap<Box<str>, ByLabel<Pod>>, pod: Pod) {
+fn put_pod(namespaces: &mut HashMap<Box<str>, ByLabel>, pod: Pod) {
     match namespaces.get_mut(&pod.metadata.namespace) {
         Some(known) => known.insert(pod),
         None => {
