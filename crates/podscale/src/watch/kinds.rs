@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
 /// How long it is believed that a kind does not exist.
 const ABSENT: SignedDuration = SignedDuration::from_secs(10);
@@ -76,16 +77,30 @@ pub enum KindError {
 pub struct Kinds {
     client: Client,
     clock: Clock,
-    known: Arc<Mutex<HashMap<Question, Answer>>>,
+    known: Arc<Mutex<HashMap<Question, Asked>>>,
 }
 
 /// Group, version if a certain one is asked for, kind.
 type Question = (String, Option<String>, String);
 
+/// A question that was asked, once for all who want to know.
 #[derive(Clone)]
-enum Answer {
-    Found(Arc<Resource>),
-    Absent(Timestamp),
+struct Asked {
+    at: Timestamp,
+    answer: Arc<OnceCell<Answer>>,
+}
+
+type Answer = Result<Option<Arc<Resource>>, CallError>;
+
+impl Asked {
+    /// Whether the answer, which may be on its way, is good enough for somebody who asks now.
+    fn holds(&self, now: Timestamp) -> bool {
+        match self.answer.get() {
+            None | Some(Ok(Some(_))) => true,
+            Some(Ok(None)) => now.duration_since(self.at) < ABSENT,
+            Some(Err(_)) => false,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -147,45 +162,41 @@ impl Kinds {
 
     /// Forgets a resource that turned out not to be there any more.
     pub fn forget(&self, resource: &Resource) {
-        let stale =
-            |answer: &Answer| matches!(answer, Answer::Found(found) if **found == *resource);
-        self.known.lock().retain(|_, answer| !stale(answer));
+        let fits = |asked: &Asked| match asked.answer.get() {
+            Some(Ok(Some(found))) => **found != *resource,
+            _ => true,
+        };
+        self.known.lock().retain(|_, asked| fits(asked));
     }
 
     async fn find(&self, question: Question) -> Result<Arc<Resource>, KindError> {
-        let no_match = |(group, version, kind): &Question| {
+        let answer = self.asked(&question).answer;
+        let found = answer.get_or_init(|| Box::pin(self.discover(&question))).await.clone()?;
+        found.ok_or_else(|| {
+            let (group, version, kind) = question;
             let what = match version {
                 Some(version) if group.is_empty() => format!("version \"{version}\""),
                 Some(version) => format!("version \"{group}/{version}\""),
                 None => format!("group \"{group}\""),
             };
-            KindError::NoMatch { kind: kind.clone(), what }
-        };
-        let known = self.known.lock().get(&question).cloned();
-        match known {
-            Some(Answer::Found(resource)) => return Ok(resource),
-            Some(Answer::Absent(at)) if self.clock.now().duration_since(at) < ABSENT => {
-                return Err(no_match(&question));
-            }
-            Some(Answer::Absent(_)) | None => {}
+            KindError::NoMatch { kind, what }
+        })
+    }
+
+    fn asked(&self, question: &Question) -> Asked {
+        let (mut known, now) = (self.known.lock(), self.clock.now());
+        if let Some(asked) = known.get(question).filter(|asked| asked.holds(now)) {
+            return asked.clone();
         }
-        let found = self.discover(&question).await?.map(Arc::new);
-        let answer = match &found {
-            Some(resource) => Answer::Found(Arc::clone(resource)),
-            None => Answer::Absent(self.clock.now()),
-        };
-        let mut known = self.known.lock();
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.insert(question.clone(), answer);
-        found.ok_or_else(|| no_match(&question))
+        let asked = Asked { at: now, answer: Arc::default() };
+        known.insert(question.clone(), asked.clone());
+        asked
     }
 
-    async fn discover(
-        &self,
-        (group, version, kind): &Question,
-    ) -> Result<Option<Resource>, CallError> {
+    async fn discover(&self, (group, version, kind): &Question) -> Answer {
         let versions = match version {
             Some(version) => vec![version.clone()],
             None => self.versions(group).await?,
@@ -199,12 +210,12 @@ impl Kinds {
             let Some(found) = self.read::<Resources>(&path).await? else { continue };
             let is_it = |r: &ApiResource| r.kind == *kind && !r.name.contains('/');
             if let Some(resource) = found.resources.into_iter().find(is_it) {
-                return Ok(Some(Resource {
+                return Ok(Some(Arc::new(Resource {
                     group: group.clone(),
                     version,
                     plural: resource.name,
                     namespaced: resource.namespaced,
-                }));
+                })));
             }
         }
         Ok(None)
@@ -232,5 +243,55 @@ impl Kinds {
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn many_who_want_to_know_ask_once() {
+        let (asked, down) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(1)));
+        let (counted, fails) = (Arc::clone(&asked), Arc::clone(&down));
+        let answer = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let down = fails.load(Ordering::Relaxed) > 0;
+            async move {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                match down {
+                    true => (StatusCode::INTERNAL_SERVER_ERROR, "no"),
+                    false => (StatusCode::OK, r#"{"resources":[{"name":"pods","kind":"Pod"}]}"#),
+                }
+            }
+        };
+        let router = Router::new().route("/api/v1", get(answer));
+        let kinds = Kinds::new(Client::new(router, "default"), Clock::wall());
+        let all = async |kind: &'static str| {
+            let asking = (0..100).map(|_| kinds.of_group("", kind));
+            let found = futures::future::join_all(asking).await;
+            assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+            let what = match &found[0] {
+                Ok(resource) => resource.plural.clone(),
+                Err(KindError::NoMatch { .. }) => "absent".to_owned(),
+                Err(KindError::Call(_)) => "failed".to_owned(),
+            };
+            format!("{what} {}", asked.swap(0, Ordering::Relaxed))
+        };
+        assert_eq!(all("Pod").await, "failed 1");
+        assert_eq!(all("Pod").await, "failed 1", "a failure is not remembered");
+        down.store(0, Ordering::Relaxed);
+        assert_eq!(all("Pod").await, "pods 1");
+        assert_eq!(all("Pod").await, "pods 0");
+        assert_eq!(all("Car").await, "absent 1");
+        assert_eq!(all("Car").await, "absent 0", "it is believed for a while");
+        let resource = kinds.of_group("", "Pod").await.unwrap();
+        kinds.forget(&resource);
+        assert_eq!(all("Pod").await, "pods 1");
     }
 }
