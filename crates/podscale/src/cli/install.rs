@@ -82,14 +82,14 @@ struct Inside {
 
 /// Refuses flags with which the pods would not start.
 fn check(flags: &[String]) -> Result<(), String> {
+    let refusal = |why: &str| format!("podscale run would not start with these flags: {why}");
     let line = ["podscale run"].into_iter().chain(flags.iter().map(String::as_str));
     let inside = Inside::try_parse_from(line).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
-        let first = first.trim_start_matches("error: ");
-        format!("--run-flag is not one that podscale run takes: {first}")
+        refusal(first.trim_start_matches("error: "))
     })?;
-    inside.arguments.check().map_err(|error| format!("--run-flag: {error}"))
+    inside.arguments.check().map_err(|error| refusal(&error.to_string()))
 }
 
 impl Arguments {
@@ -187,7 +187,7 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         for (flag, words) in [
-            ("--sync-perod=5s", "podscale run takes: unexpected argument '--sync-perod' found"),
+            ("--sync-perod=5s", "these flags: unexpected argument '--sync-perod' found"),
             ("--tolerance=much", "invalid value 'much' for '--horizontal-pod-autoscaler-tolerance"),
             ("--leader-elect-lease-duration=5s", "--leader-elect-lease-duration must be longer"),
             (
@@ -196,7 +196,8 @@ mod tests {
             ),
         ] {
             let error = check(&[flag.to_owned()]).expect_err("refused");
-            assert!(error.starts_with("--run-flag") && error.contains(words), "{error}");
+            assert!(error.starts_with("podscale run would not start"), "{error}");
+            assert!(error.contains(words), "{error}");
         }
         check(&["--sync-period=5s".to_owned(), "--dry-run".to_owned()]).expect("taken");
         let scales = flags(&["--scale", "argoproj.io/rollouts"]).expect("flags").scales;

@@ -99,6 +99,7 @@ pub struct Arguments {
         visible_alias = "tolerance",
         value_name = "NUMBER",
         value_parser = amount,
+        allow_negative_numbers = true,
         default_value = "0.1",
         env = "PODSCALE_TOLERANCE"
     )]
@@ -155,6 +156,7 @@ pub struct Arguments {
         long,
         value_name = "N",
         value_parser = amount,
+        allow_negative_numbers = true,
         default_value = "20",
         env = "PODSCALE_STATUS_REFRESHES_PER_SECOND"
     )]
@@ -165,6 +167,7 @@ pub struct Arguments {
         long,
         value_name = "N",
         value_parser = amount,
+        allow_negative_numbers = true,
         default_value = "0",
         env = "PODSCALE_KUBE_API_QPS"
     )]
