@@ -17,9 +17,10 @@ use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricIdentifier, MetricSpe
 use podscale_api::metrics::{ExternalMetricValue, MetricValue, ObjectReference, PodMetrics};
 use podscale_api::selector::LabelSelector;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use usage::{Usage, Usages};
+use usage::Usages;
 use version::Versions;
 
 /// How long an answer is kept at most.
@@ -145,8 +146,8 @@ impl Scraper {
             let place = of.map(|n| format!("namespaces/{}/", segment(n))).unwrap_or_default();
             let path = format!("/apis/metrics.k8s.io/v1beta1/{place}pods");
             let about = About { resource: "pods.metrics.k8s.io", name: "" };
-            match self.list(Source::Resource, &path, about).await {
-                Ok(metrics) => Ok(Arc::new(Usage::of(metrics, of))),
+            match self.ask::<usage::List>(Source::Resource, &path, about).await {
+                Ok(list) => Ok(Arc::new(list.usage(of))),
                 Err(error) => {
                     let forbidden = error.code() == Some(403);
                     Err(usage::Failure { text: error.to_string().into(), forbidden })
@@ -261,21 +262,31 @@ impl Scraper {
         Ok(values.iter().map(named).collect())
     }
 
-    async fn list<T: serde::de::DeserializeOwned>(
+    async fn list<T: DeserializeOwned>(
         &self,
         source: Source,
         path: &str,
         about: About<'_>,
     ) -> Result<Vec<T>, CallError> {
+        let list: List<T> = self.ask(source, path, about).await?;
+        Ok(list.items.unwrap_or_default())
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        source: Source,
+        path: &str,
+        about: About<'_>,
+    ) -> Result<T, CallError> {
         let gate = match source {
             Source::Resource => &self.gates.resource,
             Source::Custom => &self.gates.custom,
             Source::External => &self.gates.external,
         };
         let began = Instant::now();
-        let list: Result<List<T>, CallError> = gate.ask(call::get(&self.client, path, about)).await;
-        self.meters.source_answered(source, list.is_ok(), began.elapsed());
-        Ok(list?.items.unwrap_or_default())
+        let answer = gate.ask(call::get_large(&self.client, path, about, &gate.size)).await;
+        self.meters.source_answered(source, answer.is_ok(), began.elapsed());
+        answer
     }
 }
 

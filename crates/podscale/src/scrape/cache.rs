@@ -47,7 +47,8 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     ) -> V {
         let fresh = SignedDuration::try_from(fresh).unwrap_or(SignedDuration::MAX).min(self.kept);
         let entry = self.entry(question, fresh);
-        entry.answer.get_or_init(fetch).await.clone()
+        // Of all who wait only one fetches, so what that takes is not part of each of them.
+        entry.answer.get_or_init(|| Box::pin(fetch())).await.clone()
     }
 
     fn entry(&self, question: K, fresh: SignedDuration) -> Entry<V> {

@@ -3,6 +3,7 @@
 
 use crate::watch::call::CallError;
 use parking_lot::Mutex;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -18,6 +19,8 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// The way to one source.
 pub struct Gate {
+    /// How large its last answer was.
+    pub size: AtomicUsize,
     places: Semaphore,
     rest: Mutex<Option<Rest>>,
 }
@@ -30,7 +33,7 @@ struct Rest {
 
 impl Default for Gate {
     fn default() -> Gate {
-        Gate { places: Semaphore::new(PLACES), rest: Mutex::default() }
+        Gate { size: AtomicUsize::new(0), places: Semaphore::new(PLACES), rest: Mutex::default() }
     }
 }
 

@@ -8,7 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_api::metrics::PodMetrics;
 use podscale_api::selector::Selector;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,27 +76,78 @@ impl OfNamespace {
     }
 }
 
-impl Usage {
-    /// Sorts what a call answered. Those of one namespace need not say which.
+/// The answer to a call, sorted while it is read: in a large cluster, twice the list is a lot.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct List {
+    items: Items,
+}
+
+#[derive(Default)]
+struct Items(Usage);
+
+impl List {
+    /// What pods use, in the namespace that was asked for if it was one: then they need not say it.
     #[must_use]
-    pub fn of(metrics: Vec<PodMetrics>, asked: Option<&str>) -> Usage {
-        let mut namespaces: HashMap<Box<str>, OfNamespace> = HashMap::new();
-        for mut of_pod in metrics {
-            if let Some(asked) = asked {
+    pub fn usage(self, asked: Option<&str>) -> Usage {
+        let Items(Usage(mut namespaces)) = self.items;
+        if let Some(asked) = asked {
+            let mut all = OfNamespace::default();
+            for pod in namespaces.drain().flat_map(|(_, here)| here.pods) {
+                let mut of_pod = Arc::unwrap_or_clone(pod);
                 of_pod.metadata.namespace = asked.into();
+                all.add(of_pod);
             }
-            match namespaces.get_mut(&of_pod.metadata.namespace) {
-                Some(known) => known.add(of_pod),
-                None => {
-                    let namespace = of_pod.metadata.namespace.clone();
-                    namespaces.entry(namespace).or_default().add(of_pod);
-                }
-            }
+            namespaces.insert(asked.into(), all);
         }
         for here in namespaces.values_mut() {
             here.labels.sort_unstable();
         }
         Usage(namespaces)
+    }
+}
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Items, D::Error> {
+        deserializer.deserialize_option(ItemsVisitor)
+    }
+}
+
+struct ItemsVisitor;
+
+impl<'de> Visitor<'de> for ItemsVisitor {
+    type Value = Items;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of what pods use")
+    }
+
+    fn visit_none<E>(self) -> Result<Items, E> {
+        Ok(Items::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Items, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Items, A::Error> {
+        let Items(mut usage) = Items::default();
+        while let Some(of_pod) = list.next_element()? {
+            usage.add(of_pod);
+        }
+        Ok(Items(usage))
+    }
+}
+
+impl Usage {
+    fn add(&mut self, of_pod: PodMetrics) {
+        match self.0.get_mut(&of_pod.metadata.namespace) {
+            Some(known) => known.add(of_pod),
+            None => {
+                let namespace = of_pod.metadata.namespace.clone();
+                self.0.entry(namespace).or_default().add(of_pod);
+            }
+        }
     }
 
     /// What the pods of a namespace use that a selector picks.
@@ -175,6 +229,22 @@ impl Choice {
 mod tests {
     use super::*;
 
+    fn list(items: &serde_json::Value) -> List {
+        serde_json::from_value(serde_json::json!({"kind": "List", "items": items})).unwrap()
+    }
+
+    #[test]
+    fn a_list_may_be_empty_or_missing_but_not_something_else() {
+        let none = serde_json::from_str::<List>("{}").unwrap();
+        for (what, list) in [("no items", none), ("null", list(&serde_json::Value::Null))] {
+            assert!(list.usage(None).of_pods("shop", "app=web").is_empty(), "{what}");
+        }
+        for items in ["7", "[7]", r#"{"a":1}"#] {
+            let text = format!(r#"{{"items":{items}}}"#);
+            assert!(serde_json::from_str::<List>(&text).is_err(), "{items}");
+        }
+    }
+
     #[test]
     fn pods_are_found_by_label() {
         let pod = |name: &str, labels: &[(&str, &str)]| {
@@ -183,15 +253,13 @@ mod tests {
             of_pod.metadata.labels = labels.iter().copied().collect();
             of_pod
         };
-        let usage = Usage::of(
-            vec![
-                pod("a", &[("app", "web"), ("tier", "x")]),
-                pod("b", &[("app", "db"), ("tier", "x")]),
-                pod("c", &[("app", "web")]),
-                pod("d", &[]),
-            ],
-            Some("shop"),
-        );
+        let pods = [
+            pod("a", &[("app", "web"), ("tier", "x")]),
+            pod("b", &[("app", "db"), ("tier", "x")]),
+            pod("c", &[("app", "web")]),
+            pod("d", &[]),
+        ];
+        let usage = list(&serde_json::json!(pods)).usage(Some("shop"));
         for (namespace, selector, expected) in [
             ("shop", "app=web", "ac"),
             ("shop", "app=web,tier=x", "a"),
@@ -218,9 +286,7 @@ mod tests {
                     if of.is_none() && forbidden {
                         return Err(Failure { text: "no".into(), forbidden: true });
                     }
-                    let mut metrics = PodMetrics::default();
-                    metrics.metadata.namespace = of.unwrap_or("f".into());
-                    Ok(Arc::new(Usage::of(vec![metrics], None)))
+                    Ok(Arc::new(List::default().usage(of.as_deref())))
                 };
                 let read = usages.get(namespace, Duration::from_secs(60), fetch).await;
                 assert!(read.is_ok(), "{namespace}");

@@ -1,7 +1,6 @@
 //! One call of the API server: within a deadline, with a bounded answer, and with errors in the
 //! words that Kubernetes' own clients use, since people read them in conditions and events.
 
-use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
@@ -9,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::runtime::RuntimeFlavor;
 
@@ -94,7 +94,21 @@ pub async fn get<T: DeserializeOwned>(
     path: &str,
     about: About<'_>,
 ) -> Result<T, CallError> {
-    exchange(client, "GET", path, Vec::new(), about).await
+    exchange(client, "GET", path, Vec::new(), about, &AtomicUsize::new(0)).await
+}
+
+/// Reads an object that is large and was read before; `size` remembers how large it was, so that its
+/// room need not grow by copying what has come in.
+///
+/// # Errors
+/// The server refused, could not be reached, or made no sense.
+pub async fn get_large<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    about: About<'_>,
+    size: &AtomicUsize,
+) -> Result<T, CallError> {
+    exchange(client, "GET", path, Vec::new(), about, size).await
 }
 
 /// Sends an object with a verb such as `PUT` and reads the answer.
@@ -109,7 +123,7 @@ pub async fn send<T: DeserializeOwned>(
     about: About<'_>,
 ) -> Result<T, CallError> {
     let body = serde_json::to_vec(object).map_err(|e| CallError::Unreadable(e.to_string()))?;
-    exchange(client, verb, path, body, about).await
+    exchange(client, verb, path, body, about, &AtomicUsize::new(0)).await
 }
 
 async fn exchange<T: DeserializeOwned>(
@@ -118,11 +132,13 @@ async fn exchange<T: DeserializeOwned>(
     path: &str,
     body: Vec<u8>,
     about: About<'_>,
+    size: &AtomicUsize,
 ) -> Result<T, CallError> {
-    let answer = async {
+    // Thousands may be about to call while few do, so what a call needs is not part of each of them.
+    let answer = Box::pin(async {
         let body = open_patiently(client, verb, path, body, about).await?;
-        read(body, ANSWER_LIMIT_BYTES).await
-    };
+        read(body, ANSWER_LIMIT_BYTES, size).await
+    });
     let answer =
         tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))??;
     decode(&answer).map_err(|error| {
@@ -194,7 +210,8 @@ async fn body_of(
     if status.is_success() {
         return Ok(answer.into_body());
     }
-    let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES).await.unwrap_or_default();
+    let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES, &AtomicUsize::new(0)).await;
+    let text = text.unwrap_or_default();
     Err(refusal(status.as_u16(), verb, &text, about))
 }
 
@@ -216,14 +233,25 @@ async fn send_request(
     answer.map_err(|error| CallError::Unreachable(innermost(&error)))
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes, CallError> {
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(CallError::Unreadable(format!("the answer is larger than {limit} bytes")))
+async fn read(body: Body, limit: usize, size: &AtomicUsize) -> Result<Vec<u8>, CallError> {
+    let mut body = Limited::new(body, limit);
+    // A little more than the last time, since it will hardly ever be just as large.
+    let expected = size.load(Ordering::Relaxed);
+    let mut answer = Vec::with_capacity(expected.saturating_add(expected / 16).min(limit));
+    while let Some(frame) = body.frame().await {
+        match frame.map(|frame| frame.into_data()) {
+            Ok(Ok(data)) => answer.extend_from_slice(&data),
+            // What follows a body is of no use here.
+            Ok(Err(_)) => {}
+            Err(error) if error.is::<LengthLimitError>() => {
+                let text = format!("the answer is larger than {limit} bytes");
+                return Err(CallError::Unreadable(text));
+            }
+            Err(error) => return Err(CallError::Unreachable(error.to_string())),
         }
-        Err(error) => Err(CallError::Unreachable(error.to_string())),
     }
+    size.store(answer.len(), Ordering::Relaxed);
+    Ok(answer)
 }
 
 /// The cause that says most: wrappers only repeat that a request failed.
@@ -335,7 +363,7 @@ mod tests {
             let asked = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
             let counted = std::sync::Arc::clone(&asked);
             let router = axum::Router::new().fallback(move || {
-                let number = counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let number = counted.fetch_add(1, Ordering::Relaxed);
                 let mut answer = axum::http::Response::new("{}".to_owned());
                 if number < busy {
                     *answer.status_mut() = axum::http::StatusCode::from_u16(code).expect("a code");
@@ -353,7 +381,7 @@ mod tests {
                 Err(CallError::Refused { code, .. }) => format!("refused with {code}"),
                 Err(error) => error.to_string(),
             };
-            let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
+            let asked = asked.load(Ordering::Relaxed);
             let seconds = began.elapsed().as_secs();
             assert_eq!(format!("{ended} after {seconds} s and {asked} requests"), expected);
         }
