@@ -1,15 +1,14 @@
 //! Tells a decision's steps in plain words. Computes nothing: every number comes from the steps.
 
 use crate::model::{Aim, Autoscaler, Milli, PolicyAmount, Source};
-use crate::snapshot::Snapshot;
 use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict};
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
 /// One line for each step.
 #[must_use]
-pub fn lines(steps: &Steps, snapshot: &Snapshot<'_>) -> Vec<String> {
-    steps.iter().map(|step| line(&step, snapshot.autoscaler, snapshot.now)).collect()
+pub fn lines(steps: &Steps, autoscaler: &Autoscaler, now: Time) -> Vec<String> {
+    steps.iter().map(|step| line(&step, autoscaler, now)).collect()
 }
 
 /// One step in words.

@@ -15,7 +15,7 @@ use scene::Scene;
 #[track_caller]
 fn check(scene: Scene, expected: &[&str]) {
     let snapshot = scene.snapshot();
-    let lines = explain::lines(&decide(&snapshot).steps, &snapshot);
+    let lines = explain::lines(&decide(&snapshot).steps, snapshot.autoscaler, snapshot.now);
     assert_eq!(lines[1..], *expected);
 }
 
@@ -203,7 +203,7 @@ fn what_is_not_known_is_said() {
     let mut no_scale = Scene::of(3).cpu(50, 50);
     no_scale.scale = Err(ScaleError::Unreadable("not found".into()));
     let snapshot = no_scale.snapshot();
-    let lines = explain::lines(&decide(&snapshot).steps, &snapshot);
+    let lines = explain::lines(&decide(&snapshot).steps, snapshot.autoscaler, snapshot.now);
     assert_eq!(lines, ["the size of Deployment web is not known: not found"]);
 
     let mut no_selector = Scene::of(3).cpu(50, 50);

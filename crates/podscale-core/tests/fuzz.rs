@@ -34,7 +34,8 @@ fn fuzz_decide() {
                 _ => ScaleWrite::Written,
             };
             decision.settle(&scene.snapshot(), &write, scene.now);
-            let _ = explain::lines(&decision.steps, &scene.snapshot());
+            let snapshot = scene.snapshot();
+            let _ = explain::lines(&decision.steps, snapshot.autoscaler, snapshot.now);
             scene.follow(&decision);
             scene.now = scene.now.after(Span::seconds(15));
             let history = History::from_bytes(&scene.history.to_bytes());

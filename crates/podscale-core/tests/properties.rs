@@ -208,7 +208,7 @@ proptest! {
             let write = if fails { ScaleWrite::Failed("no".into()) } else { ScaleWrite::Written };
             decision.settle(&snapshot, &write, snapshot.now);
             let status = decision.status(&snapshot);
-            let lines = explain::lines(&decision.steps, &snapshot);
+            let lines = explain::lines(&decision.steps, snapshot.autoscaler, snapshot.now);
             format!("{decision:?} {status:?} {lines:?}")
         };
         prop_assert_eq!(answer(), answer());

@@ -87,6 +87,7 @@ fn measure(mode: &str) -> Result<()> {
     scene.settle_in();
     let key = Key { namespace: "shop".into(), name: "web".into() };
     let (hpa, metric) = (HorizontalPodAutoscaler::default(), MetricSpec::default());
+    let autoscaler = Arc::new(scene.snapshot().autoscaler.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let look = async || {
         let snapshot = black_box(scene.snapshot());
@@ -95,6 +96,7 @@ fn measure(mode: &str) -> Result<()> {
         let decided = Decided {
             key: &key,
             hpa: &hpa,
+            autoscaler: &autoscaler,
             snapshot: &snapshot,
             decision: &decision,
             took: &took,

@@ -31,7 +31,7 @@ use kube::Client;
 use manage::Manage;
 use observer::Observer;
 use overrides::Owns;
-use pass::{FRESH_PART, Memory, Passes};
+use pass::{FRESH_PART, HANDS, Memory, Passes};
 use podscale_api::hpa::v2::Lean;
 use podscale_core::Settings;
 use refresh::RefreshRate;
@@ -39,7 +39,7 @@ use schedule::Schedule;
 use shadow::Shadows;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use turns::Turns;
 
@@ -148,6 +148,7 @@ impl Controller {
             memory: Memory::default(),
             fresh: (config.period / FRESH_PART).min(FRESH_AT_MOST),
             refresh_rate: config.refresh_rate,
+            hands: Semaphore::new(HANDS),
         });
         let schedule = Arc::new(Schedule::new(clock, config.period));
         show_sizes(&meters, &world, &schedule, &targets);

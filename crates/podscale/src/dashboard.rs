@@ -8,13 +8,13 @@ mod events;
 mod history;
 mod hub;
 pub mod model;
-mod view;
+mod picture;
 
 pub use hub::Hub;
 pub use model::{
     AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Row, Unit,
 };
-pub use view::{outcome, view};
+pub use picture::{Picture, outcome};
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

@@ -1,13 +1,13 @@
 //! Those who are told of every decision: the log, the dashboard, whoever else wants to know.
 
-use crate::dashboard::{Hub, view};
+use crate::dashboard::{Hub, Picture};
 use crate::scrape::Answer;
 use crate::watch::world::Key;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, KIND};
 use podscale_api::pod::Pod;
 use podscale_api::scale::Scale;
 use podscale_core::snapshot::ScaleError;
-use podscale_core::{Decision, ScaleWrite, Snapshot, Time, explain};
+use podscale_core::{Autoscaler, Decision, ScaleWrite, Snapshot, Time, explain};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,8 @@ pub struct Decided<'a> {
     pub key: &'a Key,
     /// The object that was decided on.
     pub hpa: &'a HorizontalPodAutoscaler,
+    /// What its spec means.
+    pub autoscaler: &'a Arc<Autoscaler>,
     /// What was known.
     pub snapshot: &'a Snapshot<'a>,
     /// What was decided, settled.
@@ -27,6 +29,14 @@ pub struct Decided<'a> {
     pub took: &'a Took,
     /// What it was made on, if somebody wants to know.
     pub inputs: Option<&'a Inputs>,
+}
+
+impl Decided<'_> {
+    /// The autoscaler as it is now.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        Picture::of(KIND, self.autoscaler, self.snapshot, self.decision)
+    }
 }
 
 /// How long a look at an autoscaler took; time of the wall.
@@ -84,8 +94,7 @@ pub trait Observer: Send + Sync {
 
 impl Observer for Hub {
     fn decided(&self, decided: &Decided<'_>) {
-        let (autoscaler, decision) = view(KIND, decided.snapshot, decided.decision);
-        self.publish(autoscaler, decision);
+        self.publish(decided.picture());
     }
 
     fn gone(&self, key: &Key) {

@@ -1,33 +1,31 @@
-//! One look at one autoscaler: observe, decide, act, learn.
+//! One look at one autoscaler: see, decide, act, learn.
+
+mod see;
 
 use super::contest::{self, Contests, Stance};
 use super::histories::Histories;
-use super::observer::{Decided, Inputs, Observer, StatusWrite, Took};
+use super::observer::{Decided, Observer, StatusWrite};
 use super::overrides::{Own, Owns};
 use super::refresh::{Load, RefreshRate};
 use super::rivals::Rivals;
 use super::schedule::MOMENTS;
 use super::shadow::{Look, Reason, Shadows, Theirs, Verdict};
-use crate::act::{Actor, Sight, Target, now};
+use crate::act::{Actor, Sight, now};
 use crate::clock::Clock;
 use crate::meters::Meters;
-use crate::scrape::{Answer, Scraper};
+use crate::scrape::Scraper;
 use crate::settings::span;
-use crate::telemetry::spans;
 use crate::watch::world::{Key, Known, World};
-use futures::future::join_all;
 use parking_lot::Mutex;
-use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
-use podscale_api::metrics::PodMetrics;
-use podscale_api::observe::{Answers, Selected, Surroundings, select};
-use podscale_api::pod::Pod;
-use podscale_api::selector::Selector;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::translate;
-use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
+use podscale_core::snapshot::Scale;
 use podscale_core::{Decision, ScaleWrite, Settings, Snapshot, Span, StatusChange, Time, decide};
+use see::Seen;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
@@ -70,24 +68,13 @@ pub struct Passes {
     pub fresh: Duration,
     /// How often statuses are written for their values alone.
     pub refresh_rate: RefreshRate,
+    /// Are lent to looks that act, [`HANDS`] of them.
+    pub hands: Semaphore,
 }
 
-/// What is noted on the way for those who are told.
-#[derive(Default)]
-struct Notes {
-    took: Took,
-    /// Kept only if somebody wants it.
-    inputs: Option<Inputs>,
-}
-
-impl Notes {
-    /// The target was found with another size than it was read with.
-    fn found(&mut self, found: Scale) {
-        if let Some(Inputs { scale: Ok(scale), .. }) = &mut self.inputs {
-            (scale.spec.replicas, scale.status.replicas) = (found.wanted, found.existing);
-        }
-    }
-}
+/// How many looks act at the same time: about as many calls as an API server takes at once on one
+/// connection. More would wait all the same, each with all that it is about to write.
+pub const HANDS: usize = 256;
 
 /// What passes leave behind for later ones.
 #[derive(Default)]
@@ -111,8 +98,10 @@ impl Memory {
 impl Passes {
     /// Looks at one autoscaler and does what follows.
     pub async fn pass(&self, key: &Key) {
-        if self.look(key, Sight::Watched).await.is_none() {
-            self.look(key, Sight::Fresh).await;
+        for sight in [Sight::Watched, Sight::Fresh] {
+            if self.look(key, sight).await.is_some() {
+                return;
+            }
         }
     }
 
@@ -122,26 +111,28 @@ impl Passes {
         let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
         if let Some(Theirs { before, .. }) = &theirs {
             let hpa = HorizontalPodAutoscaler { status: before.clone(), ..known.hpa.clone() };
-            known = Arc::new(Known { hpa, wants: Arc::clone(&known.wants) });
+            known = Arc::new(Known { hpa, autoscaler: Arc::clone(&known.autoscaler) });
         }
-        let Known { hpa, wants } = &*known;
-        let (began, mut notes) = (Instant::now(), Notes::default());
+        let seen = self.see(key, &known, theirs.as_ref(), sight).await;
+        // Sources may be slow, so many may wait for them. What follows needs more room and waits for
+        // nobody but the API server, which takes only so much at once.
+        let _hand = self.hands.acquire().await;
+        Box::pin(self.conclude(key, &known, seen, theirs)).await
+    }
+
+    /// Decides on what was seen, does it, and tells whoever wants to know.
+    async fn conclude(
+        &self,
+        key: &Key,
+        known: &Known,
+        seen: Seen,
+        theirs: Option<Theirs>,
+    ) -> Option<()> {
+        let Known { hpa, autoscaler } = known;
+        let Seen { target, selection, readings, mut notes } = seen;
         let own = self.owns.of(key);
         let settings = own.as_ref().map_or(&self.settings, |own| &own.settings);
         let mut recalled = self.memory.histories.recall(key, &hpa.metadata.uid);
-        let period = own.as_ref().and_then(|own| own.period);
-        let fresh = period.map_or(self.fresh, |period| self.fresh.min(period / FRESH_PART));
-        let target = self.actor.scale(&key.namespace, &hpa.spec.scale_target_ref, sight).await;
-        if self.observers.iter().any(|observer| observer.wants_inputs()) {
-            notes.inputs = Some(Inputs::of(&target));
-        }
-        let (selection, readings) = match &target {
-            Ok(target) => {
-                let selector = &target.scale.status.selector;
-                self.observe(key, &known, selector, fresh, theirs.as_ref(), &mut notes).await
-            }
-            Err(_) => (Selection::NoSelector, Vec::new()),
-        };
         let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
         let mut scale = match &target {
             Ok(target) => Ok(Scale {
@@ -163,7 +154,7 @@ impl Passes {
         let snapshot = Snapshot {
             now,
             settings,
-            autoscaler: &wants.autoscaler,
+            autoscaler,
             status: &status,
             history: &recalled.history,
             scale: &scale,
@@ -187,25 +178,26 @@ impl Passes {
         // What was learned stands, whatever becomes of the status.
         let mut learned = recalled.clone();
         if alike {
-            decision.teach(&wants.autoscaler, &mut learned.history);
+            decision.teach(autoscaler, &mut learned.history);
         }
         if let Some(theirs) = &theirs {
-            theirs.teach(wants.autoscaler.behavior.as_ref(), &mut learned.history);
+            theirs.teach(autoscaler.behavior.as_ref(), &mut learned.history);
         }
         let rescaled = decision.rescaled_at.is_some();
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
-        let stored = self.store(key, &known, &snapshot, &mut decision, stance).await;
+        let stored = self.store(key, known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
         if let Some(ours) = ours {
             self.compare(key, theirs.as_ref(), &snapshot, ours);
         }
-        notes.took.whole = began.elapsed();
+        notes.took.whole = notes.began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
             (inputs.write, inputs.status) = (written, stored);
         }
         let decided = Decided {
             key,
             hpa,
+            autoscaler,
             snapshot: &snapshot,
             decision: &decision,
             took: &notes.took,
@@ -366,82 +358,4 @@ impl Passes {
             }
         }
     }
-
-    /// The target's pods and what each metric says.
-    async fn observe(
-        &self,
-        key: &Key,
-        known: &Known,
-        selector: &str,
-        fresh: Duration,
-        theirs: Option<&Theirs>,
-        notes: &mut Notes,
-    ) -> (Selection, Vec<Reading>) {
-        let asking = known.hpa.spec.metrics.iter().map(async |metric| {
-            let began = Instant::now();
-            let reading = self.scraper.read(&known.hpa, metric, selector, fresh);
-            (spans::read(metric, reading).await, began.elapsed())
-        });
-        let (answers, waits): (Vec<Answer>, _) = join_all(asking).await.into_iter().unzip();
-        notes.took.metrics = waits;
-        let mut pods = match Selector::parse(selector) {
-            Ok(selector) => self.world.pods(&key.namespace, &selector),
-            Err(_) => Vec::new(),
-        };
-        if let Some(theirs) = theirs {
-            pods.retain(|pod| theirs.met(pod));
-        }
-        let rivals = self.memory.rivals.of(key, selector, &pods);
-        let others: Vec<(&str, &str)> = rivals.iter().map(|(name, s)| (&**name, &**s)).collect();
-        let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
-        let around = Surroundings { selector, pods: &seen, others: &others };
-        let (selection, readings) = match select(&known.wants.autoscaler, &around) {
-            Ok(selected) => {
-                let asked = known.hpa.spec.metrics.iter().zip(&answers).enumerate();
-                let read = |(place, (spec, answer))| answer_of(&selected, place, spec, answer);
-                (selected.selection(), asked.map(read).collect())
-            }
-            Err(trouble) => (trouble, Vec::new()),
-        };
-        if let Some(inputs) = &mut notes.inputs {
-            (inputs.pods, inputs.others, inputs.answers) = (pods, rivals, answers);
-        }
-        (selection, readings)
-    }
-}
-
-impl Inputs {
-    /// What is known once the target was looked for.
-    fn of(target: &Result<Target, ScaleError>) -> Inputs {
-        Inputs {
-            scale: target.as_ref().map(|target| target.scale.clone()).map_err(Clone::clone),
-            pods: Vec::new(),
-            others: Vec::new(),
-            answers: Vec::new(),
-            write: None,
-            status: StatusWrite::Unchanged,
-        }
-    }
-}
-
-/// What one metric says, given what its source answered.
-fn answer_of(selected: &Selected<'_>, place: usize, spec: &MetricSpec, answer: &Answer) -> Reading {
-    let mut answers = Answers {
-        pod_metrics: Ok(&[]),
-        custom_metrics: Ok(&[]),
-        external_metrics: Ok(&[]),
-        series_selected: true,
-    };
-    let used: Vec<&PodMetrics>;
-    match answer {
-        Answer::Resource(values) => {
-            used = values.iter().map(|of_pod| &**of_pod).collect();
-            answers.pod_metrics = Ok(&used);
-        }
-        Answer::Custom(values) => answers.custom_metrics = Ok(values),
-        Answer::External(values) => answers.external_metrics = Ok(values),
-        Answer::Nothing => {}
-        Answer::Failed(error) => return Reading::Failed(Arc::clone(error)),
-    }
-    selected.read(place, spec, &answers)
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::watch::call::{self, About};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
-use axum::middleware::map_request;
+use axum::middleware::{Next, from_fn, map_request};
 use axum::routing::get;
 use axum::{Json, Router};
 use podscale_apiserver::ApiServer;
@@ -91,8 +91,18 @@ impl Cluster {
     }
 
     fn control(&self, config: Config, meters: &Meters, role: Role) -> Controller {
+        self.control_through(&self.client("podscale/0"), config, meters, role)
+    }
+
+    fn control_through(
+        &self,
+        client: &Client,
+        config: Config,
+        meters: &Meters,
+        role: Role,
+    ) -> Controller {
         let watchers = Watchers { meters: meters.clone(), ..Watchers::default() };
-        Controller::start(&self.client("podscale/0"), self.clock, config, watchers, role)
+        Controller::start(client, self.clock, config, watchers, role)
     }
 }
 
@@ -254,4 +264,39 @@ async fn is_not_ready_before_the_targets_that_autoscalers_name_are_listed() {
     open.send_replace(true);
     until("it is ready", async || readiness.missing().is_empty()).await;
     controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_see_at_once_and_fewer_write() {
+    let cluster = Cluster::with(json!({})).await;
+    let mut hpa = cluster.get(&format!("{HPA}/web")).await;
+    for number in 0..HANDS + 50 {
+        hpa["metadata"] = json!({"name": format!("web-{number}")});
+        cluster.send("POST", HPA, &hpa).await;
+    }
+    // A server that takes its time with statuses, and how many it was sent at most at once, and in all.
+    let sent = Arc::new(parking_lot::Mutex::new((0, 0, 0)));
+    let counted = Arc::clone(&sent);
+    let slow = move |request: Request<Body>, next: Next| {
+        let counted = Arc::clone(&counted);
+        async move {
+            let is_status = request.uri().path().ends_with("/status");
+            if is_status {
+                let (now, most, all) = &mut *counted.lock();
+                *now += 1;
+                *all += 1;
+                *most = (*most).max(*now);
+            }
+            tokio::time::sleep(Duration::from_millis(if is_status { 500 } else { 0 })).await;
+            let answer = next.run(request).await;
+            counted.lock().0 -= i32::from(is_status);
+            answer
+        }
+    };
+    let client = Client::new(cluster.server.router().layer(from_fn(slow)), "default");
+    let role = Role::alone();
+    let controller = cluster.control_through(&client, Config::default(), &Meters::new(), role);
+    until("all were written", async || sent.lock().2 > HANDS + 50).await;
+    controller.stop().await;
+    assert_eq!(sent.lock().1, i32::try_from(HANDS).expect("a small number"));
 }

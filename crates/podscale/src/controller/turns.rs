@@ -7,6 +7,7 @@ use crate::keep::Keeper;
 use crate::meters::Meters;
 use crate::telemetry::spans;
 use crate::watch::world::Key;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
@@ -100,7 +101,7 @@ impl Turns {
         let places = Arc::new(Semaphore::new(self.concurrency.max(1)));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let (key, late) = self.schedule.next().await;
+            let (key, late) = self.next(running).await;
             // Nothing could be done before the term began.
             self.meters.due(late.min(began.elapsed()));
             tracing::trace!(autoscaler = %key, ?late, "due");
@@ -112,8 +113,19 @@ impl Turns {
                 passes.pass(&turn.key).await;
             };
             running.spawn(turn.instrument(span));
-            // Keeps the set small; whoever panicked has been reported by the runtime.
-            while running.try_join_next().is_some() {}
+        }
+    }
+
+    /// The next that is due. First those that have ended are let go: each would keep its room.
+    async fn next(&self, running: &mut JoinSet<()>) -> (Key, Duration) {
+        let mut next = pin!(self.schedule.next());
+        loop {
+            tokio::select! {
+                biased;
+                // Whoever panicked has been reported by the runtime.
+                Some(_) = running.join_next() => {}
+                next = &mut next => return next,
+            }
         }
     }
 }

@@ -4,8 +4,7 @@
 //! autoscaler's whole history), `more` (what is new in it), `tick` (nothing happened, the clock
 //! goes on). The id of an event is the run and the version that a reader has seen with it.
 
-use super::hub::{Changes, Hub, Signal};
-use super::model::Row;
+use super::hub::{Changes, Glimpse, Hub, Signal};
 use axum::response::sse::Event;
 use futures::Stream;
 use serde_json::{Value, json};
@@ -147,7 +146,7 @@ fn event(name: &str, data: Value) -> Event {
 }
 
 /// At least one, possibly empty.
-fn chunks(rows: Vec<Row>) -> Vec<Vec<Row>> {
+fn chunks(rows: Vec<Glimpse>) -> Vec<Vec<Glimpse>> {
     let mut chunks = vec![Vec::new()];
     for row in rows {
         if let Some(last) = chunks.last_mut()

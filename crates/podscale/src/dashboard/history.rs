@@ -1,7 +1,8 @@
 //! What one autoscaler did over time, in bounded space: recent points in full, older ones ever
 //! sparser, and the decisions worth telling.
 
-use super::model::{AutoscalerView, DecisionView, Outcome};
+use super::model::Outcome;
+use super::picture::Picture;
 use podscale_core::Time;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
@@ -40,16 +41,17 @@ impl Serialize for Point {
 }
 
 impl Point {
-    pub(super) fn new(version: u64, view: &AutoscalerView, time: Time) -> Point {
+    pub(super) fn new(version: u64, picture: &Picture) -> Point {
         let short = |number: Option<f64>| number.map_or(f32::NAN, |number| number as f32);
+        let (min, max) = picture.bounds();
         Point {
             version,
-            time,
-            current: view.current,
-            desired: view.desired,
-            min: view.min,
-            max: view.max,
-            metrics: view.metrics.iter().map(|m| (short(m.value), short(m.goal))).collect(),
+            time: picture.time,
+            current: picture.current,
+            desired: picture.desired,
+            min,
+            max,
+            metrics: picture.values().map(|(value, goal)| (short(value), short(goal))).collect(),
         }
     }
 
@@ -70,13 +72,13 @@ pub(super) struct Room {
 #[derive(Debug, Default)]
 pub(super) struct History {
     points: VecDeque<Point>,
-    decisions: VecDeque<(u64, Arc<DecisionView>)>,
+    decisions: VecDeque<(u64, Arc<Picture>)>,
     last: Option<Outcome>,
 }
 
 impl History {
     /// Adds what a decision left, and makes room for it.
-    pub(super) fn add(&mut self, point: Point, decision: &Arc<DecisionView>, room: Room) {
+    pub(super) fn add(&mut self, point: Point, decision: &Arc<Picture>, room: Room) {
         let version = point.version;
         if self.points.back().is_some_and(|p| p.metrics.len() != point.metrics.len()) {
             // Another set of metrics: the old values belong to other lines.
@@ -96,7 +98,7 @@ impl History {
 
     /// A size that changed; trouble that begins or ends; and the moment when a quiet autoscaler
     /// wants another size but does not get it.
-    fn is_news(&self, decision: &DecisionView) -> bool {
+    fn is_news(&self, decision: &Picture) -> bool {
         let trouble = |outcome| matches!(outcome, Outcome::Failed | Outcome::Paused);
         match (self.last, decision.outcome) {
             _ if decision.rescaled => true,
@@ -137,7 +139,7 @@ impl History {
         self.points.range(first..).cloned().collect()
     }
 
-    pub(super) fn decisions_since(&self, version: u64) -> Vec<Arc<DecisionView>> {
+    pub(super) fn decisions_since(&self, version: u64) -> Vec<Arc<Picture>> {
         let first = self.decisions.partition_point(|(v, _)| *v <= version);
         self.decisions.range(first..).map(|(_, d)| Arc::clone(d)).collect()
     }

@@ -5,10 +5,11 @@
 //! costs nothing, and a reconnect goes on where it stopped.
 
 use super::history::{History, Point, Room};
-use super::model::{AutoscalerView, DecisionView, Row};
+use super::model::Row;
+use super::picture::Picture;
 use crate::clock::Clock;
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -56,9 +57,33 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     version: u64,
-    view: Arc<AutoscalerView>,
-    latest: Arc<DecisionView>,
+    latest: Arc<Picture>,
     history: History,
+}
+
+/// One autoscaler as it is. It becomes a [`Row`] when it is written out, which nobody who decides
+/// waits for.
+#[derive(Debug)]
+pub(super) struct Glimpse {
+    pub latest: Arc<Picture>,
+    trend: Vec<i32>,
+}
+
+impl Glimpse {
+    fn row(&self) -> Row {
+        Row {
+            view: self.latest.view(),
+            outcome: self.latest.outcome,
+            reason: self.latest.reason(),
+            trend: self.trend.clone(),
+        }
+    }
+}
+
+impl Serialize for Glimpse {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.row().serialize(serializer)
+    }
 }
 
 /// One autoscaler with its past, or what of its past is new.
@@ -66,9 +91,19 @@ struct Entry {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Past {
     pub key: Arc<str>,
-    pub latest: Arc<DecisionView>,
+    #[serde(serialize_with = "told")]
+    pub latest: Arc<Picture>,
     pub points: Vec<Point>,
-    pub decisions: Vec<Arc<DecisionView>>,
+    #[serde(serialize_with = "all_told")]
+    pub decisions: Vec<Arc<Picture>>,
+}
+
+fn told<S: Serializer>(decision: &Picture, serializer: S) -> Result<S::Ok, S::Error> {
+    decision.told().serialize(serializer)
+}
+
+fn all_told<S: Serializer>(all: &[Arc<Picture>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|decision| decision.told()))
 }
 
 /// What changed since a version.
@@ -77,7 +112,7 @@ pub(super) struct Changes {
     pub version: u64,
     /// Whether everything that is not among the rows is gone.
     pub whole: bool,
-    pub rows: Vec<Row>,
+    pub rows: Vec<Glimpse>,
     pub removed: Vec<Arc<str>>,
     pub past: Option<Past>,
 }
@@ -94,29 +129,26 @@ impl Hub {
     }
 
     /// Shows an autoscaler as it is after a decision.
-    pub fn publish(&self, view: AutoscalerView, decision: DecisionView) {
+    pub fn publish(&self, picture: Picture) {
         let mut state = self.0.state.lock();
         let state = &mut *state;
         state.version += 1;
         let version = state.version;
-        let key: Arc<str> = view.key().into();
-        let (view, latest) = (Arc::new(view), Arc::new(decision));
         let count = state.entries.len().max(1);
         let room = Room {
             points: (ALL_POINTS / count).clamp(2, POINTS),
             decisions: (ALL_DECISIONS / count).clamp(1, DECISIONS),
         };
-        let point = Point::new(version, &view, latest.time);
+        let (point, latest) = (Point::new(version, &picture), Arc::new(picture));
+        let key: Arc<str> = latest.key().into();
         let entry = state.entries.entry(Arc::clone(&key)).or_insert_with(|| Entry {
             version,
-            view: Arc::clone(&view),
             latest: Arc::clone(&latest),
             history: History::default(),
         });
         entry.history.add(point, &latest, room);
         state.order.remove(&entry.version);
         entry.version = version;
-        entry.view = view;
         entry.latest = latest;
         state.order.insert(version, key);
         self.0.changed.send_modify(|signal| signal.version = version);
@@ -164,7 +196,7 @@ impl Hub {
         Changes {
             version: state.version,
             whole: true,
-            rows: state.entries.values().map(Entry::row).collect(),
+            rows: state.entries.values().map(Entry::glimpse).collect(),
             removed: Vec::new(),
             past: watched.and_then(|key| state.past(key, 0)),
         }
@@ -183,7 +215,10 @@ impl Hub {
         Changes {
             version: state.version,
             whole: false,
-            rows: changed.filter_map(|(_, key)| state.entries.get(key)).map(Entry::row).collect(),
+            rows: changed
+                .filter_map(|(_, key)| state.entries.get(key))
+                .map(Entry::glimpse)
+                .collect(),
             removed: state
                 .removed
                 .range(removed..)
@@ -197,9 +232,9 @@ impl Hub {
     }
 
     /// One autoscaler with its past.
-    pub(super) fn one(&self, key: &str) -> Option<(Row, Past)> {
+    pub(super) fn one(&self, key: &str) -> Option<(Glimpse, Past)> {
         let state = self.0.state.lock();
-        let row = state.entries.get(key).map(Entry::row)?;
+        let row = state.entries.get(key).map(Entry::glimpse)?;
         Some((row, state.past(key, 0)?))
     }
 }
@@ -217,13 +252,8 @@ impl State {
 }
 
 impl Entry {
-    fn row(&self) -> Row {
-        Row {
-            view: Arc::clone(&self.view),
-            outcome: self.latest.outcome,
-            reason: self.latest.reason.clone(),
-            trend: self.history.trend(TREND),
-        }
+    fn glimpse(&self) -> Glimpse {
+        Glimpse { latest: Arc::clone(&self.latest), trend: self.history.trend(TREND) }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use podscale_core::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::sync::Arc;
 
 /// One autoscaler as it stands after its latest decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +135,7 @@ pub struct DecisionView {
 pub struct Row {
     /// The autoscaler.
     #[serde(flatten)]
-    pub view: Arc<AutoscalerView>,
+    pub view: AutoscalerView,
     /// What kind of outcome its latest decision had.
     pub outcome: Outcome,
     /// The outcome's reason in one line.

@@ -1,36 +1,14 @@
 use super::*;
 use crate::clock::Clock;
+use crate::dashboard::picture::sample::picture;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use futures::StreamExt;
-use podscale_core::Time;
 use serde_json::Value;
 use tower::ServiceExt;
 
 fn publish(hub: &Hub, name: &str, current: i32) {
-    let view = AutoscalerView {
-        namespace: "shop".into(),
-        name: name.into(),
-        kind: "HorizontalPodAutoscaler".into(),
-        target: format!("Deployment/{name}"),
-        min: 1,
-        max: 10,
-        current,
-        desired: current,
-        metrics: Vec::new(),
-        conditions: Vec::new(),
-        last_scale: Some(Time(5_000_000)),
-    };
-    let decision = DecisionView {
-        time: Time(6_000_000),
-        from: current,
-        to: current,
-        rescaled: false,
-        outcome: Outcome::Steady,
-        reason: "calm".into(),
-        lines: vec!["so the size stays".into()],
-    };
-    hub.publish(view, decision);
+    hub.publish(picture(name, 6, current, Outcome::Steady));
 }
 
 async fn get(hub: &Hub, path: &str, headers: &[(&str, &str)]) -> Response {
@@ -118,7 +96,7 @@ async fn data_is_plain_json() {
     assert_eq!(list["autoscalers"][0]["outcome"], "steady");
     let one = json(get(&hub, "/api/autoscalers/shop/web", &[]).await).await;
     assert_eq!(one["past"]["points"][0], json!([6000, 3, 3, 1, 10]));
-    assert_eq!(one["past"]["latest"]["lines"][0], "so the size stays");
+    assert_eq!(one["past"]["latest"]["reason"], "all metrics are near their targets");
     let none = get(&hub, "/api/autoscalers/shop/none", &[]).await;
     assert_eq!(none.status(), 404);
 }

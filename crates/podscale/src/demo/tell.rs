@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::controller::observer::{Decided, Observer, why};
-use crate::dashboard::{Outcome, view};
+use crate::dashboard::Outcome;
 use crate::watch::world::Key;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -67,7 +67,7 @@ impl<W: Write + Send> Teller<W> {
 
 impl<W: Write + Send> Observer for Teller<W> {
     fn decided(&self, decided: &Decided<'_>) {
-        let (_, told) = view("", decided.snapshot, decided.decision);
+        let told = decided.picture().told();
         let sign = match told.outcome {
             Outcome::Up => "▲",
             Outcome::Down => "▼",

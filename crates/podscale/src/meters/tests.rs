@@ -5,6 +5,7 @@ use podscale_api::recording::RecordingReader;
 use podscale_api::replay::Replayer;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use tower::{Layer, Service, service_fn};
 
 fn sample<'a>(text: &'a str, series: &str) -> &'a str {
@@ -31,6 +32,7 @@ fn decisions_are_counted_under_the_names_of_kubernetes() {
                 meters.decided(&Decided {
                     key: &key,
                     hpa,
+                    autoscaler: &Arc::new(snapshot.autoscaler.clone()),
                     snapshot,
                     decision,
                     took: &took,

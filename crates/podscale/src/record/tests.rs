@@ -173,6 +173,7 @@ fn record_again(dry: bool) {
                 recorder.decided(&Decided {
                     key: &key,
                     hpa: &hpa,
+                    autoscaler: &Arc::new(snapshot.autoscaler.clone()),
                     snapshot,
                     decision,
                     took: &took,

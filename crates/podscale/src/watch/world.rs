@@ -38,26 +38,13 @@ impl fmt::Display for Key {
     }
 }
 
-/// An autoscaler as it is stored, and what follows from its spec.
+/// An autoscaler as it is stored, and what it means.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The object.
     pub hpa: HorizontalPodAutoscaler,
-    /// What follows from its spec.
-    pub wants: Arc<Wants>,
-}
-
-/// What follows from an autoscaler's spec.
-#[derive(Debug)]
-pub struct Wants {
-    /// The model that is decided on.
-    pub autoscaler: Autoscaler,
-}
-
-impl Wants {
-    fn of(hpa: &HorizontalPodAutoscaler) -> Wants {
-        Wants { autoscaler: translate::autoscaler(hpa) }
-    }
+    /// What its spec means, in the form that is decided on.
+    pub autoscaler: Arc<Autoscaler>,
 }
 
 /// What a change of autoscalers calls for.
@@ -184,18 +171,16 @@ fn put(known: &mut HashMap<Key, Arc<Known>>, mut hpa: HorizontalPodAutoscaler) -
     {
         return None;
     }
-    let (wants, due) = match before {
-        Some(before) if before.hpa.spec == hpa.spec => {
-            // A new generation of an equal spec still counts as one that was looked at.
-            if before.hpa.metadata.generation == hpa.metadata.generation {
-                (Arc::clone(&before.wants), false)
-            } else {
-                (Arc::new(Wants::of(&hpa)), true)
-            }
-        }
-        _ => (Arc::new(Wants::of(&hpa)), true),
+    // A new generation of an equal spec is to be told as one that was looked at.
+    let same = before.filter(|before| {
+        before.hpa.metadata.generation == hpa.metadata.generation && before.hpa.spec == hpa.spec
+    });
+    let due = same.is_none();
+    let autoscaler = match same {
+        Some(same) => Arc::clone(&same.autoscaler),
+        None => Arc::new(translate::autoscaler(&hpa)),
     };
-    known.insert(key.clone(), Arc::new(Known { hpa, wants }));
+    known.insert(key.clone(), Arc::new(Known { hpa, autoscaler }));
     due.then_some(key)
 }
 

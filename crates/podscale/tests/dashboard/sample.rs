@@ -1,6 +1,6 @@
 //! A handful of autoscalers under a load that rises, spikes and falls, decided by the real rules.
 
-use podscale::dashboard::{Hub, view};
+use podscale::dashboard::{Hub, Picture};
 use podscale_core::model::{
     Behavior, Milli, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source, TargetKind,
     TargetRef, Targets,
@@ -13,6 +13,7 @@ use podscale_core::{
     Autoscaler, History, Metric, ScaleWrite, Settings, Snapshot, Span, Status, Time, decide,
 };
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 const PERIOD: Span = Span::seconds(15);
 /// What each pod requests, in millicores.
@@ -34,7 +35,7 @@ enum Gauge {
 }
 
 struct Workload {
-    autoscaler: Autoscaler,
+    autoscaler: Arc<Autoscaler>,
     gauges: &'static [Gauge],
     /// The load at a number of minutes.
     load: fn(f64) -> f64,
@@ -89,9 +90,9 @@ impl World {
             }],
             tolerance: None,
         };
-        workloads[1].autoscaler.behavior =
+        Arc::make_mut(&mut workloads[1].autoscaler).behavior =
             Some(Behavior { scale_up: pace(2, 60, 0), scale_down: pace(1, 60, 120) });
-        workloads[2].autoscaler.behavior =
+        Arc::make_mut(&mut workloads[2].autoscaler).behavior =
             Some(Behavior { scale_up: pace(6, 15, 0), scale_down: pace(4, 60, 60) });
         World { hub, now: began, began, workloads }
     }
@@ -141,13 +142,14 @@ impl Workload {
         };
         let mut decision = decide(&snapshot);
         decision.settle(&snapshot, &ScaleWrite::Written, now);
-        let (shown, told) = view("HorizontalPodAutoscaler", &snapshot, &decision);
+        let kind = "HorizontalPodAutoscaler";
+        let picture = Picture::of(kind, &self.autoscaler, &snapshot, &decision);
         let status = decision.status(&snapshot);
         decision.teach(&self.autoscaler, &mut self.history);
         self.status = status;
         self.existing = self.replicas;
         self.replicas = decision.replicas().unwrap_or(self.replicas);
-        hub.publish(shown, told);
+        hub.publish(picture);
     }
 }
 
@@ -206,7 +208,7 @@ fn workload(
 ) -> Workload {
     let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
     Workload {
-        autoscaler: Autoscaler {
+        autoscaler: Arc::new(Autoscaler {
             namespace: namespace.into(),
             name: name.into(),
             generation: 1,
@@ -215,7 +217,7 @@ fn workload(
             max_replicas: max,
             metrics: gauges.iter().map(|gauge| gauge.metric()).collect(),
             behavior: None,
-        },
+        }),
         gauges,
         load,
         status: Status::default(),

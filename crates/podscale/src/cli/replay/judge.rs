@@ -79,8 +79,9 @@ pub fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged>
         let selected = selection.step.is_none_or(|wanted| wanted == place);
         let explained = selected && selection.explain;
         let (outcome, lines) = replayer.step(step, |replayed| {
-            let steps = &replayed.decision.steps;
-            let lines = explained.then(|| explain::lines(steps, replayed.snapshot));
+            let (steps, snapshot) = (&replayed.decision.steps, replayed.snapshot);
+            let told = || explain::lines(steps, snapshot.autoscaler, snapshot.now);
+            let lines = explained.then(told);
             (replayed.outcome, lines.unwrap_or_default())
         });
         if !selected {

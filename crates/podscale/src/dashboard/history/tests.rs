@@ -1,17 +1,10 @@
 use super::*;
+use crate::dashboard::picture::sample::picture;
 
 const ROOM: Room = Room { points: 16, decisions: 3 };
 
-fn decision(at: i64, outcome: Outcome) -> Arc<DecisionView> {
-    Arc::new(DecisionView {
-        time: Time(at * 1_000_000),
-        from: 1,
-        to: 2,
-        rescaled: matches!(outcome, Outcome::Up | Outcome::Down),
-        outcome,
-        reason: String::new(),
-        lines: Vec::new(),
-    })
+fn decision(at: i64, outcome: Outcome) -> Arc<Picture> {
+    Arc::new(picture("web", at, 1, outcome))
 }
 
 fn point(at: i64, current: i32, metrics: usize) -> Point {

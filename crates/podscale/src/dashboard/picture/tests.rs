@@ -3,7 +3,7 @@ use podscale_core::model::{Series, TargetKind, TargetRef, Targets};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection,
 };
-use podscale_core::{Autoscaler, History, ScaleWrite, Settings, Span, Status, Time, decide};
+use podscale_core::{History, ScaleWrite, Settings, Span, Status, decide};
 
 const NOW: Time = Time(1_000_000_000_000);
 
@@ -19,7 +19,7 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
         deleting: false,
     };
     let series = Series { name: "queue".into(), selector: None, selector_error: None };
-    let autoscaler = Autoscaler {
+    let autoscaler = Arc::new(Autoscaler {
         namespace: "shop".into(),
         name: "web".into(),
         generation: 1,
@@ -41,7 +41,7 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
             ),
         ],
         behavior: None,
-    };
+    });
     let sample = Sample { value: Milli(percent), taken: NOW, window: Span::seconds(15) };
     let scale: Result<Scale, ScaleError> = Ok(Scale { wanted: 2, existing: 2 });
     let snapshot = Snapshot {
@@ -63,7 +63,9 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
     };
     let mut decision = decide(&snapshot);
     decision.settle(&snapshot, write, NOW);
-    view("HorizontalPodAutoscaler", &snapshot, &decision)
+    let picture = Picture::of("HorizontalPodAutoscaler", &autoscaler, &snapshot, &decision);
+    assert_eq!((picture.key(), picture.reason()), ("shop/web".to_owned(), picture.told().reason));
+    (picture.view(), picture.told())
 }
 
 fn messages(count: i64) -> Reading {

@@ -1,0 +1,317 @@
+//! An autoscaler right after a decision: kept as values, told in words only when somebody reads it.
+
+use super::model::{
+    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Unit,
+};
+use podscale_core::model::{Aim, Milli, Source};
+use podscale_core::status::{Condition, Current};
+use podscale_core::steps::{Proposal, Steps, Verdict};
+use podscale_core::{Autoscaler, Decision, Metric, Rescale, Snapshot, Step, Time, explain};
+use std::sync::Arc;
+
+/// What the dashboard keeps of a decision. There is one for every autoscaler and hardly ever a
+/// reader, so it holds nothing that can be made from the rest.
+#[derive(Debug)]
+pub struct Picture {
+    kind: &'static str,
+    autoscaler: Arc<Autoscaler>,
+    pub(super) time: Time,
+    pub(super) outcome: Outcome,
+    pub(super) rescaled: bool,
+    pub(super) current: i32,
+    pub(super) desired: i32,
+    found: Option<i32>,
+    rescale: Option<Rescale>,
+    last_scale: Option<Time>,
+    conditions: Box<[Condition]>,
+    error: Option<Box<str>>,
+    steps: Steps,
+}
+
+impl Picture {
+    /// Of an object of this kind after a decision, which must be settled. `autoscaler` is that of
+    /// the snapshot.
+    #[must_use]
+    pub fn of(
+        kind: &'static str,
+        autoscaler: &Arc<Autoscaler>,
+        snapshot: &Snapshot<'_>,
+        decision: &Decision,
+    ) -> Picture {
+        let status = decision.status(snapshot);
+        Picture {
+            kind,
+            autoscaler: Arc::clone(autoscaler),
+            time: snapshot.now,
+            outcome: outcome(decision),
+            rescaled: decision.rescaled_at.is_some(),
+            current: match snapshot.scale {
+                Ok(scale) => scale.existing,
+                Err(_) => status.current_replicas,
+            },
+            desired: status.desired_replicas,
+            found: decision.found,
+            rescale: decision.rescale,
+            last_scale: status.last_scale,
+            conditions: status.conditions.into_boxed_slice(),
+            error: decision.error.clone(),
+            steps: decision.steps.clone(),
+        }
+    }
+
+    /// By what the dashboard knows it: `namespace/name`.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.autoscaler.namespace, self.autoscaler.name)
+    }
+
+    /// The fewest and the most replicas it may set.
+    pub(super) fn bounds(&self) -> (i32, i32) {
+        (self.autoscaler.min_replicas, self.autoscaler.max_replicas)
+    }
+
+    /// Value and goal of each metric, where it has them.
+    pub(super) fn values(&self) -> impl Iterator<Item = (Option<f64>, Option<f64>)> {
+        let metrics = self.autoscaler.metrics.iter().enumerate();
+        metrics.map(|(place, metric)| {
+            let value = self.proposal(place).and_then(|p| amount(&p.current, metric.aim));
+            (value, goal(metric.aim))
+        })
+    }
+
+    /// The autoscaler in words.
+    #[must_use]
+    pub fn view(&self) -> AutoscalerView {
+        let autoscaler = &*self.autoscaler;
+        let metrics = autoscaler.metrics.iter().enumerate();
+        AutoscalerView {
+            namespace: autoscaler.namespace.to_string(),
+            name: autoscaler.name.to_string(),
+            kind: self.kind.to_owned(),
+            target: format!("{}/{}", autoscaler.target.kind, autoscaler.target.name),
+            min: autoscaler.min_replicas,
+            max: autoscaler.max_replicas,
+            current: self.current,
+            desired: self.desired,
+            metrics: metrics.map(|(at, metric)| metric_view(metric, self.proposal(at))).collect(),
+            conditions: self.conditions.iter().map(condition_view).collect(),
+            last_scale: self.last_scale,
+        }
+    }
+
+    /// The decision in words.
+    #[must_use]
+    pub fn told(&self) -> DecisionView {
+        let from = self.found.unwrap_or(self.current);
+        let to = self.rescale.map_or(from, |rescale| rescale.to);
+        let mut lines = explain::lines(&self.steps, &self.autoscaler, self.time);
+        if self.rescale.is_some()
+            && let (false, Some(error)) = (self.rescaled, &self.error)
+        {
+            // The steps tell what was computed; only a failed write is not among them.
+            lines.push(format!("but that failed: {error}"));
+        }
+        DecisionView {
+            time: self.time,
+            from,
+            to,
+            rescaled: self.rescaled,
+            outcome: self.outcome,
+            reason: self.reason(),
+            lines,
+        }
+    }
+
+    /// The outcome's reason in one line.
+    pub(super) fn reason(&self) -> String {
+        let line = |step: Step<'_>| explain::line(&step, &self.autoscaler, self.time);
+        match (self.outcome, &self.error) {
+            (Outcome::Failed, Some(error)) => error.to_string(),
+            (Outcome::Failed, None) => self.steps.iter().last().map(line).unwrap_or_default(),
+            (Outcome::Up | Outcome::Down, _) => self.rescale_reason(),
+            (Outcome::Held | Outcome::Limited | Outcome::Paused, _) => {
+                self.steps.iter().rev().find(holds).map(line).unwrap_or_default()
+            }
+            (Outcome::Steady, _) if self.found == Some(0) => "nothing to do".to_owned(),
+            (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),
+        }
+    }
+
+    fn rescale_reason(&self) -> String {
+        let reason = self.rescale.map(|rescale| rescale.reason.text(&self.autoscaler));
+        let told = reason.filter(|reason| !reason.is_empty());
+        told.unwrap_or("an earlier recommendation asks for it".into()).into_owned()
+    }
+
+    /// What the metric at a place of the spec proposed.
+    fn proposal(&self, place: usize) -> Option<&Proposal> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Proposal(proposal) if proposal.metric as usize == place => Some(proposal),
+            _ => None,
+        })
+    }
+}
+
+fn condition_view(condition: &Condition) -> ConditionView {
+    ConditionView {
+        kind: match &condition.kind {
+            Ok(kind) => kind.name().to_owned(),
+            Err(name) => name.to_string(),
+        },
+        status: condition.status.name().to_owned(),
+        reason: condition.note.reason().to_owned(),
+        message: condition.note.message().into_owned(),
+        since: condition.since,
+    }
+}
+
+/// Whether a step is one that keeps the target from the size that was asked for.
+fn holds(step: &Step<'_>) -> bool {
+    match step {
+        Step::Stabilized { from, to, .. } | Step::Limited { from, to, .. } => from != to,
+        Step::Disabled | Step::Blocked { .. } => true,
+        _ => false,
+    }
+}
+
+/// What kind of outcome a settled decision has.
+#[must_use]
+pub fn outcome(decision: &Decision) -> Outcome {
+    if let Some(rescale) = &decision.rescale {
+        return match decision.rescaled_at {
+            None => Outcome::Failed,
+            Some(_) if rescale.to > rescale.from => Outcome::Up,
+            Some(_) => Outcome::Down,
+        };
+    }
+    if decision.error.is_some() {
+        return Outcome::Failed;
+    }
+    match decision.steps.iter().rev().find(|step| holds(step)) {
+        Some(Step::Stabilized { .. }) => Outcome::Held,
+        Some(Step::Limited { .. }) => Outcome::Limited,
+        Some(Step::Disabled) => Outcome::Paused,
+        Some(_) => Outcome::Failed,
+        None if decision.found.is_none() => Outcome::Failed,
+        None => Outcome::Steady,
+    }
+}
+
+fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
+    let unit = unit(metric);
+    let value = proposal.and_then(|p| amount(&p.current, metric.aim));
+    let goal = goal(metric.aim);
+    let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
+    MetricView {
+        name: name(&metric.source),
+        unit,
+        value,
+        goal,
+        current: words(value),
+        target: words(goal),
+        ratio: proposal.map(|p| p.ratio).filter(|ratio| ratio.is_finite()),
+        state: proposal.map_or(MetricState::Unread, state),
+    }
+}
+
+fn goal(aim: Aim) -> Option<f64> {
+    match aim {
+        Aim::Value(aim) | Aim::AverageValue(aim) => Some(whole(aim)),
+        Aim::Utilization(percent) => Some(f64::from(percent)),
+        Aim::Unset => None,
+    }
+}
+
+fn state(proposal: &Proposal) -> MetricState {
+    match proposal.verdict {
+        Verdict::WithinTolerance => MetricState::Near,
+        _ if proposal.ratio > 1.0 => MetricState::Above,
+        _ if proposal.ratio < 1.0 => MetricState::Below,
+        _ => MetricState::Near,
+    }
+}
+
+fn amount(current: &Current, aim: Aim) -> Option<f64> {
+    match aim {
+        Aim::Value(_) => current.value.map(whole),
+        Aim::AverageValue(_) => current.average_value.map(whole),
+        Aim::Utilization(_) => current.average_utilization.map(f64::from),
+        Aim::Unset => None,
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn whole(Milli(amount): Milli) -> f64 {
+    amount as f64 / 1000.0
+}
+
+fn name(source: &Source) -> String {
+    match source {
+        Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
+        Source::ContainerResource { name, container } => format!("{name} of {container}"),
+        Source::Pods(series) | Source::External(series) => series.name.to_string(),
+        Source::Object { series, object } => {
+            format!("{} of {}/{}", series.name, object.kind, object.name)
+        }
+    }
+}
+
+fn unit(metric: &Metric) -> Unit {
+    match (&*metric.source, metric.aim) {
+        (_, Aim::Utilization(_)) => Unit::Percent,
+        (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => match &**name {
+            "cpu" => Unit::Cores,
+            "memory" | "ephemeral-storage" => Unit::Bytes,
+            _ => Unit::Count,
+        },
+        _ => Unit::Count,
+    }
+}
+
+impl Unit {
+    /// A number of this unit in few words.
+    #[must_use]
+    pub fn text(self, number: f64) -> String {
+        match self {
+            Unit::Percent => format!("{number:.0}%"),
+            Unit::Cores if number.abs() < 1.0 => format!("{:.0}m", number * 1000.0),
+            Unit::Cores => short(number, ""),
+            Unit::Bytes => {
+                let (scaled, suffix) = stepped(number, 1024.0, &["", "Ki", "Mi", "Gi", "Ti"]);
+                short(scaled, suffix)
+            }
+            Unit::Count if number != 0.0 && number.abs() < 1.0 => short(number * 1000.0, "m"),
+            Unit::Count => {
+                let (scaled, suffix) = stepped(number, 1000.0, &["", "k", "M", "G", "T"]);
+                short(scaled, suffix)
+            }
+        }
+    }
+}
+
+fn stepped(number: f64, base: f64, suffixes: &'static [&'static str]) -> (f64, &'static str) {
+    let mut scaled = number;
+    let mut rest = suffixes.iter();
+    let mut suffix = rest.next().copied().unwrap_or_default();
+    // Small counts stay whole: 1,500 is easier to read than 1.5k.
+    let limit = if base < 1024.0 { 10.0 * base } else { base };
+    while scaled.abs() >= limit {
+        let Some(next) = rest.next() else { break };
+        scaled /= base;
+        suffix = next;
+    }
+    (scaled, suffix)
+}
+
+/// Three digits or so, without needless zeros.
+fn short(number: f64, suffix: &str) -> String {
+    let digits = if number.abs() >= 100.0 { 0 } else { 1 };
+    let text = format!("{number:.digits$}");
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{suffix}")
+}
+
+#[cfg(test)]
+pub(super) mod sample;
+#[cfg(test)]
+mod tests;

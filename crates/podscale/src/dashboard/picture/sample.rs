@@ -1,0 +1,33 @@
+//! Pictures for tests of what is done with them.
+
+use super::*;
+use podscale_core::model::TargetRef;
+
+/// `shop/NAME` after so many seconds, of this size, with this outcome.
+pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Picture {
+    let autoscaler = Autoscaler {
+        namespace: "shop".into(),
+        name: name.into(),
+        generation: 1,
+        target: TargetRef { kind: "Deployment".into(), name: name.into() },
+        min_replicas: 1,
+        max_replicas: 10,
+        metrics: Vec::new(),
+        behavior: None,
+    };
+    Picture {
+        kind: "HorizontalPodAutoscaler",
+        autoscaler: Arc::new(autoscaler),
+        time: Time(seconds * 1_000_000),
+        outcome,
+        rescaled: matches!(outcome, Outcome::Up | Outcome::Down),
+        current,
+        desired: current,
+        found: Some(current),
+        rescale: None,
+        last_scale: Some(Time(5_000_000)),
+        conditions: Box::default(),
+        error: None,
+        steps: Steps::default(),
+    }
+}
