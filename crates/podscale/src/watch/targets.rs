@@ -166,7 +166,8 @@ impl Targets {
     }
 
     /// Begins to watch the kinds that these autoscalers name, before any of them is decided. Until
-    /// their lists are there the program is not ready: each size would have to be asked for.
+    /// their lists are there, or cannot be had, the program is not ready: each size would have to be
+    /// asked for.
     pub fn expect<'a>(&self, named: impl Iterator<Item = &'a CrossVersionObjectReference>) {
         for CrossVersionObjectReference { api_version, kind, .. } in named {
             let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -251,17 +252,23 @@ impl Targets {
             let (client, meters, known) =
                 (self.client.clone(), self.meters.clone(), Arc::clone(&kind.known));
             let readiness = self.readiness.clone();
+            let since = Instant::now();
             self.watches.lock().spawn(async move {
-                follow(&client, path, qualified, &meters, |change| {
+                let watching = follow(&client, path, qualified, &meters, |change| {
                     let whole = matches!(change, Change::All(_));
                     known.take_in(change);
                     if whole {
                         readiness.has(list);
                     }
-                })
-                .await;
+                });
+                // From then on nobody waits for the list, which may be forbidden.
+                let patience = async {
+                    tokio::time::sleep_until(since + PATIENCE).await;
+                    readiness.has(list);
+                };
+                tokio::join!(watching, patience);
             });
-            Instant::now()
+            since
         });
         Some((&kind.known, *since))
     }
