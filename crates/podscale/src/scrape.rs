@@ -103,6 +103,7 @@ impl Scraper {
         fresh: Duration,
     ) -> Answer {
         let namespace = &hpa.metadata.namespace;
+        // Most read what pods use and wait for one list together: each of them should be small.
         let answer = match metric.r#type.as_str() {
             metric_type::RESOURCE | metric_type::CONTAINER_RESOURCE => {
                 return match self.usage(namespace, fresh).await {
@@ -111,7 +112,9 @@ impl Scraper {
                 };
             }
             metric_type::PODS => match &metric.pods {
-                Some(source) => self.of_pods(namespace, &source.metric, selector, fresh).await,
+                Some(source) => {
+                    Box::pin(self.of_pods(namespace, &source.metric, selector, fresh)).await
+                }
                 None => return Answer::Nothing,
             },
             metric_type::OBJECT => match &metric.object {
@@ -123,7 +126,7 @@ impl Scraper {
                         api_version: object.api_version.as_str().into(),
                         namespace: namespace.as_str().into(),
                     };
-                    self.of_object(&object, &source.metric, fresh).await
+                    Box::pin(self.of_object(&object, &source.metric, fresh)).await
                 }
                 None => return Answer::Nothing,
             },

@@ -108,16 +108,18 @@ impl Passes {
     /// One look; `None` if the target turned out to have changed before anything was done.
     async fn look(&self, key: &Key, sight: Sight) -> Option<()> {
         let Some(mut known) = self.world.autoscaler(key) else { return Some(()) };
-        let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key));
-        if let Some(Theirs { before, .. }) = &theirs {
-            let hpa = HorizontalPodAutoscaler { status: before.clone(), ..known.hpa.clone() };
+        // Nearly always nothing, so it is no part of each look that waits.
+        let theirs = self.shadows.as_ref().and_then(|shadows| shadows.take(key)).map(Box::new);
+        if let Some(theirs) = &theirs {
+            let status = theirs.before.clone();
+            let hpa = HorizontalPodAutoscaler { status, ..known.hpa.clone() };
             known = Arc::new(Known { hpa, autoscaler: Arc::clone(&known.autoscaler) });
         }
-        let seen = self.see(key, &known, theirs.as_ref(), sight).await;
+        let seen = self.see(key, &known, theirs.as_deref(), sight).await;
         // Sources may be slow, so many may wait for them. What follows needs more room and waits for
         // nobody but the API server, which takes only so much at once.
         let _hand = self.hands.acquire().await;
-        Box::pin(self.conclude(key, &known, seen, theirs)).await
+        Box::pin(self.conclude(key, &known, seen, theirs.as_deref())).await
     }
 
     /// Decides on what was seen, does it, and tells whoever wants to know.
@@ -126,7 +128,7 @@ impl Passes {
         key: &Key,
         known: &Known,
         seen: Seen,
-        theirs: Option<Theirs>,
+        theirs: Option<&Theirs>,
     ) -> Option<()> {
         let Known { hpa, autoscaler } = known;
         let Seen { target, selection, readings, mut notes } = seen;
@@ -141,7 +143,7 @@ impl Passes {
             }),
             Err(error) => Err(error.clone()),
         };
-        if let (Some(theirs), Ok(scale)) = (&theirs, &mut scale) {
+        if let (Some(theirs), Ok(scale)) = (theirs, &mut scale) {
             // It has been changed since by what is to be compared.
             scale.wanted = theirs.found;
             scale.existing = theirs.existed.unwrap_or(scale.existing);
@@ -164,8 +166,7 @@ impl Passes {
         let stance = self.stance(key, hpa, now);
         let mut decision = decide(&snapshot);
         let mut written = None;
-        let ours =
-            self.shadows.as_ref().map(|_| Look::of(&decision, &snapshot, hpa, theirs.as_ref()));
+        let ours = self.shadows.as_ref().map(|_| Look::of(&decision, &snapshot, hpa, theirs));
         let alike = ours.as_ref().is_none_or(|ours| ours.alike);
         if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
             let (write, at) = match stance {
@@ -180,7 +181,7 @@ impl Passes {
         if alike {
             decision.teach(autoscaler, &mut learned.history);
         }
-        if let Some(theirs) = &theirs {
+        if let Some(theirs) = theirs {
             theirs.teach(autoscaler.behavior.as_ref(), &mut learned.history);
         }
         let rescaled = decision.rescaled_at.is_some();
@@ -188,7 +189,7 @@ impl Passes {
         let stored = self.store(key, known, &snapshot, &mut decision, stance).await;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
         if let Some(ours) = ours {
-            self.compare(key, theirs.as_ref(), &snapshot, ours);
+            self.compare(key, theirs, &snapshot, ours);
         }
         notes.took.whole = notes.began.elapsed();
         if let Some(inputs) = &mut notes.inputs {
@@ -201,7 +202,7 @@ impl Passes {
             snapshot: &snapshot,
             decision: &decision,
             took: &notes.took,
-            inputs: notes.inputs.as_ref(),
+            inputs: notes.inputs.as_deref(),
         };
         // What taught nothing is no step of a Recording: the next one does not follow from it.
         for observer in self.observers.iter().filter(|o| alike || !o.wants_inputs()) {

@@ -30,7 +30,7 @@ pub(super) struct Notes {
     pub(super) began: Instant,
     pub(super) took: Took,
     /// Kept only if somebody wants it.
-    pub(super) inputs: Option<Inputs>,
+    pub(super) inputs: Option<Box<Inputs>>,
 }
 
 impl Notes {
@@ -40,7 +40,7 @@ impl Notes {
 
     /// The target was found with another size than it was read with.
     pub(super) fn found(&mut self, found: Scale) {
-        if let Some(Inputs { scale: Ok(scale), .. }) = &mut self.inputs {
+        if let Some(Ok(scale)) = self.inputs.as_mut().map(|inputs| &mut inputs.scale) {
             (scale.spec.replicas, scale.status.replicas) = (found.wanted, found.existing);
         }
     }
@@ -61,7 +61,7 @@ impl Passes {
         let spec = &known.hpa.spec;
         let target = self.actor.scale(&key.namespace, &spec.scale_target_ref, sight).await;
         if self.observers.iter().any(|observer| observer.wants_inputs()) {
-            notes.inputs = Some(Inputs::of(&target));
+            notes.inputs = Some(Box::new(Inputs::of(&target)));
         }
         let (selection, readings) = match &target {
             Ok(target) => {
