@@ -1,5 +1,6 @@
 //! The way to one source of metrics: so many questions at a time, each with a deadline. A source
-//! that does not answer in time is left alone for a while, so that nobody waits for it in a queue.
+//! that does not answer in time is left alone for a while, and then tried by one for all, so that
+//! nobody waits for it in a queue.
 
 use crate::watch::call::CallError;
 use parking_lot::Mutex;
@@ -46,14 +47,11 @@ impl Gate {
         &self,
         question: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let rests = || self.rest.lock().is_some_and(|rest| Instant::now() < rest.until);
-        if rests() {
-            return Err(CallError::Late(PATIENCE));
-        }
+        let tries = self.enter()?;
         let place = self.places.acquire().await;
         // Those who waited for a place have waited long enough if the source has failed meanwhile.
-        if rests() {
-            return Err(CallError::Late(PATIENCE));
+        if !tries {
+            self.enter()?;
         }
         let answer = tokio::time::timeout(PATIENCE, question).await;
         drop(place);
@@ -73,6 +71,18 @@ impl Gate {
                 Err(CallError::Late(PATIENCE))
             }
         }
+    }
+
+    /// Lets nobody in while the source rests. The first who comes afterwards tries it, and until that
+    /// has an answer it rests for the others; whether it is this one.
+    fn enter(&self) -> Result<bool, CallError> {
+        let (mut rest, now) = (self.rest.lock(), Instant::now());
+        let Some(rest) = &mut *rest else { return Ok(false) };
+        if now < rest.until {
+            return Err(CallError::Late(PATIENCE));
+        }
+        rest.until = now + PATIENCE;
+        Ok(true)
     }
 }
 
@@ -101,5 +111,33 @@ mod tests {
         tokio::time::sleep(LONGEST_REST).await;
         assert!(gate.ask(async { Ok(()) }).await.is_ok());
         assert!(gate.ask(async { Ok(()) }).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_rest_one_tries_for_all() {
+        let gate = Gate::default();
+        let slow = |seconds| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(())
+        };
+        let all = async |seconds| {
+            let began = Instant::now();
+            let asking = (0..100).map(|_| async {
+                let answer = gate.ask(slow(seconds)).await;
+                (answer.is_ok(), began.elapsed().as_secs())
+            });
+            let mut ends = futures::future::join_all(asking).await;
+            ends.sort_unstable();
+            ends.dedup();
+            ends
+        };
+        assert_eq!(all(1).await, [(true, 1), (true, 2), (true, 3), (true, 4)], "so many at a time");
+        assert_eq!(all(3600).await, [(false, 10)], "nobody knew better");
+        assert_eq!(all(1).await, [(false, 0)], "it rests");
+        tokio::time::sleep(FIRST_REST).await;
+        assert_eq!(all(3600).await, [(false, 0), (false, 10)], "one tries");
+        tokio::time::sleep(FIRST_REST * 2).await;
+        assert_eq!(all(1).await, [(false, 0), (true, 1)], "one tries");
+        assert_eq!(all(1).await.len(), 4, "it is back");
     }
 }
