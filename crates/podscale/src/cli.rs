@@ -17,7 +17,14 @@ pub mod top;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
 #[derive(Debug, Parser)]
-#[command(name = "podscale", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "podscale",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    // As with the programs of Kubernetes, the last one of the same flag counts.
+    args_override_self = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

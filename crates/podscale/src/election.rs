@@ -145,7 +145,12 @@ impl Shell {
                 Step::Read => self.read().await,
                 Step::Write(record, version) => self.write(record, version).await,
                 Step::Resign => {
-                    tracing::warn!(holder = self.candidate.holder(), "no longer the leader");
+                    match self.candidate.holder() {
+                        own if own == self.config.identity => {
+                            tracing::warn!("no longer the leader: the lease could not be renewed");
+                        }
+                        holder => tracing::warn!(holder, "no longer the leader"),
+                    }
                     self.candidate.resigned(self.now());
                     self.leading.send_replace(None);
                 }

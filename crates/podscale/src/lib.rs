@@ -2,6 +2,7 @@
 
 pub mod act;
 pub mod admin;
+pub mod cause;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
@@ -19,4 +20,5 @@ pub mod scenario;
 pub mod scrape;
 pub mod settings;
 pub mod telemetry;
+pub mod trouble;
 pub mod watch;

@@ -89,7 +89,9 @@ pub enum Source {
 }
 
 impl Source {
-    const fn name(self) -> &'static str {
+    /// Its name in metrics and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Source::Resource => "resource",
             Source::Custom => "custom",

@@ -289,6 +289,7 @@ impl Scraper {
         let began = Instant::now();
         let answer = gate.ask(call::get_large(&self.client, path, about, &gate.size)).await;
         self.meters.source_answered(source, answer.is_ok(), began.elapsed());
+        gate.tell(source.name(), answer.as_ref().err());
         answer
     }
 }

@@ -26,6 +26,20 @@ pub fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A shorter period would only repeat the same decision.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
+
+/// How often something is looked at.
+///
+/// # Errors
+/// It is not a duration, or too short.
+pub fn sync_period(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        period if period < SHORTEST_PERIOD => Err("shorter than 100ms".to_owned()),
+        period => Ok(period),
+    }
+}
+
 /// A share, or a count that need not be whole.
 ///
 /// # Errors

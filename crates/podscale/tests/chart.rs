@@ -82,6 +82,14 @@ fn the_chart_renders_to_what_install_prints() {
             assert_eq!(rendered.get(name), Some(object), "{name}");
         }
     }
+    let template = ["template", "podscale", chart, "--set"];
+    let volumes = "volumes[0].name=x,volumeMounts[0].name=x,volumeMounts[0].mountPath=/x";
+    let mounted = run(&helm, &[&template[..], &[volumes]].concat());
+    assert!(mounted.contains("mountPath: /x"), "{mounted}");
+    let fixed = ["arguments[0]=--admin-address=0.0.0.0:1"];
+    let refused = Command::new(&helm).args(template).args(fixed).output().expect("helm runs");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("--admin-address=0.0.0.0:1 cannot be chosen"), "{error}");
     let linted = run(&helm, &[&["lint", "--strict", chart][..], &KUBERNETES].concat());
     assert!(linted.contains("0 chart(s) failed"), "{linted}");
 }

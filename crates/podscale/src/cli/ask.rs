@@ -1,5 +1,6 @@
 //! Asks a running controller, or a running demo, through its admin port.
 
+use crate::cause::innermost;
 use crate::dashboard::{DecisionView, Row};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, Uri};
@@ -160,15 +161,6 @@ impl Asker {
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
-}
-
-/// The cause that says most: wrappers only repeat that a request failed.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }
 
 /// How long ago a time was, in few words.

@@ -74,15 +74,26 @@ fn image(text: &str) -> Result<String, String> {
 
 /// The command line of the pods.
 #[derive(Parser)]
-#[command(name = "podscale run")]
+#[command(name = "podscale run", args_override_self = true)]
 struct Inside {
     #[command(flatten)]
     arguments: controller::Arguments,
 }
 
-/// Refuses flags with which the pods would not start.
+/// Flags that other parts of what is printed depend on.
+const FIXED: [&str; 3] =
+    ["--admin-address", "--leader-elect-resource-name", "--leader-elect-resource-namespace"];
+
+/// Refuses flags with which the pods would not start or not work.
 fn check(flags: &[String]) -> Result<(), String> {
     let refusal = |why: &str| format!("podscale run would not start with these flags: {why}");
+    let fixed = |flag: &&String| FIXED.contains(&flag.split('=').next().unwrap_or_default());
+    if let Some(flag) = flags.iter().find(fixed) {
+        return Err(format!(
+            "--run-flag={flag} cannot be chosen: the roles, the probes and the Service of what is \
+             printed need it as it is"
+        ));
+    }
     let line = ["podscale run"].into_iter().chain(flags.iter().map(String::as_str));
     let inside = Inside::try_parse_from(line).map_err(|error| {
         let text = error.to_string();
@@ -94,8 +105,7 @@ fn check(flags: &[String]) -> Result<(), String> {
 
 impl Arguments {
     fn options(&self) -> Options {
-        let manage = self.manage.iter().filter_map(ValueEnum::to_possible_value);
-        let manage = manage.map(|which| format!("--manage={}", which.get_name()));
+        let manage = self.manage.iter().map(|which| format!("--manage={}", which.name()));
         let dry_run = self.dry_run_mode.then(|| "--dry-run".to_owned());
         let otlp = self.otlp_endpoint.iter().map(|url| format!("--otlp-endpoint={url}"));
         let own = manage.chain(dry_run).chain(otlp);
@@ -189,6 +199,7 @@ mod tests {
         for (flag, words) in [
             ("--sync-perod=5s", "these flags: unexpected argument '--sync-perod' found"),
             ("--tolerance=much", "invalid value 'much' for '--horizontal-pod-autoscaler-tolerance"),
+            ("--tolerance=-1", "invalid value '-1' for '--horizontal-pod-autoscaler-tolerance"),
             ("--leader-elect-lease-duration=5s", "--leader-elect-lease-duration must be longer"),
             (
                 "--otlp-endpoint=collector:4318",
@@ -199,7 +210,13 @@ mod tests {
             assert!(error.starts_with("podscale run would not start"), "{error}");
             assert!(error.contains(words), "{error}");
         }
+        for fixed in ["--admin-address=0.0.0.0:9091", "--leader-elect-resource-name=x"] {
+            let error = check(&[fixed.to_owned()]).expect_err("refused");
+            assert!(error.starts_with(&format!("--run-flag={fixed} cannot be chosen")), "{error}");
+        }
         check(&["--sync-period=5s".to_owned(), "--dry-run".to_owned()]).expect("taken");
+        let twice = ["--log-format=json", "--log-format=text"].map(str::to_owned);
+        check(&twice).expect("the last one counts");
         let scales = flags(&["--scale", "argoproj.io/rollouts"]).expect("flags").scales;
         let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
         assert_eq!(scales, [rollouts]);

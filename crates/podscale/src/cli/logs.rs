@@ -6,6 +6,7 @@ use crate::telemetry::{BoxedLayer, Telemetry};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
@@ -35,7 +36,7 @@ pub struct Arguments {
 
     /// What to log: error, warn, info, debug or trace, also per part, as in
     /// info,podscale::watch=debug. Without it RUST_LOG counts, else it is info.
-    #[arg(long, value_name = "LEVEL", env = "PODSCALE_LOG_LEVEL", value_parser = filter)]
+    #[arg(long, value_name = "LEVEL", env = "PODSCALE_LOG_LEVEL", value_parser = levels)]
     log_level: Option<String>,
 }
 
@@ -52,6 +53,22 @@ pub enum LogError {
 
 fn filter(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Levels of a flag. A single word that is no level would be taken for the name of a part, and nothing
+/// else would be logged.
+fn levels(text: &str) -> Result<String, String> {
+    let word = |part: &&str| !part.contains(['=', '[', ':']);
+    let strange = text
+        .split(',')
+        .filter(word)
+        .find(|part| part.is_empty() || part.parse::<LevelFilter>().is_err());
+    match strange {
+        Some(part) => Err(format!(
+            "{part:?} is not a level: error, warn, info, debug or trace, or PART=LEVEL"
+        )),
+        None => filter(text),
+    }
 }
 
 impl Arguments {
@@ -87,5 +104,22 @@ impl Arguments {
             Format::Text => layer.with_ansi(out().is_terminal()).with_filter(filter).boxed(),
             Format::Json => layer.json().flatten_event(true).with_filter(filter).boxed(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_no_levels_are_refused() {
+        for good in ["info", "WARN", "off", "info,podscale::watch=debug", "podscale::watch,warn"] {
+            assert_eq!(levels(good).as_deref(), Ok(good));
+        }
+        for wrong in ["", "loud", "warning", "info,verbose", "info,x=loud"] {
+            assert!(levels(wrong).is_err(), "{wrong}");
+        }
+        let told = levels("warning").expect_err("refused");
+        assert!(told.starts_with("\"warning\" is not a level: error, warn"), "{told}");
     }
 }

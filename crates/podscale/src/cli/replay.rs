@@ -35,7 +35,8 @@ pub struct Arguments {
     #[arg(long)]
     explain: bool,
 
-    /// Only recordings of this name; may be given several times.
+    /// Only recordings of this name, or of this autoscaler, as in shop/web; may be given several
+    /// times.
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
 

@@ -3,7 +3,7 @@
 pub mod connect;
 pub mod pace;
 
-use super::{conclude, logs, recording, signal};
+use super::{complain, conclude, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::clock::Clock;
 use crate::controller::manage::{Manage, Which};
@@ -15,7 +15,7 @@ use crate::election::candidate::{Terms, TermsError};
 use crate::meters::Meters;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
-use crate::settings::{address, amount, duration, name, namespace, period, span};
+use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
@@ -87,7 +87,8 @@ pub struct Arguments {
         long = "horizontal-pod-autoscaler-sync-period",
         visible_alias = "sync-period",
         value_name = "DURATION",
-        value_parser = period,
+        value_parser = sync_period,
+        allow_hyphen_values = true,
         default_value = "15s",
         env = "PODSCALE_SYNC_PERIOD"
     )]
@@ -111,6 +112,7 @@ pub struct Arguments {
         visible_alias = "downscale-stabilization",
         value_name = "DURATION",
         value_parser = duration,
+        allow_hyphen_values = true,
         default_value = "5m",
         env = "PODSCALE_DOWNSCALE_STABILIZATION"
     )]
@@ -122,6 +124,7 @@ pub struct Arguments {
         visible_alias = "cpu-initialization-period",
         value_name = "DURATION",
         value_parser = duration,
+        allow_hyphen_values = true,
         default_value = "5m",
         env = "PODSCALE_CPU_INITIALIZATION_PERIOD"
     )]
@@ -133,6 +136,7 @@ pub struct Arguments {
         visible_alias = "initial-readiness-delay",
         value_name = "DURATION",
         value_parser = duration,
+        allow_hyphen_values = true,
         default_value = "30s",
         env = "PODSCALE_INITIAL_READINESS_DELAY"
     )]
@@ -145,6 +149,7 @@ pub struct Arguments {
         visible_alias = "concurrency",
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..),
+        allow_negative_numbers = true,
         default_value_t = 4096,
         env = "PODSCALE_CONCURRENCY"
     )]
@@ -178,6 +183,7 @@ pub struct Arguments {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..),
+        allow_negative_numbers = true,
         default_value_t = 30,
         env = "PODSCALE_KUBE_API_BURST"
     )]
@@ -201,6 +207,7 @@ pub struct Arguments {
         long,
         value_name = "DURATION",
         value_parser = period,
+        allow_hyphen_values = true,
         default_value = "15s",
         env = "PODSCALE_LEADER_ELECT_LEASE_DURATION"
     )]
@@ -211,6 +218,7 @@ pub struct Arguments {
         long,
         value_name = "DURATION",
         value_parser = period,
+        allow_hyphen_values = true,
         default_value = "10s",
         env = "PODSCALE_LEADER_ELECT_RENEW_DEADLINE"
     )]
@@ -221,6 +229,7 @@ pub struct Arguments {
         long,
         value_name = "DURATION",
         value_parser = period,
+        allow_hyphen_values = true,
         default_value = "2s",
         env = "PODSCALE_LEADER_ELECT_RETRY_PERIOD"
     )]
@@ -313,10 +322,15 @@ impl Arguments {
     /// Whether the flags make sense together.
     ///
     /// # Errors
-    /// Those of the election do not, or the collector cannot be sent to.
+    /// Those of the election do not, the collector cannot be sent to, or no namespace is left.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.terms().check()?;
-        Ok(self.telemetry.check()?)
+        self.telemetry.check()?;
+        let left = |name: &String| !self.exclude_namespaces.contains(name);
+        if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
+            return Ok(());
+        }
+        Err(Failure::NoNamespace)
     }
 
     fn terms(&self) -> Terms {
@@ -338,7 +352,7 @@ impl Arguments {
 pub(super) enum Failure {
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error(transparent)]
+    #[error("--admin-address: {0}")]
     Admin(#[from] AdminError),
     #[error(transparent)]
     Log(#[from] logs::LogError),
@@ -346,8 +360,10 @@ pub(super) enum Failure {
     Telemetry(#[from] TelemetryError),
     #[error(transparent)]
     Terms(#[from] TermsError),
-    #[error(transparent)]
+    #[error("--record: {0}")]
     Record(#[from] RecordError),
+    #[error("--exclude-namespaces leaves none of those that --namespaces names")]
+    NoNamespace,
     #[error("cannot start: {0}")]
     Runtime(io::Error),
 }
@@ -355,11 +371,14 @@ pub(super) enum Failure {
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Err(wrong) = arguments.check() {
+        complain(wrong);
+        return ExitCode::from(2);
+    }
     conclude(start(arguments))
 }
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.check()?;
     let meters = Meters::new();
     let telemetry = Telemetry::start(&arguments.telemetry, &meters)?;
     arguments.log.start(&telemetry)?;
@@ -392,8 +411,10 @@ async fn control(
     let hub = Hub::new(clock);
     let shown = Shown { hub: hub.clone(), meters: meters.clone(), readiness: readiness.clone() };
     let admin = Admin::start(arguments.admin_address, shown).await?;
-    let (version, namespace) = (env!("CARGO_PKG_VERSION"), &cluster.namespace);
-    tracing::info!(version, server = %cluster.url, %namespace, admin = %admin.address(), "started");
+    let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.own_namespace(&cluster));
+    let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
+    let (server, admin_address) = (&cluster.url, admin.address());
+    tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(hub), Arc::new(Log)];
     observers.extend(tracing);
     let recording = arguments.recording.start(&meters)?.map(|(recorder, writing)| {

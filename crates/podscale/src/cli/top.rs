@@ -35,7 +35,7 @@ pub struct Arguments {
     sort: Sort,
 
     /// How often to look, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
     /// Print once, in this form.

@@ -17,6 +17,17 @@ pub enum Which {
     Annotated,
 }
 
+impl Which {
+    /// As the flag takes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Which::Native => "native",
+            Which::Annotated => "annotated",
+        }
+    }
+}
+
 /// Which autoscalers are looked after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manage {

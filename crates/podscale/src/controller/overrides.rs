@@ -1,6 +1,6 @@
 //! What an autoscaler says otherwise than the controller's flags, in its annotations.
 
-use crate::settings::{amount, duration, period, span};
+use crate::settings::{amount, duration, span, sync_period};
 use crate::watch::Change;
 use crate::watch::world::Key;
 use parking_lot::RwLock;
@@ -16,8 +16,6 @@ const TOLERANCE: &str = "podscale.dev/tolerance";
 const DOWNSCALE_STABILIZATION: &str = "podscale.dev/downscale-stabilization";
 const CPU_INITIALIZATION_PERIOD: &str = "podscale.dev/cpu-initialization-period";
 const INITIAL_READINESS_DELAY: &str = "podscale.dev/initial-readiness-delay";
-/// A shorter period would only repeat the same decision.
-const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
 /// The settings of one autoscaler.
 #[derive(Debug)]
@@ -43,9 +41,8 @@ impl Own {
         };
         let mut own_period = None;
         if let Some(text) = said(SYNC_PERIOD) {
-            match period(text) {
-                Ok(period) if period >= SHORTEST_PERIOD => own_period = Some(period),
-                Ok(_) => complain(SYNC_PERIOD, text, "shorter than 100ms", "1s"),
+            match sync_period(text) {
+                Ok(period) => own_period = Some(period),
                 Err(error) => complain(SYNC_PERIOD, text, &error, "1s"),
             }
         }

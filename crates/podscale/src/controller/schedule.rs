@@ -75,7 +75,7 @@ impl Schedule {
     pub fn add(&self, key: Key) {
         let now = self.clock.now().as_microsecond();
         let (phase, period) = (phase(&key, self.period_micros), self.period_micros);
-        let due = next_moment(phase, period, now.saturating_sub(period / 2));
+        let due = moment(phase, period, now);
         self.state.lock().add(key, due);
         self.sooner.notify_one();
     }
@@ -112,7 +112,7 @@ impl Schedule {
         let mut state = self.state.lock();
         let period = state.periods.get(key).copied().unwrap_or(self.period_micros);
         let phase = phase(key, period);
-        if state.done(key, now, |since| next_moment(phase, period, since)) {
+        if state.done(key, now, |since| next_due(phase, period, since)) {
             self.sooner.notify_one();
         }
     }
@@ -154,12 +154,19 @@ fn phase(key: &Key, period_micros: i64) -> i64 {
     (period_micros / i64::from(MOMENTS)).saturating_mul(moment)
 }
 
-/// The next moment of this phase that is at least half a period after the last decision, so that an object that was
-/// decided out of turn is not decided twice in a row.
-fn next_moment(phase: i64, period: i64, now: i64) -> i64 {
-    let earliest = now.saturating_add(period / 2);
+/// The first moment of this phase that is not before a time.
+fn moment(phase: i64, period: i64, earliest: i64) -> i64 {
     let wait = phase.wrapping_sub(earliest).rem_euclid(period);
     earliest.saturating_add(wait)
+}
+
+/// When an object is due again that was taken at this time: at its next moment, but not before half a
+/// period has passed, so that one that was decided out of turn is not decided twice in a row. Where
+/// that is more than a period away, it comes half-way as well.
+fn next_due(phase: i64, period: i64, taken: i64) -> i64 {
+    let next = moment(phase, period, taken.saturating_add(period / 2));
+    let wait = next.saturating_sub(taken);
+    if wait > period { taken.saturating_add(wait / 2) } else { next }
 }
 
 impl State {
@@ -243,9 +250,16 @@ mod tests {
             let phase = phase(&key(&number.to_string()), period);
             quarters[usize::try_from(phase * 4 / period).expect("a quarter")] += 1;
             for now in [0, 1, 7_499_999, 123_456_789] {
-                let next = next_moment(phase, period, now);
+                let next = moment(phase, period, now);
                 assert_eq!(next % period, phase);
-                assert!((period / 2..period * 3 / 2).contains(&(next - now)), "{next} after {now}");
+                assert!((0..period).contains(&(next - now)), "{next} after {now}");
+                let first = next_due(phase, period, now);
+                let second = next_due(phase, period, first);
+                for gap in [first - now, second - first] {
+                    assert!((period / 2..=period).contains(&gap), "{gap} after {now}");
+                }
+                assert_eq!(second % period, phase, "soon it has its moment");
+                assert_eq!(next_due(phase, period, second), second + period);
             }
         }
         assert!(quarters.iter().all(|count| (200..300).contains(count)), "{quarters:?}");

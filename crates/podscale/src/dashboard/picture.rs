@@ -49,7 +49,11 @@ impl Picture {
                 Ok(scale) => scale.existing,
                 Err(_) => status.current_replicas,
             },
-            desired: status.desired_replicas,
+            desired: match decision.desired {
+                // Nothing was ever decided, so nothing else is wanted than what is there.
+                None if status.desired_replicas == 0 => decision.found.unwrap_or_default(),
+                _ => status.desired_replicas,
+            },
             found: decision.found,
             rescale: decision.rescale,
             last_scale: status.last_scale,
@@ -133,6 +137,9 @@ impl Picture {
                 self.steps.iter().rev().find(holds).map(line).unwrap_or_default()
             }
             (Outcome::Steady, _) if self.found == Some(0) => "nothing to do".to_owned(),
+            (Outcome::Steady, _) if self.steps.iter().any(|step| asks(&step)) => {
+                "that is what the metrics ask for".to_owned()
+            }
             (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),
         }
     }
@@ -172,6 +179,11 @@ fn holds(step: &Step<'_>) -> bool {
         Step::Disabled | Step::Blocked { .. } => true,
         _ => false,
     }
+}
+
+/// Whether a step is a metric that is off its target.
+fn asks(step: &Step<'_>) -> bool {
+    matches!(step, Step::Proposal(proposal) if proposal.verdict != Verdict::WithinTolerance)
 }
 
 /// What kind of outcome a settled decision has.

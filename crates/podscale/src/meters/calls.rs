@@ -116,6 +116,7 @@ fn verb(method: &Method, query: &str) -> &'static str {
     let watches = || query.split('&').any(|p| matches!(p, "watch=true" | "watch=1" | "watch"));
     match method.as_str() {
         "GET" if watches() => "watch",
+        "GET" if query.starts_with("limit=") => "list",
         "GET" => "get",
         "POST" => "create",
         "PUT" => "update",
@@ -177,7 +178,8 @@ mod tests {
             assert_eq!(resource(path), expected, "{path}");
         }
         for (method, query, expected) in [
-            (Method::GET, "limit=500", "get"),
+            (Method::GET, "limit=500", "list"),
+            (Method::GET, "labelSelector=a", "get"),
             (Method::GET, "watch=true&resourceVersion=5", "watch"),
             (Method::PUT, "", "update"),
             (Method::OPTIONS, "", "other"),

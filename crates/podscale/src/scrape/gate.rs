@@ -2,6 +2,7 @@
 //! that does not answer in time is left alone for a while, and then tried by one for all, so that
 //! nobody waits for it in a queue.
 
+use crate::trouble::{News, Trouble};
 use crate::watch::call::CallError;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -24,6 +25,7 @@ pub struct Gate {
     pub size: AtomicUsize,
     places: Semaphore,
     rest: Mutex<Option<Rest>>,
+    trouble: Mutex<Trouble>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,7 +36,12 @@ struct Rest {
 
 impl Default for Gate {
     fn default() -> Gate {
-        Gate { size: AtomicUsize::new(0), places: Semaphore::new(PLACES), rest: Mutex::default() }
+        Gate {
+            size: AtomicUsize::new(0),
+            places: Semaphore::new(PLACES),
+            rest: Mutex::default(),
+            trouble: Mutex::default(),
+        }
     }
 }
 
@@ -70,6 +77,22 @@ impl Gate {
                 }
                 Err(CallError::Late(PATIENCE))
             }
+        }
+    }
+
+    /// Tells the log of a source that fails, and that it answers again. That one metric does not exist
+    /// is no trouble of its source; the autoscaler's conditions tell it.
+    pub fn tell(&self, source: &str, failure: Option<&CallError>) {
+        let trouble = failure.filter(|error| match error {
+            CallError::Refused { code, .. } => *code >= 500 || matches!(code, 401 | 403),
+            CallError::Unreachable(_) | CallError::Unreadable(_) | CallError::Late(_) => true,
+        });
+        match (self.trouble.lock().news(trouble.is_some(), std::time::Instant::now()), trouble) {
+            (News::Trouble, Some(error)) => {
+                tracing::warn!(source, %error, "cannot read metrics");
+            }
+            (News::Over, _) => tracing::info!(source, "metrics can be read again"),
+            _ => {}
         }
     }
 

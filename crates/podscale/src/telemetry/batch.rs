@@ -3,14 +3,12 @@
 use super::send::{SendError, Taken};
 use super::settings::{Pace, Signal};
 use crate::meters::Meters;
+use crate::trouble::{News, Trouble};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, watch};
-
-/// How often trouble is told that goes on.
-const TOLD: Duration = Duration::from_secs(60);
 
 /// Where items are put; never waits.
 pub(super) struct Queue<T> {
@@ -90,13 +88,13 @@ pub(super) struct Losses {
     url: String,
     meters: Meters,
     lost: u64,
-    told: Option<Instant>,
+    trouble: Trouble,
 }
 
 impl Losses {
     /// Nothing is lost yet.
     pub(super) fn new(signal: Signal, url: String, meters: Meters) -> Losses {
-        Losses { signal, url, meters, lost: 0, told: None }
+        Losses { signal, url, meters, lost: 0, trouble: Trouble::default() }
     }
 
     /// So many items were sent, and so many had found no place before.
@@ -119,17 +117,15 @@ impl Losses {
 
     fn tell(&mut self, problem: Option<String>, now: Instant) {
         let (signal, url) = (self.signal.name(), &self.url);
-        match (problem, self.told) {
-            (None, None) => {}
-            (None, Some(_)) => {
+        match self.trouble.news(problem.is_some(), now) {
+            News::Nothing => {}
+            News::Over => {
                 tracing::info!(lost = self.lost, "{signal} reach the collector again");
-                (self.told, self.lost) = (None, 0);
+                self.lost = 0;
             }
-            (Some(_), Some(told)) if now.duration_since(told) < TOLD => {}
-            (Some(problem), _) => {
-                let lost = self.lost;
+            News::Trouble => {
+                let (lost, problem) = (self.lost, problem.unwrap_or_default());
                 tracing::warn!(%problem, lost, "{signal} do not reach the collector at {url}");
-                self.told = Some(now);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One call of the API server: within a deadline, with a bounded answer, and with errors in the
 //! words that Kubernetes' own clients use, since people read them in conditions and events.
 
+use crate::cause::innermost;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
@@ -252,15 +253,6 @@ async fn read(body: Body, limit: usize, size: &AtomicUsize) -> Result<Vec<u8>, C
     }
     size.store(answer.len(), Ordering::Relaxed);
     Ok(answer)
-}
-
-/// The cause that says most: wrappers only repeat that a request failed.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }
 
 /// A refusal in the server's own words, or in those that its code stands for.

@@ -17,6 +17,18 @@ pub struct Selection<'a> {
     pub explain: bool,
 }
 
+impl Selection<'_> {
+    /// Whether a recording of this name is looked at. Those of live decisions are called by the
+    /// autoscaler and the time when they began; the autoscaler is enough.
+    fn takes(&self, name: &str) -> bool {
+        let meant = |wanted: &String| match name.strip_prefix(wanted.as_str()) {
+            Some(rest) => rest.is_empty() || rest.starts_with(' '),
+            None => false,
+        };
+        self.names.is_empty() || self.names.iter().any(meant)
+    }
+}
+
 /// One recording, decided anew.
 #[derive(Debug)]
 pub struct Judged {
@@ -63,7 +75,7 @@ pub enum Verdict {
 /// Decides a recording anew; `None` if it is not selected.
 pub fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged> {
     let name = &recording.metadata.name;
-    if !selection.names.is_empty() && !selection.names.contains(name) {
+    if !selection.takes(name) {
         return None;
     }
     let mut judged = Judged {

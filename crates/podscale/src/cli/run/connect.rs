@@ -3,6 +3,7 @@
 mod wire;
 
 use super::pace::{Pace, Rate};
+use crate::cause::one_line;
 use crate::meters::Meters;
 use axum::http::HeaderValue;
 use axum::http::header::USER_AGENT;
@@ -20,7 +21,7 @@ const AGENT: HeaderValue =
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// A kubeconfig cannot be used.
-    #[error("cannot use the kubeconfig{}: {}", named(.path.as_deref()), one_line(.source))]
+    #[error("cannot use the kubeconfig{}: {}", named(.path.as_deref()), wrong(.source))]
     Kubeconfig {
         /// Which one, if it was named.
         path: Option<PathBuf>,
@@ -47,18 +48,19 @@ fn named(path: Option<&Path>) -> String {
     path.map(|path| format!(" {}", path.display())).unwrap_or_default()
 }
 
-/// An error and its causes in one line, each said once.
-fn one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
+/// What is wrong with a kubeconfig. Its lines are not quoted: they may be tokens.
+fn wrong(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(place) => format!("line {} is not as it should be in a kubeconfig", place.line()),
+            None => "it is no kubeconfig".to_owned(),
+        },
+        KubeconfigError::LoadContext(name) => format!("it has no context called {name}"),
+        KubeconfigError::CurrentContextNotSet => {
+            "it names no current context; choose one with --context".to_owned()
         }
-        cause = next.source();
+        other => one_line(other),
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A way to a cluster.
@@ -96,6 +98,7 @@ async fn find(
     context: Option<&str>,
 ) -> Result<(Config, String), ConnectError> {
     let fail = |source| ConnectError::Kubeconfig { path: path.map(Path::to_owned), source };
+    let variable = std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty());
     let read = match path {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
@@ -106,7 +109,7 @@ async fn find(
             let absent =
                 matches!(error, KubeconfigError::FindPath | KubeconfigError::ReadConfig(..));
             let asked = path.is_some() || context.is_some();
-            if !absent || asked || std::env::var_os("KUBECONFIG").is_some() {
+            if !absent || asked || variable {
                 return Err(fail(error));
             }
             let config = Config::incluster().map_err(ConnectError::Nowhere)?;
@@ -143,20 +146,22 @@ mod tests {
             users: [{name: u, user: {}}]\n";
         assert_eq!(complaint(good, None).await, "http://127.0.0.1:1/ kube-system");
         for (yaml, context, words) in [
-            (good, Some("b"), "cannot use the kubeconfig FILE: failed to load current context: b"),
+            (good, Some("b"), "cannot use the kubeconfig FILE: it has no context called b"),
             (
                 "apiVersion: [",
                 None,
-                "cannot use the kubeconfig FILE: failed to parse kubeconfig YAML",
+                "cannot use the kubeconfig FILE: line 1 is not as it should be",
             ),
-            (
-                "kind: Config",
-                None,
-                "cannot use the kubeconfig FILE: failed to determine current context",
-            ),
+            ("kind: Config", None, "cannot use the kubeconfig FILE: it names no current context"),
         ] {
             let text = complaint(yaml, context).await;
             assert!(text.starts_with(words) && !text.contains('\n'), "{text}");
+        }
+        for broken in
+            ["users:\n- user:\n    token: SECRET\n   x: y\n", "users: [{user: {token: [SECRET]}}]"]
+        {
+            let text = complaint(broken, None).await;
+            assert!(text.contains(" line ") && !text.contains("SECRET"), "{text}");
         }
         let absent = Path::new("/nonexistent/kubeconfig");
         let absent = connect(Some(absent), None, None, &Meters::new()).await.err();

@@ -70,6 +70,11 @@ impl App {
     }
 
     /// The rows that are wanted, in the order that is wanted.
+    /// Whether there are no autoscalers at all, whatever the filter says.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     pub(super) fn rows(&self) -> Vec<&Row> {
         let wanted = |row: &&Row| {
             let view = &row.view;

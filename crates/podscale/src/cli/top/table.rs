@@ -8,6 +8,10 @@ use crate::dashboard::Row;
 pub(super) const TITLES: [&str; 9] =
     ["NAMESPACE", "NAME", "TARGET", "REPLICAS", "MIN", "MAX", "METRICS", "LAST SCALE", "STATE"];
 
+/// What is said where there is nothing to show.
+pub(super) const NONE: &str =
+    "no autoscaler has been decided on there; only a replica that leads decides";
+
 /// One autoscaler in the columns of [`TITLES`].
 pub(super) fn cells(row: &Row, now: i64) -> [String; 9] {
     let view = &row.view;
@@ -59,6 +63,10 @@ pub(super) fn text(app: &App, wide: bool) -> String {
     let mut text = line(&TITLES.map(str::to_owned), if wide { "REASON" } else { "" });
     for (cells, row) in cells.iter().zip(rows) {
         text += &line(cells, if wide { &row.reason } else { "" });
+    }
+    if app.is_empty() {
+        text += NONE;
+        text.push('\n');
     }
     text
 }

@@ -102,10 +102,13 @@ fn outcomes_tell_what_happened() {
     let refused = &ScaleWrite::Failed("no room".into());
     let broken = || Reading::Failed("connection refused".into());
     check(50, messages(20), done, Outcome::Steady, "near their targets");
+    check(25, messages(20), done, Outcome::Steady, "what the metrics ask for");
     check(25, messages(5), done, Outcome::Held, "held at 2, not 1");
     check(100, messages(5), refused, Outcome::Failed, "no room");
     check(25, broken(), done, Outcome::Failed, "connection refused");
     check(100, broken(), done, Outcome::Up, "above target");
+    let (view, _) = told(25, broken(), done);
+    assert_eq!(view.desired, 2, "what is there, since nothing was ever decided");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use std::time::Duration;
 
 const PACE: Pace = Pace { queue: 5, batch: 3, delay: Duration::from_secs(10) };
 
@@ -31,20 +32,17 @@ async fn a_full_queue_takes_no_more_and_counts() {
 }
 
 #[test]
-fn trouble_is_told_when_it_begins_goes_on_and_ends() {
+fn losses_are_counted_until_their_end_is_told() {
     let meters = Meters::new();
     let mut losses = Losses::new(Signal::Logs, "http://a".to_owned(), meters.clone());
     let down = || Err(SendError::Unreachable("refused".to_owned()));
     losses.sent(5, 0, &Ok(Taken::default()));
-    assert_eq!((losses.lost, losses.told), (0, None));
+    assert_eq!(losses.lost, 0);
     losses.sent(5, 0, &down());
-    let told = losses.told.expect("told at once");
     losses.sent(5, 2, &down());
-    assert_eq!((losses.lost, losses.told), (12, Some(told)), "not told again so soon");
-    losses.tell(Some("refused".to_owned()), told + TOLD);
-    assert_eq!(losses.told, Some(told + TOLD));
+    assert_eq!(losses.lost, 12, "not told before it goes on for a while");
     losses.sent(5, 0, &Ok(Taken::default()));
-    assert_eq!((losses.lost, losses.told), (0, None), "the end is told");
+    assert_eq!(losses.lost, 0, "the end is told");
     losses.sent(5, 0, &Ok(Taken { rejected: 1, message: "old".to_owned() }));
     assert_eq!(losses.lost, 1);
     let lost = "podscale_telemetry_lost_total{signal=\"logs\"} 13";
