@@ -26,7 +26,7 @@ pub struct Arguments {
     image: String,
 
     /// How many replicas to run; one of them leads.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
 
     /// Which autoscalers to manage, as `podscale run --manage` takes it.
