@@ -28,6 +28,8 @@ impl Process {
         let file = File::options().create(true).append(true).open(&log)?;
         let child = Command::new(program)
             .args(arguments)
+            // As the image of Podscale has it; no other program knows it.
+            .env("MIMALLOC_PURGE_DELAY", "0")
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
