@@ -82,7 +82,8 @@ fn the_chart_renders_to_what_install_prints() {
             assert_eq!(rendered.get(name), Some(object), "{name}");
         }
     }
-    let template = ["template", "podscale", chart, "--set"];
+    let [flag, version] = KUBERNETES;
+    let template = ["template", "podscale", chart, flag, version, "--set"];
     let volumes = "volumes[0].name=x,volumeMounts[0].name=x,volumeMounts[0].mountPath=/x";
     let mounted = run(&helm, &[&template[..], &[volumes]].concat());
     assert!(mounted.contains("mountPath: /x"), "{mounted}");

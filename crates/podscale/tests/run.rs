@@ -45,7 +45,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let taken = listener.local_addr().expect("an address").to_string();
     let folder = Folder::new("wrong");
     let kubeconfig = folder.kubeconfig("http://127.0.0.1:1");
-    let cases: [(&[&str], i32, &str); 13] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (
             &["--kubeconfig", "/nonexistent"],
             1,
@@ -58,10 +58,23 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             &["--leader-elect-lease-duration", "5s"],
-            1,
+            2,
             "podscale: --leader-elect-lease-duration must be longer than",
         ),
         (&["--sync-period", "0s"], 2, "error: invalid value '0s'"),
+        (&["--sync-period", "-5s"], 2, "error: invalid value '-5s'"),
+        (&["--kube-api-qps", "-1"], 2, "error: invalid value '-1' for '--kube-api-qps <N>'"),
+        (&["--log-level", "loud"], 2, "error: invalid value 'loud' for '--log-level <LEVEL>'"),
+        (
+            &["--namespaces", "a", "--exclude-namespaces", "a"],
+            2,
+            "podscale: --exclude-namespaces leaves",
+        ),
+        (
+            &["--kubeconfig", &kubeconfig, "--record", "/proc/none"],
+            1,
+            "podscale: --record: cannot write",
+        ),
         (
             &["--kube-api-qps", "many"],
             2,
@@ -95,13 +108,13 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             &["--kubeconfig", &kubeconfig, "--otlp-endpoint", "localhost:4318"],
-            1,
+            2,
             "podscale: --otlp-endpoint: ",
         ),
         (
             &["--kubeconfig", &kubeconfig, "--admin-address", &taken],
             1,
-            "podscale: cannot listen on 127.0.0.1:",
+            "podscale: --admin-address: cannot listen on 127.0.0.1:",
         ),
     ];
     for (arguments, code, beginning) in cases {

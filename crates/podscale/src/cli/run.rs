@@ -410,6 +410,7 @@ async fn control(
     };
     let hub = Hub::new(clock);
     let shown = Shown { hub: hub.clone(), meters: meters.clone(), readiness: readiness.clone() };
+    let recording = arguments.recording.start(&meters)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.own_namespace(&cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
@@ -417,7 +418,7 @@ async fn control(
     tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(hub), Arc::new(Log)];
     observers.extend(tracing);
-    let recording = arguments.recording.start(&meters)?.map(|(recorder, writing)| {
+    let recording = recording.map(|(recorder, writing)| {
         observers.push(Arc::new(recorder));
         writing
     });
