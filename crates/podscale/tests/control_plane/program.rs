@@ -103,7 +103,7 @@ impl Program {
 pub fn sum(text: &str, name: &str, labels: &str) -> f64 {
     let series = text.lines().filter_map(|line| line.strip_prefix(name));
     let series = series.filter(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels));
-    series
-        .filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok())
-        .fold(0.0, |sum, value| sum + value)
+    let values = series.filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
+    // The sum of no numbers would be shown as -0.
+    values.sum::<f64>() + 0.0
 }
