@@ -191,7 +191,6 @@ impl Controller {
                 for key in called.gone {
                     schedule.forget(&key);
                     passes.forget(&key);
-                    passes.observers.iter().for_each(|observer| observer.gone(&key));
                 }
                 called.due.into_iter().for_each(|key| schedule.hurry(key));
                 called.known.into_iter().for_each(|key| schedule.add(key));

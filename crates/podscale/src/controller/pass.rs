@@ -100,8 +100,12 @@ impl Passes {
     pub async fn pass(&self, key: &Key) {
         for sight in [Sight::Watched, Sight::Fresh] {
             if self.look(key, sight).await.is_some() {
-                return;
+                break;
             }
+        }
+        // What a look has left behind of an object that went meanwhile goes as well.
+        if self.world.autoscaler(key).is_none() {
+            self.forget(key);
         }
     }
 
@@ -231,13 +235,14 @@ impl Passes {
         }
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets an object that is gone, and tells it.
     pub fn forget(&self, key: &Key) {
         self.memory.forget(key);
         self.contests.forget(key);
         if let Some(shadows) = &self.shadows {
             shadows.forget(key);
         }
+        self.observers.iter().for_each(|observer| observer.gone(key));
     }
 
     fn stance(&self, key: &Key, hpa: &HorizontalPodAutoscaler, now: Time) -> Stance {

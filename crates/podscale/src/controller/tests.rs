@@ -279,6 +279,50 @@ async fn readiness_when_the_list(comes: bool) {
     controller.stop().await;
 }
 
+/// What an observer is told, in order.
+#[derive(Default)]
+struct Diary(parking_lot::Mutex<Vec<&'static str>>);
+
+impl Observer for Diary {
+    fn decided(&self, _decided: &observer::Decided<'_>) {
+        self.0.lock().push("decided");
+    }
+
+    fn gone(&self, _key: &Key) {
+        self.0.lock().push("gone");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_goes_during_a_look_leaves_nothing_behind() {
+    let cluster = Cluster::with(json!({})).await;
+    let (open, opened) = watch::channel(false);
+    let (begin, mut begun) = watch::channel(false);
+    let slow = move |request: Request<Body>| {
+        let (mut opened, begin) = (opened.clone(), begin.clone());
+        async move {
+            if request.uri().path().ends_with("/status") {
+                begin.send_replace(true);
+                let _ = opened.wait_for(|open| *open).await;
+            }
+            request
+        }
+    };
+    let router = Router::new().fallback_service(cluster.server.router());
+    let client = Client::new(router.layer(map_request(slow)), "default");
+    let diary = Arc::new(Diary::default());
+    let watchers = Watchers { observers: vec![diary.clone()], ..Watchers::default() };
+    let (config, role) = (Config::default(), Role::alone());
+    let controller = Controller::start(&client, cluster.clock, config, watchers, role);
+    begun.wait_for(|begun| *begun).await.expect("a status is being written");
+    cluster.send("DELETE", &format!("{HPA}/web"), &json!({})).await;
+    until("it is gone", async || diary.0.lock().last() == Some(&"gone")).await;
+    open.send_replace(true);
+    until("the look ends", async || diary.0.lock().contains(&"decided")).await;
+    until("nothing is left", async || diary.0.lock().last() == Some(&"gone")).await;
+    controller.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_see_at_once_and_fewer_write() {
     let cluster = Cluster::with(json!({})).await;
