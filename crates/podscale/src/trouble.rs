@@ -4,11 +4,17 @@
 use std::time::{Duration, Instant};
 
 /// How long trouble that lasts is not told again; time of the wall.
-pub const TOLD: Duration = Duration::from_secs(60);
+const TOLD: Duration = Duration::from_secs(60);
 
-/// Trouble of one kind, and when it was told last.
+/// Trouble of one kind.
 #[derive(Debug, Default)]
-pub struct Trouble(Option<Instant>);
+pub struct Trouble {
+    /// How long there must be none before it is over: where one success proves little, this keeps
+    /// trouble that comes and goes from being told each time.
+    quiet: Duration,
+    /// When it was told last, and when it was there last.
+    told: Option<(Instant, Instant)>,
+}
 
 /// What to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,17 +28,26 @@ pub enum News {
 }
 
 impl Trouble {
+    /// None yet; once there is, it is over after so much quiet.
+    #[must_use]
+    pub fn over_after(quiet: Duration) -> Trouble {
+        Trouble { quiet, told: None }
+    }
+
     /// Takes in whether there is trouble now.
     pub fn news(&mut self, is_trouble: bool, now: Instant) -> News {
-        match (is_trouble, self.0) {
-            (false, None) => News::Nothing,
-            (false, Some(_)) => {
-                self.0 = None;
+        match (is_trouble, &mut self.told) {
+            (false, Some((_, last))) if now.duration_since(*last) >= self.quiet => {
+                self.told = None;
                 News::Over
             }
-            (true, Some(told)) if now.duration_since(told) < TOLD => News::Nothing,
+            (false, _) => News::Nothing,
+            (true, Some((told, last))) if now.duration_since(*told) < TOLD => {
+                *last = now;
+                News::Nothing
+            }
             (true, _) => {
-                self.0 = Some(now);
+                self.told = Some((now, now));
                 News::Trouble
             }
         }
@@ -59,5 +74,19 @@ mod tests {
             let now = start + Duration::from_secs(seconds);
             assert_eq!(trouble.news(is_trouble, now), expected, "after {seconds} s");
         }
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_not_told_each_time() {
+        let (mut trouble, start) = (Trouble::over_after(Duration::from_secs(60)), Instant::now());
+        let mut told = Vec::new();
+        for second in 0..250 {
+            let news =
+                trouble.news(second % 2 == 0 && second < 100, start + Duration::from_secs(second));
+            if news != News::Nothing {
+                told.push((second, news));
+            }
+        }
+        assert_eq!(told, [(0, News::Trouble), (60, News::Trouble), (158, News::Over)]);
     }
 }

@@ -19,6 +19,10 @@ const FIRST_REST: Duration = Duration::from_secs(5);
 /// How long it is left alone at most.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
+/// How long a source must not fail before that is told: it may fail for one metric and answer for
+/// another.
+const QUIET: Duration = Duration::from_secs(60);
+
 /// The way to one source.
 pub struct Gate {
     /// How large its last answer was.
@@ -40,7 +44,7 @@ impl Default for Gate {
             size: AtomicUsize::new(0),
             places: Semaphore::new(PLACES),
             rest: Mutex::default(),
-            trouble: Mutex::default(),
+            trouble: Mutex::new(Trouble::over_after(QUIET)),
         }
     }
 }

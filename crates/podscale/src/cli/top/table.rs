@@ -9,8 +9,7 @@ pub(super) const TITLES: [&str; 9] =
     ["NAMESPACE", "NAME", "TARGET", "REPLICAS", "MIN", "MAX", "METRICS", "LAST SCALE", "STATE"];
 
 /// What is said where there is nothing to show.
-pub(super) const NONE: &str =
-    "no autoscaler has been decided on there; only a replica that leads decides";
+const NONE: &str = "no autoscaler has been decided on there; only a replica that leads decides";
 
 /// One autoscaler in the columns of [`TITLES`].
 pub(super) fn cells(row: &Row, now: i64) -> [String; 9] {
