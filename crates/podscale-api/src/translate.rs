@@ -30,7 +30,11 @@ pub fn autoscaler(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
         namespace: hpa.metadata.namespace.as_str().into(),
         name: hpa.metadata.name.as_str().into(),
         generation: hpa.metadata.generation,
-        target: TargetRef { kind: target.kind.as_str().into(), name: target.name.as_str().into() },
+        target: TargetRef {
+            api_version: target.api_version.as_str().into(),
+            kind: target.kind.as_str().into(),
+            name: target.name.as_str().into(),
+        },
         min_replicas: min_replicas.unwrap_or(1),
         max_replicas: *max_replicas,
         metrics: metrics.iter().map(metric).collect(),
@@ -96,11 +100,13 @@ fn object_ref(reference: &v2::CrossVersionObjectReference) -> ObjectRef {
 
 fn series(metric: &MetricIdentifier) -> Series {
     let selector = metric.selector.as_ref();
-    let error = selector.and_then(|s| s.to_selector().err());
+    let parsed = selector.map(LabelSelector::to_selector).transpose();
+    let query = parsed.as_ref().ok().and_then(|parsed| Some(parsed.as_ref()?.to_string().into()));
     Series {
         name: metric.name.as_str().into(),
         selector: selector.map(|s| LabelSelector::go_string(Some(s)).into()),
-        selector_error: error.map(|e| e.to_string().into()),
+        query,
+        selector_error: parsed.err().map(|e| e.to_string().into()),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Milli(pub i64);
 
 /// One autoscaler: which target it scales, between which bounds, by which metrics, how fast.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Autoscaler {
     /// The namespace of the object, which is also that of its target and pods.
     pub namespace: Arc<str>,
@@ -60,6 +60,8 @@ impl Autoscaler {
 /// The object whose replicas are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRef {
+    /// Its API version, possibly empty.
+    pub api_version: Arc<str>,
     /// Its kind, for instance `Deployment`.
     pub kind: Arc<str>,
     /// Its name.
@@ -67,7 +69,7 @@ pub struct TargetRef {
 }
 
 /// One metric of an autoscaler with its goal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// Where its values come from.
     pub source: Arc<Source>,
@@ -127,6 +129,8 @@ pub struct Series {
     pub name: Arc<str>,
     /// The selector in the form that messages show; `None` selects everything.
     pub selector: Option<Arc<str>>,
+    /// The selector in the form that requests take; `None` selects everything.
+    pub query: Option<Arc<str>>,
     /// Why the selector cannot be used, if so.
     pub selector_error: Option<Arc<str>>,
 }

@@ -33,7 +33,7 @@ impl Status {
 }
 
 /// What a stored status says of one metric.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredMetric {
     /// The metric was read.
     Known {

@@ -91,7 +91,7 @@ impl Bytes<'_> {
     }
 
     fn metric(&mut self, pods: usize) -> (Metric, Reading) {
-        let series = Series { name: "m".into(), selector: None, selector_error: None };
+        let series = Series { name: "m".into(), selector: None, query: None, selector_error: None };
         let kind = self.byte();
         let source = match kind % 6 {
             0 | 1 => Source::Resource { name: "cpu".into() },

@@ -77,7 +77,7 @@ fn per_pod(pods: usize) -> impl Strategy<Value = Reading> {
 }
 
 fn metric(pods: usize) -> impl Strategy<Value = (Metric, Reading)> {
-    let series = || Series { name: "m".into(), selector: None, selector_error: None };
+    let series = || Series { name: "m".into(), selector: None, query: None, selector_error: None };
     let source = prop_oneof![
         Just(Source::Resource { name: "cpu".into() }),
         Just(Source::Resource { name: "memory".into() }),

@@ -13,10 +13,10 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use podscale::cli::logs;
 use podscale::controller::observer::{Decided, Log, Observer, Took};
-use podscale::meters::Meters;
+use podscale::metrics::Metrics;
 use podscale::scrape::Answer;
 use podscale::telemetry::{self, Telemetry, spans};
-use podscale::watch::world::Key;
+use podscale::world::Key;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
 use podscale_core::decide;
 use scene::Scene;
@@ -79,7 +79,7 @@ async fn collect() -> Result<String> {
 
 fn measure(mode: &str) -> Result<()> {
     let flags = Flags::parse_from(["bench"]);
-    let telemetry = Telemetry::start(&flags.telemetry, &Meters::new())?;
+    let telemetry = Telemetry::start(&flags.telemetry, &Metrics::new())?;
     flags.log.start(&telemetry)?;
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Log)];
     observers.extend(telemetry.observer());

@@ -4,7 +4,7 @@
 pub mod door;
 
 use crate::dashboard::{self, Hub};
-use crate::meters::{CONTENT_TYPE, Meters};
+use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::readiness::Readiness;
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -26,7 +26,7 @@ pub struct Shown {
     /// The autoscalers and their decisions.
     pub hub: Hub,
     /// What is counted and measured.
-    pub meters: Meters,
+    pub metrics: Metrics,
     /// What is missing before anything can be decided.
     pub readiness: Readiness,
 }
@@ -43,8 +43,8 @@ pub struct AdminError {
 
 /// The pages and their data.
 pub fn router(shown: Shown) -> Router {
-    let Shown { hub, meters, readiness } = shown;
-    let metrics = async move || ([(header::CONTENT_TYPE, CONTENT_TYPE)], meters.text());
+    let Shown { hub, metrics, readiness } = shown;
+    let metrics = async move || ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text());
     dashboard::router(hub)
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
@@ -108,7 +108,7 @@ impl Admin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use podscale_client::clock::Clock;
     use axum::body::Body;
     use axum::http::Request;
     use http_body_util::BodyExt;
@@ -126,8 +126,8 @@ mod tests {
     async fn one_port_tells_how_the_program_is() {
         let readiness = Readiness::new();
         readiness.needs("the list of pods");
-        let (hub, meters) = (Hub::new(Clock::wall()), Meters::new());
-        let router = router(Shown { hub, meters, readiness: readiness.clone() });
+        let (hub, metrics) = (Hub::new(Clock::wall()), Metrics::new());
+        let router = router(Shown { hub, metrics, readiness: readiness.clone() });
         let ask = async |path: &str| ask(&router, path).await;
         assert_eq!(ask("/readyz").await, (503, "waiting for the list of pods\n".to_owned()));
         readiness.has("the list of pods");

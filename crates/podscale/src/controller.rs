@@ -1,67 +1,76 @@
-//! The controller: watches autoscalers and pods, and takes a look at each autoscaler once in every
-//! period, and at once when it changed.
+//! The controller: watches autoscaler objects of every dialect, their targets and their pods, and
+//! reconciles each object once in every sync period, and at once when it changed.
+//!
+//! [`index`] holds everything that is known of the objects, [`workers`] take from it what is due,
+//! [`reconcile`] handles one object: [`observe`] gathers, the core's pass decides, [`act`] writes, and
+//! the [`observer`]s hear of it.
 
-pub mod contest;
-pub mod histories;
+mod act;
+pub(crate) mod dry_run;
+pub mod history_store;
+mod index;
 pub mod manage;
+mod observe;
 pub mod observer;
-pub mod overrides;
-pub mod pass;
+pub mod outcome;
+mod overrides;
+mod ownership;
+mod reconcile;
 pub mod refresh;
-pub mod rivals;
-pub mod schedule;
-pub mod shadow;
-mod turns;
+mod target;
+mod targets;
+#[cfg(test)]
+mod tests;
+mod workers;
 
-use crate::act::{Actor, COMPONENT};
-use crate::clock::Clock;
-use crate::election::Term;
-use crate::events;
-use crate::keep::{self, Keeper};
-use crate::meters::Meters;
+use crate::dialect::{AnyDialect, Managed};
+use crate::metrics::Metrics;
+use crate::pods::Pods;
 use crate::readiness::Readiness;
-use crate::scrape::Scraper;
-use crate::settings::span;
-use crate::watch::kinds::Kinds;
-use crate::watch::targets::Targets;
-use crate::watch::world::{Key, World};
-use crate::watch::{Change, follow};
-use contest::Contests;
+use crate::source::{self, Announcements, Sources};
+use act::{Actor, COMPONENT};
+use history_store::HistoryStore;
+use index::Index;
 use kube::Client;
 use manage::Manage;
+use observe::Observatory;
 use observer::Observer;
-use overrides::Owns;
-use pass::{FRESH_PART, HANDS, Memory, Passes};
-use podscale_api::hpa::v2::Lean;
+use podscale_client::clock::Clock;
+use podscale_client::discovery::RestMapper;
+use podscale_client::election::Term;
+use podscale_client::events;
+use podscale_client::instrument::Instruments;
+use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::Settings;
+use reconcile::{Reconciler, WRITE_PERMITS};
 use refresh::RefreshRate;
-use schedule::Schedule;
-use shadow::Shadows;
 use std::sync::Arc;
 use std::time::Duration;
+use target::TargetReader;
+use targets::Targets;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use turns::Turns;
+use workers::Workers;
+
+/// Objects of one moment share answers, those of the next do not.
+const _: () = assert!(source::FRESHNESS_PARTS == 2 * index::MOMENTS);
 
 /// How the controller works.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How often each autoscaler is looked at.
+    /// How often each object is reconciled.
     pub period: Duration,
-    /// How many are looked at at the same time.
+    /// How many are reconciled at the same time.
     pub concurrency: usize,
-    /// What is the same for all autoscalers that do not say otherwise.
+    /// What is the same for all objects that do not say otherwise.
     pub settings: Settings,
-    /// Which autoscalers are looked after.
+    /// Which objects are managed.
     pub manage: Manage,
     /// Whether to decide only, write nothing, and compare with what another controller writes.
     pub dry_run: bool,
     /// How often statuses are written for their values alone.
     pub refresh_rate: RefreshRate,
 }
-
-/// No value of a metric is used by another look after this time.
-const FRESH_AT_MOST: Duration = Duration::from_secs(4);
 
 impl Default for Config {
     fn default() -> Config {
@@ -76,14 +85,14 @@ impl Default for Config {
     }
 }
 
-/// Who is told of what the controller does.
+/// Who hears of what the controller does.
 #[derive(Clone, Default)]
 pub struct Watchers {
-    /// Are told of every decision.
+    /// Hear of every decision.
     pub observers: Vec<Arc<dyn Observer>>,
     /// Count and measure.
-    pub meters: Meters,
-    /// Is told when everything is known that deciding needs.
+    pub metrics: Metrics,
+    /// Knows when everything is there that deciding needs.
     pub readiness: Readiness,
 }
 
@@ -91,130 +100,107 @@ pub struct Watchers {
 pub struct Role {
     /// The term in which it leads, while it does.
     pub leading: watch::Receiver<Option<Term>>,
-    /// Where the leader's memory is kept for the next one, if anywhere.
-    pub keep: Option<keep::Config>,
+    /// Where histories are stored for the next leader, if anywhere.
+    pub histories: Option<history_store::Config>,
 }
 
 impl Role {
-    /// The only one there is; it keeps nothing.
+    /// The only one there is; it stores nothing.
     #[must_use]
     pub fn alone() -> Role {
-        Role { leading: watch::channel(Some(Term::Alone)).1, keep: None }
+        Role { leading: watch::channel(Some(Term::Alone)).1, histories: None }
     }
 }
 
 /// What must be known before anything is decided.
 const PODS: &str = "the list of pods";
 const AUTOSCALERS: &str = "the list of autoscalers";
+/// How long running work may take to end; wall-clock.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A running controller; it ends at once when this is dropped.
 pub struct Controller {
     stop: watch::Sender<bool>,
-    turns: JoinSet<()>,
+    workers: JoinSet<()>,
     events: JoinSet<()>,
     watches: JoinSet<()>,
 }
 
 impl Controller {
-    /// Begins to watch and, once everything is known and this replica leads, to decide.
+    /// Begins to watch the objects of these dialects and, once everything is known and this replica
+    /// leads, to reconcile them.
     #[must_use]
     pub fn start(
         client: &Client,
         clock: Clock,
         config: Config,
+        dialects: Vec<Arc<dyn AnyDialect>>,
         watchers: Watchers,
         role: Role,
     ) -> Controller {
-        let Watchers { mut observers, meters, readiness } = watchers;
-        observers.push(Arc::new(meters.clone()));
-        [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
-        let (stop, stopped) = watch::channel(false);
-        let (recorder, happenings) = events::channel(COMPONENT);
-        let kinds = Kinds::new(client.clone(), clock);
-        let world = Arc::new(World::default());
-        let targets = Arc::new(Targets::new(client.clone(), meters.clone(), readiness.clone()));
-        let passes = Arc::new(Passes {
-            world: Arc::clone(&world),
-            scraper: Scraper::new(client.clone(), clock, kinds.clone(), meters.clone()),
-            actor: Actor::new(client.clone(), clock, kinds, Arc::clone(&targets), recorder),
-            clock,
-            settings: config.settings,
-            owns: Owns::default(),
-            contests: Contests::default(),
-            shadows: config.dry_run.then(Shadows::default),
-            period: span(config.period),
-            meters: meters.clone(),
-            observers,
-            memory: Memory::default(),
-            fresh: (config.period / FRESH_PART).min(FRESH_AT_MOST),
-            refresh_rate: config.refresh_rate,
-            hands: Semaphore::new(HANDS),
-        });
-        let schedule = Arc::new(Schedule::new(clock, config.period));
-        show_sizes(&meters, &world, &schedule, &targets);
-        let (pods_known, pods_synced) = watch::channel(false);
-        let (mut turns, mut events) = (JoinSet::new(), JoinSet::new());
-        let mut watches = JoinSet::new();
-        events.spawn(events::write(client.clone(), clock, happenings, stopped.clone()));
-        let (own, of_pods) = (client.clone(), world);
-        let (counting, ready) = (meters.clone(), readiness.clone());
-        watches.spawn(async move {
-            follow(&own, "/api/v1/pods", "pods", &counting, |change| {
-                of_pods.take_pods(change);
-                ready.has(PODS);
-                pods_known.send_replace(true);
-            })
-            .await;
-        });
-        let (own, theirs) = (client.clone(), (Arc::clone(&passes), Arc::clone(&schedule)));
-        let (counting, manage, named) = (meters.clone(), config.manage, targets);
-        watches.spawn(async move {
-            let path = "/apis/autoscaling/v2/horizontalpodautoscalers";
-            let (passes, schedule) = theirs;
-            let resource = "horizontalpodautoscalers.autoscaling";
-            follow(&own, path, resource, &counting, |change| {
-                let change = manage.filter(change.map(|Lean(hpa)| hpa));
-                for (key, period) in passes.owns.take(&change, &passes.settings) {
-                    schedule.pace(&key, period);
-                    schedule.hurry(key);
-                }
-                if let Change::Applied(hpa) = &change
-                    && passes.saw(hpa)
-                {
-                    schedule.hurry(Key::of(hpa));
-                }
-                if let Change::All(all) = &change {
-                    named.expect(all.iter().map(|hpa| &hpa.spec.scale_target_ref));
-                }
-                let called = passes.world.take_autoscalers(change);
-                readiness.has(AUTOSCALERS);
-                for key in called.gone {
-                    schedule.forget(&key);
-                    passes.forget(&key);
-                }
-                called.due.into_iter().for_each(|key| schedule.hurry(key));
-                called.known.into_iter().for_each(|key| schedule.add(key));
-                counting.looks_after(schedule.len());
-            })
-            .await;
-        });
-        let histories = Arc::clone(&passes.memory.histories);
-        let keeper = role.keep.map(|keep| Keeper::new(client.clone(), clock, keep, histories));
-        let all = Turns {
-            passes,
-            schedule,
-            meters,
-            concurrency: config.concurrency,
-            keeper,
-            synced: pods_synced,
-            leading: role.leading,
-            stopped,
-        };
-        turns.spawn(all.run());
-        Controller { stop, turns, events, watches }
+        let mapper = RestMapper::new(client.clone(), clock);
+        let metrics = &watchers.metrics;
+        let sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
+        // None of these sources announces anything.
+        let (_, announcements) = source::notifications();
+        let parts = Parts { config, dialects, watchers, role, mapper, sources, announcements };
+        Controller::assemble(client, clock, parts)
     }
 
-    /// Starts nothing new, lets what has begun come to its end, and ends.
+    fn assemble(client: &Client, clock: Clock, parts: Parts) -> Controller {
+        let Parts { config, dialects, watchers, role, mapper, sources, announcements } = parts;
+        let Watchers { observers, metrics, readiness } = watchers;
+        [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
+        let (stop, stopped) = watch::channel(false);
+        let (recorder, pending) = events::channel(COMPONENT);
+        let Config { period, settings, manage, dry_run, .. } = config;
+        let index = Arc::new(Index::new(clock, period, settings, manage, dry_run));
+        let pods = Arc::new(Pods::default());
+        let targets = Arc::new(Targets::new(client.clone(), metrics.clone(), readiness.clone()));
+        show_sizes(&metrics, &index, &pods, &targets);
+        let observatory = Observatory {
+            index: Arc::clone(&index),
+            targets: TargetReader::new(client.clone(), mapper, Arc::clone(&targets)),
+            pods: Arc::clone(&pods),
+            keep_inputs: observers.iter().any(|observer| observer.wants_inputs()),
+            sources,
+        };
+        let reconciler = Arc::new(Reconciler {
+            index: Arc::clone(&index),
+            observatory,
+            actor: Actor::new(client.clone(), clock, Arc::clone(&targets), recorder),
+            clock,
+            period,
+            settings,
+            dry_run,
+            refresh_rate: config.refresh_rate,
+            metrics: metrics.clone(),
+            observers,
+            write_permits: Semaphore::new(WRITE_PERMITS),
+        });
+        let (pods_known, synced) = watch::channel(false);
+        let instruments: Instruments = Arc::new(metrics.clone());
+        let watching = Watching { client: client.clone(), instruments, readiness };
+        let mut watches = JoinSet::new();
+        watches.spawn(watching.clone().follow_pods(pods, pods_known));
+        for dialect in dialects {
+            let known = Arc::clone(&reconciler);
+            watches.spawn(watching.clone().follow_objects(dialect, known, Arc::clone(&targets)));
+        }
+        watches.spawn(workers::enqueue_announced(Arc::clone(&index), announcements));
+        let mut events = JoinSet::new();
+        events.spawn(events::write(client.clone(), clock, pending, stopped.clone()));
+        let store = |config| HistoryStore::new(client.clone(), clock, config, Arc::clone(&index));
+        let history_store = role.histories.map(store);
+        let (concurrency, leading) = (config.concurrency, role.leading);
+        let mut workers = JoinSet::new();
+        let all =
+            Workers { reconciler, index, metrics, concurrency, history_store, synced, leading, stopped };
+        workers.spawn(all.run());
+        Controller { stop, workers, events, watches }
+    }
+
+    /// Starts nothing new, lets running reconciles come to their end, and ends.
     pub async fn stop(self) {
         self.hand_over(std::future::ready(())).await;
     }
@@ -223,40 +209,83 @@ impl Controller {
     /// this one writes nothing any more that another could contradict.
     pub async fn hand_over(mut self, release: impl Future<Output = ()>) {
         self.stop.send_replace(true);
-        // The last recorder goes with them and the turns, and so the task that writes events ends.
+        // The last recorder goes with them and the workers, and so the task that writes events ends.
         self.watches.shutdown().await;
-        finish(&mut self.turns).await;
+        finish(&mut self.workers).await;
         release.await;
         finish(&mut self.events).await;
+    }
+}
+
+/// What a controller is made of.
+struct Parts {
+    config: Config,
+    dialects: Vec<Arc<dyn AnyDialect>>,
+    watchers: Watchers,
+    role: Role,
+    mapper: RestMapper,
+    sources: Sources,
+    announcements: Announcements,
+}
+
+/// What every watch needs.
+#[derive(Clone)]
+struct Watching {
+    client: Client,
+    instruments: Instruments,
+    readiness: Readiness,
+}
+
+impl Watching {
+    async fn follow_pods(self, pods: Arc<Pods>, known: watch::Sender<bool>) {
+        let Watching { client, instruments, readiness } = self;
+        let apply = |change| {
+            pods.apply(change);
+            readiness.has(PODS);
+            known.send_replace(true);
+        };
+        follow(&client, "/api/v1/pods", "pods", Presence::Always, &instruments, apply).await;
+    }
+
+    async fn follow_objects(
+        self,
+        dialect: Arc<dyn AnyDialect>,
+        reconciler: Arc<Reconciler>,
+        targets: Arc<Targets>,
+    ) {
+        let Watching { client, instruments, readiness } = self;
+        let kind = dialect.kind();
+        let apply = |change: Change<Managed>| {
+            // Before any of them is decided: their sizes are read from the watch.
+            if let Change::All(all) = &change {
+                targets.expect(all.iter().map(|managed| &managed.model.target));
+            }
+            let gone = reconciler.index.apply(kind, change);
+            gone.iter().for_each(|key| reconciler.gone(key));
+            reconciler.metrics.managed(reconciler.index.len());
+            if kind.presence == Presence::Always {
+                readiness.has(AUTOSCALERS);
+            }
+        };
+        dialect.follow(&client, &instruments, Box::new(apply)).await;
     }
 }
 
 /// Waits for tasks; whatever still waits for an answer after a while is cut off.
 async fn finish(tasks: &mut JoinSet<()>) {
     let rest = async { while tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(PATIENCE, rest).await;
+    let _ = tokio::time::timeout(SHUTDOWN_DEADLINE, rest).await;
     tasks.shutdown().await;
 }
 
-/// Sizes are asked for by whoever looks; what has ended by then has none.
-fn show_sizes(
-    meters: &Meters,
-    world: &Arc<World>,
-    schedule: &Arc<Schedule>,
-    targets: &Arc<Targets>,
-) {
-    let known = Arc::downgrade(schedule);
-    meters.show_queue(move || known.upgrade().map_or(0, |schedule| schedule.due()));
-    let known = Arc::downgrade(world);
-    meters.show_cache("autoscalers", move || known.upgrade().map_or(0, |w| w.count_autoscalers()));
-    let known = Arc::downgrade(world);
-    meters.show_cache("pods", move || known.upgrade().map_or(0, |w| w.count_pods()));
+/// Sizes are asked for by whoever reads the metrics; what has ended by then has none.
+fn show_sizes(metrics: &Metrics, index: &Arc<Index>, pods: &Arc<Pods>, targets: &Arc<Targets>) {
+    let known = Arc::downgrade(index);
+    metrics.show_queue(move || known.upgrade().map_or(0, |index| index.due()));
+    let known = Arc::downgrade(index);
+    metrics.show_cache("autoscalers", move || known.upgrade().map_or(0, |index| index.len()));
+    let known = Arc::downgrade(pods);
+    metrics.show_cache("pods", move || known.upgrade().map_or(0, |pods| pods.len()));
     let known = Arc::downgrade(targets);
-    meters.show_cache("targets", move || known.upgrade().map_or(0, |targets| targets.len()));
+    metrics.show_cache("targets", move || known.upgrade().map_or(0, |targets| targets.len()));
 }
-
-/// How long the end of what has begun is waited for; time of the wall.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-#[cfg(test)]
-mod tests;

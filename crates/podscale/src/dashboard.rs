@@ -14,7 +14,7 @@ pub use hub::Hub;
 pub use model::{
     AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Row, Unit,
 };
-pub use picture::{Picture, outcome};
+pub use picture::Picture;
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

@@ -6,17 +6,17 @@ pub mod tell;
 
 use crate::admin::door::{self, Limits};
 use crate::admin::{self, Shown};
-use crate::clock::Clock;
-use crate::cluster::controllers;
-use crate::cluster::load::{self, LoadModel, WorkloadError};
-use crate::cluster::metrics::{self, Metrics};
-use crate::cluster::nodes::{self, Nodes, NodesConfig, NodesError};
+use podscale_client::clock::Clock;
+use podscale_cluster::controllers;
+use podscale_cluster::load::{self, LoadModel, WorkloadError};
+use podscale_cluster::metrics::{self, Metrics};
+use podscale_cluster::nodes::{self, Nodes, NodesConfig, NodesError};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::Hub;
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
-use crate::watch::call::{self, About};
-use crate::watch::kinds::Kinds;
+use podscale_client::call::{self, About};
+use podscale_client::discovery::RestMapper;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
@@ -176,12 +176,12 @@ impl Demo {
         let mut told: Vec<Arc<dyn Observer>> = vec![Arc::new(hub.clone()), Arc::new(Log)];
         told.extend(observers);
         let watchers = Watchers { observers: told, ..Watchers::default() };
-        let (meters, readiness) = (watchers.meters.clone(), watchers.readiness.clone());
-        let counted = Client::new(meters.call_layer().layer(way), "default");
+        let (metrics, readiness) = (watchers.metrics.clone(), watchers.readiness.clone());
+        let counted = Client::new(metrics.call_layer().layer(way), "default");
         let defaults = controller::Config::default();
         let controller =
             Controller::start(&counted, clock, defaults, watchers, controller::Role::alone());
-        let shown = Shown { hub: hub.clone(), meters, readiness };
+        let shown = Shown { hub: hub.clone(), metrics, readiness };
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()));
@@ -242,7 +242,7 @@ impl Demo {
 
     /// Creates the objects, the autoscalers last, once there are metrics for them to look at.
     async fn create(&self, scenario: &Scenario) -> Result<(), ApplyError> {
-        let kinds = Kinds::new(self.client.clone(), self.clock);
+        let kinds = RestMapper::new(self.client.clone(), self.clock);
         let (last, first): (Vec<&Value>, Vec<&Value>) =
             scenario.manifests.iter().partition(|manifest| is_autoscaler(manifest));
         for manifest in first {

@@ -24,7 +24,7 @@ pub struct Options {
     pub replicas: u32,
     /// Flags of `podscale run`, besides those that are always given.
     pub arguments: Vec<String>,
-    /// Kinds of targets that it may scale, besides those of Kubernetes.
+    /// RestMapper of targets that it may scale, besides those of Kubernetes.
     pub scales: Vec<ScaleResource>,
 }
 

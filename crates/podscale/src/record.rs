@@ -11,8 +11,8 @@ mod step;
 pub use files::Limits;
 
 use crate::controller::observer::{Decided, Inputs, Observer, StatusWrite};
-use crate::meters::Meters;
-use crate::watch::world::Key;
+use crate::metrics::Metrics;
+use crate::world::Key;
 use files::Files;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::recording::RecordedDecision;
@@ -50,7 +50,7 @@ struct Shared {
     /// Goes up whenever something was dropped, so that nobody takes what follows for what came next.
     gaps: AtomicU64,
     closing: Arc<AtomicBool>,
-    meters: Meters,
+    metrics: Metrics,
 }
 
 /// One decision with what it was made on.
@@ -85,18 +85,18 @@ impl Recorder {
     pub fn start(
         folder: &Path,
         limits: Limits,
-        meters: Meters,
+        metrics: Metrics,
     ) -> Result<(Recorder, Writing), RecordError> {
         let fail = |source| RecordError { folder: folder.to_owned(), source };
         let files = Files::open(folder, limits).map_err(fail)?;
         let (queue, entries) = sync_channel(QUEUE);
         let closing = Arc::new(AtomicBool::new(false));
-        let (ending, counting) = (Arc::clone(&closing), meters.clone());
+        let (ending, counting) = (Arc::clone(&closing), metrics.clone());
         let thread = std::thread::Builder::new().name("record".to_owned());
         let thread = thread.spawn(move || write(&entries, files, &counting, &ending));
         let thread = thread.map_err(fail)?;
         let shared =
-            Shared { queue, gaps: AtomicU64::new(0), closing: Arc::clone(&closing), meters };
+            Shared { queue, gaps: AtomicU64::new(0), closing: Arc::clone(&closing), metrics };
         Ok((Recorder(Arc::new(shared)), Writing { closing, thread }))
     }
 }
@@ -139,7 +139,7 @@ impl Observer for Recorder {
             Err(TrySendError::Disconnected(_)) if shared.closing.load(Ordering::Relaxed) => {}
             Err(_) => {
                 shared.gaps.fetch_add(1, Ordering::Relaxed);
-                shared.meters.record_dropped();
+                shared.metrics.record_dropped();
             }
         }
     }
@@ -155,7 +155,7 @@ impl Writing {
     }
 }
 
-fn write(entries: &Receiver<Box<Entry>>, mut files: Files, meters: &Meters, closing: &AtomicBool) {
+fn write(entries: &Receiver<Box<Entry>>, mut files: Files, metrics: &Metrics, closing: &AtomicBool) {
     let mut segments = Segments::default();
     let mut failing = false;
     loop {
@@ -172,11 +172,11 @@ fn write(entries: &Receiver<Box<Entry>>, mut files: Files, meters: &Meters, clos
             let steps: usize = ready.iter().map(|recording| recording.steps.len()).sum();
             match files.write(&ready) {
                 Ok(()) => {
-                    meters.recorded(steps as u64);
+                    metrics.recorded(steps as u64);
                     failing = false;
                 }
                 Err(error) => {
-                    meters.record_failed();
+                    metrics.record_failed();
                     // Once is enough until it works again.
                     if !failing {
                         let folder = files.folder().display();

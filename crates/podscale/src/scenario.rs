@@ -5,9 +5,9 @@ mod apply;
 
 pub use apply::{ApplyError, apply, is_autoscaler, namespaces};
 
-use crate::clock::Clock;
-use crate::cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
-use crate::cluster::nodes::{Table, Usage, address::MAX_NODES};
+use podscale_client::clock::Clock;
+use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
+use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
 use podscale_sim::load::TraceShape;
 use podscale_sim::{Shape, Trace};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
 //! What a collector of OpenTelemetry is told, if one is named: a trace of each look at an autoscaler,
-//! the lines of the log, and the meters. Deciding never waits for it: everything goes through bounded
+//! the lines of the log, and the metrics. Deciding never waits for it: everything goes through bounded
 //! queues to a thread of its own, and what does not fit is counted and left out.
 
-pub mod spans;
+mod decision_metrics;
+mod outcomes;
 
 #[cfg(not(feature = "otlp"))]
 mod absent;
@@ -23,6 +24,9 @@ mod settings;
 pub use absent::Telemetry;
 #[cfg(feature = "otlp")]
 pub use export::Telemetry;
+
+pub use decision_metrics::DecisionMetrics;
+pub use outcomes::Outcomes;
 
 use clap::Args;
 use tracing_subscriber::layer::Layer;

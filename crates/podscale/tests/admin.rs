@@ -7,7 +7,7 @@
 use parking_lot::Mutex;
 use podscale::controller::observer::{Decided, Observer};
 use podscale::demo::{Config, Demo};
-use podscale::meters::Meters;
+use podscale::metrics::Metrics;
 use podscale::record::{Limits, Recorder};
 use podscale::scenario::Scenario;
 use serde_json::Value;
@@ -83,9 +83,9 @@ async fn get(url: &str) -> String {
 async fn a_running_controller_tells_and_records_what_it_does() {
     let name = format!("podscale-admin-{}", std::process::id());
     let folder = Folder(std::env::temp_dir().join(name));
-    let meters = Meters::new();
+    let metrics = Metrics::new();
     let (recorder, writing) =
-        Recorder::start(&folder.0, Limits::default(), meters.clone()).expect("a folder");
+        Recorder::start(&folder.0, Limits::default(), metrics.clone()).expect("a folder");
     let counted = Arc::new(Counted::default());
     let scenario = Scenario::load("tour").expect("the tour");
     let config = Config { speed: 30.0, ..Config::of(scenario) };
@@ -103,7 +103,7 @@ async fn a_running_controller_tells_and_records_what_it_does() {
     writing.finish();
 
     let decided = counted.decisions();
-    assert!(meters.text().contains(&format!("\npodscale_recorded_steps_total {decided}\n")));
+    assert!(metrics.text().contains(&format!("\npodscale_recorded_steps_total {decided}\n")));
     let files = files(&folder.0);
     let names = files.iter().map(|file| file.to_str().expect("UTF-8"));
     let arguments: Vec<&str> = ["replay"].into_iter().chain(names).collect();

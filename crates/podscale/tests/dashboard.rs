@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use browser::Browser;
 use libtest_mimic::{Arguments, Trial};
-use podscale::clock::Clock;
+use podscale_client::clock::Clock;
 use podscale::dashboard::{Hub, router};
 use podscale_core::{Span, Time};
 use sample::World;

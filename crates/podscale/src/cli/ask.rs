@@ -1,6 +1,6 @@
 //! Asks a running controller, or a running demo, through its admin port.
 
-use crate::cause::innermost;
+use podscale_client::cause::innermost;
 use crate::dashboard::{DecisionView, Row};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, Uri};
@@ -127,7 +127,7 @@ impl Asker {
     /// # Errors
     /// It is not known there, nobody is there, or somebody else.
     pub async fn one(&self, namespace: &str, name: &str) -> Result<One, AskError> {
-        use crate::watch::call::segment;
+        use podscale_client::call::segment;
         self.get(&format!("/api/autoscalers/{}/{}", segment(namespace), segment(name))).await
     }
 

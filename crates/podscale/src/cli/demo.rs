@@ -2,8 +2,8 @@
 
 use super::conclude;
 use super::signal;
-use crate::clock::Clock;
-use crate::cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
+use podscale_client::clock::Clock;
+use podscale_cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
 use crate::demo::tell::Teller;
 use crate::demo::{Config, Demo, DemoError};
 use crate::scenario::{self, Scenario, ScenarioError};

@@ -1,7 +1,7 @@
 //! What the program tells its log, and in which form. The log goes to standard error; nothing in it
 //! is secret: neither tokens nor bodies of requests are ever logged.
 
-use crate::telemetry::spans::TARGET;
+use podscale_client::instrument::SPAN_TARGET;
 use crate::telemetry::{BoxedLayer, Telemetry};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
@@ -79,7 +79,7 @@ impl Arguments {
     pub fn start(&self, telemetry: &Telemetry) -> Result<(), LogError> {
         let levels = self.levels()?;
         // What is asked for comes last and so counts more.
-        let filter = || EnvFilter::new(format!("{QUIET},{TARGET}=off,{levels}"));
+        let filter = || EnvFilter::new(format!("{QUIET},{SPAN_TARGET}=off,{levels}"));
         let mut layers = vec![self.layer(filter())];
         layers.extend(telemetry.layers(filter));
         tracing_subscriber::registry().with(layers).try_init()?;

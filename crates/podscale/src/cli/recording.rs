@@ -1,6 +1,6 @@
 //! The flags about recordings.
 
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use crate::record::{Limits, RecordError, Recorder, Writing};
 use crate::settings::duration;
 use clap::Args;
@@ -50,10 +50,10 @@ impl Arguments {
     ///
     /// # Errors
     /// The folder cannot be written into.
-    pub fn start(&self, meters: &Meters) -> Result<Option<(Recorder, Writing)>, RecordError> {
+    pub fn start(&self, metrics: &Metrics) -> Result<Option<(Recorder, Writing)>, RecordError> {
         let Some(folder) = &self.record else { return Ok(None) };
         let limits = Limits { bytes: self.record_max_size, age: self.record_max_age };
-        Recorder::start(folder, limits, meters.clone()).map(Some)
+        Recorder::start(folder, limits, metrics.clone()).map(Some)
     }
 }
 

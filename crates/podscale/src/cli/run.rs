@@ -1,26 +1,23 @@
 //! `podscale run`: the controller on a real cluster.
 
-pub mod connect;
-pub mod pace;
-
 use super::{complain, conclude, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
-use crate::clock::Clock;
+use podscale_client::clock::Clock;
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
 use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
-use crate::election::candidate::{Terms, TermsError};
-use crate::meters::Meters;
+use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
+use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
 use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::{election, keep};
 use clap::{ArgAction, Args};
-use connect::{Cluster, ConnectError};
-use pace::Rate;
+use podscale_client::connect::{self, Cluster, ConnectError};
+use podscale_client::rate_limit::Rate;
 use podscale_core::Settings;
 use std::io;
 use std::net::SocketAddr;
@@ -333,8 +330,8 @@ impl Arguments {
         Err(Failure::NoNamespace)
     }
 
-    fn terms(&self) -> Terms {
-        Terms {
+    fn terms(&self) -> LeaseTimings {
+        LeaseTimings {
             lease: self.leader_elect_lease_duration,
             renew: self.leader_elect_renew_deadline,
             retry: self.leader_elect_retry_period,
@@ -359,7 +356,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
     #[error(transparent)]
-    Terms(#[from] TermsError),
+    LeaseTimings(#[from] LeaseTimingsError),
     #[error("--record: {0}")]
     Record(#[from] RecordError),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
@@ -379,15 +376,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> Result<(), Failure> {
-    let meters = Meters::new();
-    let telemetry = Telemetry::start(&arguments.telemetry, &meters)?;
+    let metrics = Metrics::new();
+    let telemetry = Telemetry::start(&arguments.telemetry, &metrics)?;
     arguments.log.start(&telemetry)?;
     // One thread decides for tens of thousands: waking a second one costs more than it does for them.
     // Large answers are read elsewhere meanwhile.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let observer = telemetry.observer();
-    let done = runtime.map_err(Failure::Runtime)?.block_on(control(arguments, meters, observer));
+    let done = runtime.map_err(Failure::Runtime)?.block_on(control(arguments, metrics, observer));
     // Another replica leads by now, so this may take a moment.
     telemetry.finish();
     done
@@ -395,7 +392,7 @@ fn start(arguments: &Arguments) -> Result<(), Failure> {
 
 async fn control(
     arguments: &Arguments,
-    meters: Meters,
+    metrics: Metrics,
     tracing: Option<Arc<dyn Observer>>,
 ) -> Result<(), Failure> {
     let end = signal::end();
@@ -406,11 +403,11 @@ async fn control(
     let cluster = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        cluster = connect::connect(kubeconfig, context, arguments.rate(), &meters) => cluster?,
+        cluster = connect::connect(kubeconfig, context, arguments.rate(), &metrics) => cluster?,
     };
     let hub = Hub::new(clock);
-    let shown = Shown { hub: hub.clone(), meters: meters.clone(), readiness: readiness.clone() };
-    let recording = arguments.recording.start(&meters)?;
+    let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
+    let recording = arguments.recording.start(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.own_namespace(&cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
@@ -422,8 +419,8 @@ async fn control(
         observers.push(Arc::new(recorder));
         writing
     });
-    let watchers = Watchers { observers, meters, readiness };
-    let (elections, role) = elect(arguments, &cluster, clock, &watchers.meters);
+    let watchers = Watchers { observers, metrics, readiness };
+    let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
     let (client, config) = (&cluster.client, arguments.config());
     let controller = Controller::start(client, clock, config, watchers, role);
     end.await;
@@ -456,7 +453,7 @@ fn elect(
     arguments: &Arguments,
     cluster: &Cluster,
     clock: Clock,
-    meters: &Meters,
+    metrics: &Metrics,
 ) -> (Elections, Role) {
     let (namespace, name) =
         (arguments.own_namespace(cluster), &arguments.leader_elect_resource_name);
@@ -475,7 +472,7 @@ fn elect(
         terms: arguments.terms(),
     };
     let (elected, leading) = watch::channel(None);
-    let (client, meters) = (cluster.client.clone(), meters.clone());
-    task.spawn(election::run(client, clock, config, meters, elected, stopped));
+    let (client, metrics) = (cluster.client.clone(), metrics.clone());
+    task.spawn(election::run(client, clock, config, metrics, elected, stopped));
     (Elections { stop, task }, Role { leading, keep: Some(keep) })
 }

@@ -1,13 +1,14 @@
-//! Which autoscalers are looked after.
+//! Which autoscalers are managed.
 
-use crate::watch::Change;
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use crate::dialect::Managed;
+use podscale_api::meta::ObjectMeta;
+use podscale_client::watch::Change;
 use std::collections::BTreeSet;
 
-/// The annotation or label by which an object says whether it is looked after.
+/// The annotation or label by which an object says whether it is managed.
 pub const MANAGED: &str = "podscale.dev/managed";
 
-/// Which objects are looked after if they say nothing themselves.
+/// Which objects are managed if they say nothing themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
     /// All HorizontalPodAutoscalers; for clusters where nobody else looks after them.
@@ -28,7 +29,7 @@ impl Which {
     }
 }
 
-/// Which autoscalers are looked after.
+/// Which autoscalers are managed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manage {
     /// Those that say nothing themselves.
@@ -41,9 +42,7 @@ pub struct Manage {
 
 impl Manage {
     /// Whether this one is.
-    #[must_use]
-    pub fn manages(&self, hpa: &HorizontalPodAutoscaler) -> bool {
-        let metadata = &hpa.metadata;
+    fn manages(&self, metadata: &ObjectMeta) -> bool {
         let elsewhere =
             !self.namespaces.is_empty() && !self.namespaces.contains(&metadata.namespace);
         if elsewhere || self.excluded.contains(&metadata.namespace) {
@@ -54,18 +53,16 @@ impl Manage {
         !says("false") && (self.which == Which::Native || says("true"))
     }
 
-    /// A change as those see it who only know what is looked after.
-    #[must_use]
-    pub fn filter(
-        &self,
-        change: Change<HorizontalPodAutoscaler>,
-    ) -> Change<HorizontalPodAutoscaler> {
+    /// A change as those see it who only know what is managed.
+    pub(super) fn filter(&self, change: Change<Managed>) -> Change<Managed> {
         match change {
             Change::All(mut all) => {
-                all.retain(|hpa| self.manages(hpa));
+                all.retain(|managed| self.manages(managed.metadata()));
                 Change::All(all)
             }
-            Change::Applied(hpa) if !self.manages(&hpa) => Change::Deleted(hpa),
+            Change::Applied(managed) if !self.manages(managed.metadata()) => {
+                Change::Deleted(managed)
+            }
             other => other,
         }
     }
@@ -75,7 +72,7 @@ impl Manage {
 mod tests {
     use super::*;
 
-    fn hpa(namespace: &str, annotation: &str, label: &str) -> HorizontalPodAutoscaler {
+    fn object(namespace: &str, annotation: &str, label: &str) -> Managed {
         let marks = |text: &str| match text {
             "" => serde_json::json!({}),
             text => serde_json::json!({ MANAGED: text }),
@@ -83,7 +80,7 @@ mod tests {
         let hpa = serde_json::json!({"metadata": {"name": "web", "namespace": namespace,
             "annotations": marks(annotation), "labels": marks(label)}, "spec": {"maxReplicas": 3,
             "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
-        serde_json::from_value(hpa).expect("an autoscaler")
+        crate::dialect::hpa::managed(serde_json::from_value(hpa).expect("an autoscaler"))
     }
 
     #[test]
@@ -109,12 +106,16 @@ mod tests {
             ("excluded counts more", &some, "b", "", "", false),
             ("another namespace", &some, "c", "true", "", false),
         ] {
-            assert_eq!(manage.manages(&hpa(namespace, annotation, label)), expected, "{what}");
+            assert_eq!(manage.manages(object(namespace, annotation, label).metadata()), expected, "{what}");
         }
-        let (one, other) = (hpa("a", "", ""), hpa("c", "", ""));
-        let all = some.filter(Change::All(vec![one.clone(), other.clone()]));
-        assert_eq!(all, Change::All(vec![one.clone()]));
-        assert_eq!(some.filter(Change::Applied(one.clone())), Change::Applied(one));
-        assert_eq!(some.filter(Change::Applied(other.clone())), Change::Deleted(other));
+        let shown = |change| match some.filter(change) {
+            Change::All(all) => format!("all {}", all.len()),
+            Change::Applied(_) => "applied".to_owned(),
+            Change::Deleted(_) => "deleted".to_owned(),
+        };
+        let (one, other) = (object("a", "", ""), object("c", "", ""));
+        assert_eq!(shown(Change::All(vec![one.clone(), other.clone()])), "all 1");
+        assert_eq!(shown(Change::Applied(one)), "applied");
+        assert_eq!(shown(Change::Applied(other)), "deleted");
     }
 }

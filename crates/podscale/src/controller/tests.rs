@@ -1,5 +1,5 @@
 use super::*;
-use crate::watch::call::{self, About};
+use podscale_client::call::{self, About};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::{Next, from_fn, map_request};
@@ -90,18 +90,18 @@ impl Cluster {
         events.iter().filter_map(|e| e["reason"].as_str().map(str::to_owned)).collect()
     }
 
-    fn control(&self, config: Config, meters: &Meters, role: Role) -> Controller {
-        self.control_through(&self.client("podscale/0"), config, meters, role)
+    fn control(&self, config: Config, metrics: &Metrics, role: Role) -> Controller {
+        self.control_through(&self.client("podscale/0"), config, metrics, role)
     }
 
     fn control_through(
         &self,
         client: &Client,
         config: Config,
-        meters: &Meters,
+        metrics: &Metrics,
         role: Role,
     ) -> Controller {
-        let watchers = Watchers { meters: meters.clone(), ..Watchers::default() };
+        let watchers = Watchers { metrics: metrics.clone(), ..Watchers::default() };
         Controller::start(client, self.clock, config, watchers, role)
     }
 }
@@ -124,7 +124,7 @@ async fn only_the_leader_acts() {
     let cluster = Cluster::with(json!({})).await;
     let (elect, leading) = watch::channel(None);
     let role = Role { leading, keep: None };
-    let controller = cluster.control(Config::default(), &Meters::new(), role);
+    let controller = cluster.control(Config::default(), &Metrics::new(), role);
     tokio::time::sleep(MINUTE).await;
     assert_eq!(cluster.replicas().await, 1, "a standby");
     elect.send_replace(Some(Term::Elected(1)));
@@ -143,10 +143,10 @@ async fn only_the_leader_acts() {
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_writes_nothing_and_tells_disagreements() {
     let cluster = Cluster::with(json!({"podscale.dev/tolerance": "much"})).await;
-    let (config, meters) = (Config { dry_run: true, ..Config::default() }, Meters::new());
-    let controller = cluster.control(config, &meters, Role::alone());
+    let (config, metrics) = (Config { dry_run: true, ..Config::default() }, Metrics::new());
+    let controller = cluster.control(config, &metrics, Role::alone());
     let told = |count: u32| {
-        let text = meters.text();
+        let text = metrics.text();
         text.contains(&format!("\npodscale_disagreements_total {count}\n"))
     };
     // As long as the longest window.
@@ -170,7 +170,7 @@ async fn a_dry_run_writes_nothing_and_tells_disagreements() {
 #[tokio::test(start_paused = true)]
 async fn steps_back_from_an_object_that_another_controller_looks_after() {
     let cluster = Cluster::with(json!({})).await;
-    let controller = cluster.control(Config::default(), &Meters::new(), Role::alone());
+    let controller = cluster.control(Config::default(), &Metrics::new(), Role::alone());
     let path = format!("{HPA}/web");
     let condition = async || {
         let hpa = cluster.get(&path).await;
@@ -204,7 +204,7 @@ async fn steps_back_from_an_object_that_another_controller_looks_after() {
 #[tokio::test(start_paused = true)]
 async fn says_which_annotation_makes_no_sense_and_how_to_write_it() {
     let cluster = Cluster::with(json!({"podscale.dev/sync-period": "often"})).await;
-    let controller = cluster.control(Config::default(), &Meters::new(), Role::alone());
+    let controller = cluster.control(Config::default(), &Metrics::new(), Role::alone());
     until("it acts all the same", async || cluster.replicas().await == 3).await;
     controller.stop().await;
     let reasons = cluster.reasons().await;
@@ -225,10 +225,10 @@ async fn a_rate_policy_holds_from_one_leader_to_the_next() {
         Some(keep::Config { namespace, name })
     };
     let role = |term| Role { leading: watch::channel(Some(Term::Elected(term))).1, keep: keep() };
-    let first = cluster.control(Config::default(), &Meters::new(), role(1));
+    let first = cluster.control(Config::default(), &Metrics::new(), role(1));
     until("two more", async || cluster.replicas().await == 3).await;
     first.stop().await;
-    let second = cluster.control(Config::default(), &Meters::new(), role(2));
+    let second = cluster.control(Config::default(), &Metrics::new(), role(2));
     tokio::time::sleep(MINUTE * 8).await;
     assert_eq!(cluster.replicas().await, 3, "two more were all for ten minutes");
     until("two more after that", async || {
@@ -352,7 +352,7 @@ async fn many_see_at_once_and_fewer_write() {
     };
     let client = Client::new(cluster.server.router().layer(from_fn(slow)), "default");
     let role = Role::alone();
-    let controller = cluster.control_through(&client, Config::default(), &Meters::new(), role);
+    let controller = cluster.control_through(&client, Config::default(), &Metrics::new(), role);
     until("all were written", async || sent.lock().2 > HANDS + 50).await;
     controller.stop().await;
     assert_eq!(sent.lock().1, i32::try_from(HANDS).expect("a small number"));

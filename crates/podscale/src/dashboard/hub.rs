@@ -7,7 +7,7 @@
 use super::history::{History, Point, Room};
 use super::model::Row;
 use super::picture::Picture;
-use crate::clock::Clock;
+use podscale_client::clock::Clock;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,6 @@
 //! What the controller tells the dashboard: plain values, ready to be shown.
 
+use crate::controller::outcome::Outcome;
 use podscale_core::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -142,42 +143,6 @@ pub struct Row {
     pub reason: String,
     /// The target's size over time, evenly spread.
     pub trend: Vec<i32>,
-}
-
-/// The kind of outcome of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Outcome {
-    /// More replicas.
-    Up,
-    /// Fewer replicas.
-    Down,
-    /// The size is right.
-    Steady,
-    /// Another size was asked for, and earlier recommendations hold this one.
-    Held,
-    /// Another size was asked for, and a bound or the pace keeps this one.
-    Limited,
-    /// Left alone because somebody set it to zero.
-    Paused,
-    /// It could not be decided or done in full.
-    Failed,
-}
-
-impl Outcome {
-    /// The outcome in one word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Outcome::Up => "up",
-            Outcome::Down => "down",
-            Outcome::Steady => "steady",
-            Outcome::Held => "held",
-            Outcome::Limited => "limited",
-            Outcome::Paused => "paused",
-            Outcome::Failed => "failed",
-        }
-    }
 }
 
 fn milliseconds<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,8 +1,9 @@
 //! An autoscaler right after a decision: kept as values, told in words only when somebody reads it.
 
 use super::model::{
-    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Unit,
+    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit,
 };
+use crate::controller::outcome::{Outcome, holds};
 use podscale_core::model::{Aim, Milli, Source};
 use podscale_core::status::{Condition, Current};
 use podscale_core::steps::{Proposal, Steps, Verdict};
@@ -43,7 +44,7 @@ impl Picture {
             kind,
             autoscaler: Arc::clone(autoscaler),
             time: snapshot.now,
-            outcome: outcome(decision),
+            outcome: Outcome::of(decision),
             rescaled: decision.rescaled_at.is_some(),
             current: match snapshot.scale {
                 Ok(scale) => scale.existing,
@@ -172,41 +173,9 @@ fn condition_view(condition: &Condition) -> ConditionView {
     }
 }
 
-/// Whether a step is one that keeps the target from the size that was asked for.
-fn holds(step: &Step<'_>) -> bool {
-    match step {
-        Step::Stabilized { from, to, .. } | Step::Limited { from, to, .. } => from != to,
-        Step::Disabled | Step::Blocked { .. } => true,
-        _ => false,
-    }
-}
-
 /// Whether a step is a metric that is off its target.
 fn asks(step: &Step<'_>) -> bool {
     matches!(step, Step::Proposal(proposal) if proposal.verdict != Verdict::WithinTolerance)
-}
-
-/// What kind of outcome a settled decision has.
-#[must_use]
-pub fn outcome(decision: &Decision) -> Outcome {
-    if let Some(rescale) = &decision.rescale {
-        return match decision.rescaled_at {
-            None => Outcome::Failed,
-            Some(_) if rescale.to > rescale.from => Outcome::Up,
-            Some(_) => Outcome::Down,
-        };
-    }
-    if decision.error.is_some() {
-        return Outcome::Failed;
-    }
-    match decision.steps.iter().rev().find(|step| holds(step)) {
-        Some(Step::Stabilized { .. }) => Outcome::Held,
-        Some(Step::Limited { .. }) => Outcome::Limited,
-        Some(Step::Disabled) => Outcome::Paused,
-        Some(_) => Outcome::Failed,
-        None if decision.found.is_none() => Outcome::Failed,
-        None => Outcome::Steady,
-    }
 }
 
 fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::clock::Clock;
+use podscale_client::clock::Clock;
 use crate::dashboard::picture::sample::picture;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;

@@ -1,9 +1,9 @@
 //! Tells what is decided, and why, in lines that people read while they watch.
 
-use crate::clock::Clock;
+use podscale_client::clock::Clock;
 use crate::controller::observer::{Decided, Observer, why};
 use crate::dashboard::Outcome;
-use crate::watch::world::Key;
+use crate::world::Key;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 
 use super::Entry;
 use super::step::step;
-use crate::watch::world::Key;
+use crate::world::Key;
 use podscale_api::hpa::v2::{
     API_VERSION as HPA_VERSION, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND as HPA_KIND,

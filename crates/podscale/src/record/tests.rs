@@ -117,7 +117,7 @@ fn a_dry_run_is_recorded_as_well() {
 fn record_again(dry: bool) {
     let folder = Folder::new(if dry { "record-dry" } else { "record-again" });
     let (recorder, writing) =
-        Recorder::start(&folder.0, Limits::default(), Meters::new()).expect("a folder");
+        Recorder::start(&folder.0, Limits::default(), Metrics::new()).expect("a folder");
     let mut expected = 0;
     for (number, recording) in named().into_iter().enumerate() {
         // Selectors of series are applied by the source when it is asked live; here nobody is.
@@ -228,7 +228,7 @@ fn files_stay_within_their_limits() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_refused() {
-    let refused = Recorder::start(Path::new("/proc/none"), Limits::default(), Meters::new());
+    let refused = Recorder::start(Path::new("/proc/none"), Limits::default(), Metrics::new());
     let error = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.starts_with("cannot write recordings into /proc/none: "), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Creates the objects of a scenario through the API, as anybody would.
 
-use crate::watch::call::{self, About, CallError, query};
-use crate::watch::kinds::{KindError, Kinds};
+use podscale_client::call::{self, About, CallError, query};
+use podscale_client::discovery::{MapperError, RestMapper};
 use kube::Client;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub enum ApplyError {
         /// Kind and name of the object.
         what: String,
         /// Why not.
-        source: KindError,
+        source: MapperError,
     },
     /// The API server refused it.
     #[error("cannot create {what}: {source}")]
@@ -35,7 +35,7 @@ pub enum ApplyError {
 /// # Errors
 /// Its kind is not known, or the API server refuses it, for instance for a field that it does not
 /// know.
-pub async fn apply(client: &Client, kinds: &Kinds, manifest: &Value) -> Result<(), ApplyError> {
+pub async fn apply(client: &Client, kinds: &RestMapper, manifest: &Value) -> Result<(), ApplyError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (version, kind) = (text("/apiVersion").unwrap_or(""), text("/kind").unwrap_or(""));
     let name = text("/metadata/name").unwrap_or("");

@@ -2,7 +2,7 @@
 
 use super::{Arguments, BoxedLayer, TelemetryError};
 use crate::controller::observer::Observer;
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
 
@@ -14,7 +14,7 @@ impl Telemetry {
     ///
     /// # Errors
     /// A collector is named.
-    pub fn start(arguments: &Arguments, _meters: &Meters) -> Result<Telemetry, TelemetryError> {
+    pub fn start(arguments: &Arguments, _meters: &Metrics) -> Result<Telemetry, TelemetryError> {
         if arguments.endpoint().is_none() {
             return Ok(Telemetry);
         }

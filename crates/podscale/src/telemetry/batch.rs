@@ -2,8 +2,8 @@
 
 use super::send::{SendError, Taken};
 use super::settings::{Pace, Signal};
-use crate::meters::Meters;
-use crate::trouble::{News, Trouble};
+use crate::metrics::Metrics;
+use podscale_client::outage::{News, Trouble};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,15 +86,15 @@ impl<T> Batches<T> {
 pub(super) struct Losses {
     signal: Signal,
     url: String,
-    meters: Meters,
+    metrics: Metrics,
     lost: u64,
     trouble: Trouble,
 }
 
 impl Losses {
     /// Nothing is lost yet.
-    pub(super) fn new(signal: Signal, url: String, meters: Meters) -> Losses {
-        Losses { signal, url, meters, lost: 0, trouble: Trouble::default() }
+    pub(super) fn new(signal: Signal, url: String, metrics: Metrics) -> Losses {
+        Losses { signal, url, metrics, lost: 0, trouble: Trouble::default() }
     }
 
     /// So many items were sent, and so many had found no place before.
@@ -108,7 +108,7 @@ impl Losses {
             Err(error) => (items, Some(error.to_string())),
         };
         let lost = lost.saturating_add(overflow);
-        self.meters.telemetry_lost(self.signal.name(), lost);
+        self.metrics.telemetry_lost(self.signal.name(), lost);
         self.lost = self.lost.saturating_add(lost);
         let problem =
             problem.or_else(|| (overflow > 0).then(|| "more comes than can be sent".to_owned()));

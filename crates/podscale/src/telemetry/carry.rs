@@ -1,4 +1,4 @@
-//! Carries spans, log lines and meters from their queues to a collector.
+//! Carries spans, log lines and metrics from their queues to a collector.
 
 use super::TelemetryError;
 use super::batch::{Losses, Queue, queue};
@@ -6,7 +6,7 @@ use super::export::NAME;
 use super::points::{Times, metrics};
 use super::send::Sender;
 use super::settings::{Destination, Pace};
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use opentelemetry::logs::LogRecord;
@@ -38,17 +38,17 @@ type Carried<T> = (Queue<T>, BoxFuture<'static, ()>);
 /// Makes the tasks that carry.
 pub(super) struct Carrier {
     resource: Arc<Attributes>,
-    meters: Meters,
+    metrics: Metrics,
     finish: watch::Receiver<bool>,
 }
 
 impl Carrier {
     pub(super) fn new(
         resource: &Resource,
-        meters: &Meters,
+        metrics: &Metrics,
         finish: watch::Receiver<bool>,
     ) -> Carrier {
-        Carrier { resource: Arc::new(resource.into()), meters: meters.clone(), finish }
+        Carrier { resource: Arc::new(resource.into()), metrics: metrics.clone(), finish }
     }
 
     /// Carries spans.
@@ -97,14 +97,14 @@ impl Carrier {
         Ok((queue, task.boxed()))
     }
 
-    /// Carries the meters, again and again.
+    /// Carries the metrics, again and again.
     pub(super) fn reports(
         &self,
         to: Destination,
         interval: Duration,
     ) -> Result<BoxFuture<'static, ()>, TelemetryError> {
         let (mut losses, sender) = (self.losses(&to), Sender::new(to)?);
-        let (resource, meters) = (Arc::clone(&self.resource), self.meters.clone());
+        let (resource, metrics) = (Arc::clone(&self.resource), self.metrics.clone());
         let (mut finish, began) = (self.finish.clone(), nanos_now());
         let task = async move {
             let mut last = false;
@@ -114,7 +114,7 @@ impl Carrier {
                     _ = finish.wait_for(|finish| *finish) => last = true,
                     () = tokio::time::sleep(interval) => {}
                 }
-                let report = report(&meters, &resource, Times { began, now: nanos_now() });
+                let report = report(&metrics, &resource, Times { began, now: nanos_now() });
                 let end = sender.send(report).await;
                 losses.sent(1, 0, &end);
             }
@@ -123,12 +123,12 @@ impl Carrier {
     }
 
     fn losses(&self, to: &Destination) -> Losses {
-        Losses::new(to.signal, to.url.to_string(), self.meters.clone())
+        Losses::new(to.signal, to.url.to_string(), self.metrics.clone())
     }
 }
 
-/// All meters as one message.
-fn report(meters: &Meters, resource: &Attributes, times: Times) -> Vec<u8> {
+/// All metrics as one message.
+fn report(metrics: &Metrics, resource: &Attributes, times: Times) -> Vec<u8> {
     let scope = Scope {
         name: NAME.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -136,7 +136,7 @@ fn report(meters: &Meters, resource: &Attributes, times: Times) -> Vec<u8> {
     };
     let of_scope = ScopeMetrics {
         scope: Some(scope),
-        metrics: metrics(&meters.text(), times),
+        metrics: metrics(&metrics.text(), times),
         schema_url: String::new(),
     };
     let described = Described { attributes: resource.attributes.0.clone(), ..Described::default() };

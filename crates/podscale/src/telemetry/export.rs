@@ -2,11 +2,12 @@
 
 use super::carry::Carrier;
 use super::settings::{Settings, settings};
-use super::spans::{Outcomes, TARGET};
+use super::Outcomes;
+use podscale_client::instrument::SPAN_TARGET;
 use super::{Arguments, BoxedLayer, TelemetryError};
 use crate::controller::observer::Observer;
-use crate::election;
-use crate::meters::Meters;
+use podscale_client::election;
+use crate::metrics::Metrics;
 use futures::future::{BoxFuture, join_all};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{Context, KeyValue};
@@ -42,19 +43,19 @@ impl Telemetry {
     ///
     /// # Errors
     /// What was asked for cannot be done.
-    pub fn start(arguments: &Arguments, meters: &Meters) -> Result<Telemetry, TelemetryError> {
+    pub fn start(arguments: &Arguments, metrics: &Metrics) -> Result<Telemetry, TelemetryError> {
         let environment = |name: &str| std::env::var(name).ok();
-        Telemetry::begin(settings(arguments.endpoint(), environment)?, meters)
+        Telemetry::begin(settings(arguments.endpoint(), environment)?, metrics)
     }
 
-    fn begin(settings: Settings, meters: &Meters) -> Result<Telemetry, TelemetryError> {
+    fn begin(settings: Settings, metrics: &Metrics) -> Result<Telemetry, TelemetryError> {
         let mut telemetry = Telemetry::default();
         if settings == Settings::default() {
             return Ok(telemetry);
         }
         let (finish, asked) = watch::channel(false);
         let resource = resource();
-        let carrier = Carrier::new(&resource, meters, asked.clone());
+        let carrier = Carrier::new(&resource, metrics, asked.clone());
         let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
         if let Some((to, pace)) = settings.traces {
             let (queue, task) = carrier.spans(to, pace)?;
@@ -86,7 +87,7 @@ impl Telemetry {
             let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer(NAME));
             let layer = layer.with_location(false).with_threads(false).with_target(false);
             let layer = layer.with_tracked_inactivity(false).with_level(false);
-            let own = filter_fn(|metadata| metadata.is_span() && metadata.target() == TARGET);
+            let own = filter_fn(|metadata| metadata.is_span() && metadata.target() == SPAN_TARGET);
             layer.with_filter(own).boxed()
         });
         let lines = self.logger.as_ref().map(|provider| {

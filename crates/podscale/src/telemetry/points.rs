@@ -1,7 +1,7 @@
-//! The meters as OTLP data points. What `/metrics` shows is the only source: its text is read and
+//! The metrics as OTLP data points. What `/metrics` shows is the only source: its text is read and
 //! told again, so that both always say the same.
 
-use crate::cluster::metrics::exposition::{Labels, Sample, samples};
+use podscale_cluster::metrics::exposition::{Labels, Sample, samples};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,

@@ -25,12 +25,12 @@ pub(super) enum Signal {
     Traces,
     /// Lines of the log.
     Logs,
-    /// Meters.
+    /// Metrics.
     Metrics,
 }
 
 impl Signal {
-    /// Its name in paths, texts and meters.
+    /// Its name in paths, texts and metrics.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Signal::Traces => "traces",

@@ -73,7 +73,7 @@ pub async fn tells_no_false_alarm(room: &Room, flags: &[&str]) -> Result<()> {
     }
     let compared = async |program: &Program, outcome: &str| {
         let labels = format!("outcome=\"{outcome}\"");
-        program.meter("podscale_comparisons_total", &labels).await
+        program.metric("podscale_comparisons_total", &labels).await
     };
     let what = "whether other settings are found out";
     room.until(what, &true, async || Ok(compared(&unlike, "disagreed").await? >= 1.0)).await?;
@@ -86,7 +86,7 @@ pub async fn tells_no_false_alarm(room: &Room, flags: &[&str]) -> Result<()> {
     println!("choices of upstream beside a dry run: {counts}");
     ensure!(disagreed == 0.0, "{counts}:\n{}", like.last_words());
     ensure!(agreed > unknown, "{counts}:\n{}", like.last_words());
-    let told = like.meter("podscale_disagreements_total", "").await?;
+    let told = like.metric("podscale_disagreements_total", "").await?;
     ensure!(told == 0.0, "{told} disagreements were told");
     Ok(())
 }

@@ -131,7 +131,7 @@ fn start(room: &Room, kubeconfig: &Path) -> Result<Program> {
 }
 
 async fn refusals(program: &Program) -> Result<f64> {
-    program.meter("podscale_api_requests_total", "code=\"403\"").await
+    program.metric("podscale_api_requests_total", "code=\"403\"").await
 }
 
 async fn exactly_those_installed(room: Room) -> Result<()> {

@@ -211,7 +211,7 @@ async fn watch_expired(room: Room) -> Result<()> {
     }
     let plane = &room.stage.plane;
     let expired = "reason=\"expired\"";
-    let before = program.meter("podscale_watch_restarts_total", expired).await?;
+    let before = program.metric("podscale_watch_restarts_total", expired).await?;
     ensure!(before == 0.0, "a watch expired too early");
     program.signal("STOP")?;
     plane.kill_server();
@@ -230,7 +230,7 @@ async fn watch_expired(room: Room) -> Result<()> {
     for resource in ["pods", "deployments.apps", "horizontalpodautoscalers.autoscaling"] {
         let labels = format!("resource=\"{resource}\",{expired}");
         room.until(&format!("whether {labels} is told"), &true, async || {
-            Ok(program.meter("podscale_watch_restarts_total", &labels).await? >= 1.0)
+            Ok(program.metric("podscale_watch_restarts_total", &labels).await? >= 1.0)
         })
         .await?;
     }

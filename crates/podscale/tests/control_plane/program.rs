@@ -79,12 +79,12 @@ impl Program {
     }
 
     /// The sum of one of its own metrics over all labels that contain a text.
-    pub async fn meter(&self, name: &str, labels: &str) -> Result<f64> {
-        Ok(sum(&self.meters().await?, name, labels))
+    pub async fn metric(&self, name: &str, labels: &str) -> Result<f64> {
+        Ok(sum(&self.metrics().await?, name, labels))
     }
 
     /// All its own metrics.
-    pub async fn meters(&self) -> Result<String> {
+    pub async fn metrics(&self) -> Result<String> {
         let mut stream = tokio::net::TcpStream::connect(self.admin).await?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;
         let mut answer = String::new();
@@ -95,7 +95,7 @@ impl Program {
     /// How many decisions it has made.
     pub async fn decisions(&self) -> Result<f64> {
         let name = "horizontal_pod_autoscaler_controller_reconciliations_total";
-        self.meter(name, "").await.context("the number of decisions")
+        self.metric(name, "").await.context("the number of decisions")
     }
 }
 

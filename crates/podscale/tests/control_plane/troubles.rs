@@ -54,7 +54,7 @@ async fn busy_broken_and_slow(room: Room) -> Result<()> {
     between.set(Some(Trouble::Busy));
     room.set_load("web", 5.0);
     room.until_replicas("web", 5).await?;
-    let again = program.meter("podscale_api_requests_total", "code=\"429\"").await?;
+    let again = program.metric("podscale_api_requests_total", "code=\"429\"").await?;
     ensure!(again >= 1.0, "nobody was asked to come back");
 
     between.set(Some(Trouble::Broken));
@@ -84,7 +84,7 @@ async fn watches_dropped(room: Room) -> Result<()> {
     room.until("whether requests failed", &true, async || Ok(between.met() >= 6)).await?;
     between.set(None);
     sees_another(&room, "at-last").await?;
-    let failed = program.meter("podscale_watch_restarts_total", "reason=\"failed\"").await?;
+    let failed = program.metric("podscale_watch_restarts_total", "reason=\"failed\"").await?;
     ensure!(failed >= 4.0, "{failed} watches failed");
     program.stop().await
 }
@@ -95,7 +95,7 @@ async fn watch_goes_silent(room: Room) -> Result<()> {
     between.silence();
     sees_another(&room, "unheard").await?;
     let failed = "resource=\"horizontalpodautoscalers.autoscaling\",reason=\"failed\"";
-    let failed = program.meter("podscale_watch_restarts_total", failed).await?;
+    let failed = program.metric("podscale_watch_restarts_total", failed).await?;
     ensure!(failed >= 1.0, "it was told by a watch that is silent");
     program.stop().await
 }
@@ -127,7 +127,7 @@ async fn token_rotated(room: Room) -> Result<()> {
     room.delete("v1", "ServiceAccount", "rotated").await?;
     room.create(account).await?;
     room.until("whether the old token is refused", &true, async || {
-        Ok(program.meter("podscale_api_requests_total", "code=\"401\"").await? >= 1.0)
+        Ok(program.metric("podscale_api_requests_total", "code=\"401\"").await? >= 1.0)
     })
     .await?;
     std::fs::write(&token, plane.token_of(name, "rotated").await?)?;
@@ -169,9 +169,9 @@ async fn calls_limited(room: Room) -> Result<()> {
             room.until_replicas(app, replicas).await?;
         }
     }
-    let meters = program.meters().await?;
+    let metrics = program.metrics().await?;
     let most = PER_SECOND + PER_SECOND * began.elapsed().as_secs_f64();
-    let count = |name: &str, labels: &str| super::program::sum(&meters, name, labels);
+    let count = |name: &str, labels: &str| super::program::sum(&metrics, name, labels);
     let total = "podscale_api_requests_total";
     let (watches, leases) = (count(total, "verb=\"watch\""), count(total, "resource=\"leases\""));
     // One watch is that of leases.

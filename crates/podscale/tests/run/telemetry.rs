@@ -279,7 +279,7 @@ async fn a_collector_gets_traces_logs_and_metrics() {
     })
     .await;
 
-    until("the meters", async || {
+    until("the metrics", async || {
         let counted = collector.points("podscale_decisions_total", "sum");
         let up = counted.iter().find(|point| attribute(point, "outcome") == "up");
         let waits = collector.points("podscale_source_request_duration_seconds", "histogram");

@@ -18,12 +18,12 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
         phase: podscale_core::pod::Phase::Running,
         deleting: false,
     };
-    let series = Series { name: "queue".into(), selector: None, selector_error: None };
+    let series = Series { name: "queue".into(), selector: None, query: None, selector_error: None };
     let autoscaler = Arc::new(Autoscaler {
         namespace: "shop".into(),
         name: "web".into(),
         generation: 1,
-        target: TargetRef { kind: "Deployment".into(), name: "web".into() },
+        target: TargetRef { api_version: "apps/v1".into(), kind: "Deployment".into(), name: "web".into() },
         min_replicas: 1,
         max_replicas: 8,
         metrics: vec![

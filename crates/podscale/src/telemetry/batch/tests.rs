@@ -33,8 +33,8 @@ async fn a_full_queue_takes_no_more_and_counts() {
 
 #[test]
 fn losses_are_counted_until_their_end_is_told() {
-    let meters = Meters::new();
-    let mut losses = Losses::new(Signal::Logs, "http://a".to_owned(), meters.clone());
+    let metrics = Metrics::new();
+    let mut losses = Losses::new(Signal::Logs, "http://a".to_owned(), metrics.clone());
     let down = || Err(SendError::Unreachable("refused".to_owned()));
     losses.sent(5, 0, &Ok(Taken::default()));
     assert_eq!(losses.lost, 0);
@@ -46,5 +46,5 @@ fn losses_are_counted_until_their_end_is_told() {
     losses.sent(5, 0, &Ok(Taken { rejected: 1, message: "old".to_owned() }));
     assert_eq!(losses.lost, 1);
     let lost = "podscale_telemetry_lost_total{signal=\"logs\"} 13";
-    assert!(meters.text().contains(lost), "{}", meters.text());
+    assert!(metrics.text().contains(lost), "{}", metrics.text());
 }

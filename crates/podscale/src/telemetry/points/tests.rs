@@ -1,5 +1,5 @@
 use super::*;
-use crate::meters::{Meters, Source};
+use crate::metrics::{Metrics, Source};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -81,12 +81,12 @@ fn text_becomes_points() {
 
 #[test]
 fn every_meter_is_told() {
-    let meters = Meters::new();
-    meters.source_answered(Source::Custom, true, Duration::from_millis(3));
-    meters.telemetry_lost("logs", 7);
-    meters.leads(true);
-    meters.due(Duration::from_secs(100));
-    let text = meters.text();
+    let metrics = Metrics::new();
+    metrics.source_answered(Source::Custom, true, Duration::from_millis(3));
+    metrics.telemetry_lost("logs", 7);
+    metrics.leads(true);
+    metrics.due(Duration::from_secs(100));
+    let text = metrics.text();
     let metrics = metrics(&text, TIMES);
     let told = told(&metrics);
     for line in [

@@ -1,0 +1,269 @@
+//! Replica sets and replication controllers: keep as many pods as wanted.
+
+pub mod owner;
+pub mod plan;
+
+use super::cache::{Cache, Key};
+use super::calls::{Error, call, gone_is_fine};
+use super::claim::{claim_all, owner_reference};
+use super::pod::{Pod, controller_of, labels_of};
+use super::queue::{Next, Queue, Shutdown};
+use super::written::Written;
+use super::{BY_OWNER, Context, orphans};
+use podscale_client::events::{Kind, Recorder, reference};
+use futures::future::join_all;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{Pod as FullPod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::core::SelectorExt;
+use owner::{Owner, Spec};
+use plan::{Observed, Step};
+use std::sync::Arc;
+
+/// How many owners are worked on at a time.
+const WORKERS: usize = 8;
+
+/// Keeps the pods of one kind of owner.
+pub struct Replicas<O> {
+    context: Context,
+    owners: Cache<O>,
+    /// The replica sets of all deployments, to see which pods belong together.
+    sets: Cache<ReplicaSet>,
+    written: Written,
+    recorder: Recorder,
+}
+
+impl<O: Owner> Replicas<O> {
+    /// Hears of changes from now on; returns what works until the shutdown.
+    pub fn start(
+        context: Context,
+        owners: Cache<O>,
+        shutdown: Shutdown,
+    ) -> impl Future<Output = ()> + Send + use<O> {
+        let queue = Queue::new(O::COMPONENT, context.clock);
+        listen(&owners, &context.caches.pods, &queue);
+        let this = Arc::new(Replicas {
+            owners: owners.clone(),
+            sets: context.caches.replica_sets.clone(),
+            written: Written::default(),
+            recorder: context.recorder.named(O::COMPONENT),
+            context,
+        });
+        async move {
+            owners.complete().await;
+            this.sets.complete().await;
+            this.context.caches.pods.complete().await;
+            let work = move |key| {
+                let this = Arc::clone(&this);
+                async move { this.reconcile(&key).await }
+            };
+            queue.run(WORKERS, shutdown, work).await;
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
+        let Some(owner) = self.owners.get(key) else {
+            self.written.forget(key);
+            return Ok(Next::Wait);
+        };
+        let spec = match owner.spec() {
+            Ok(spec) => spec,
+            Err(error) => {
+                tracing::warn!(%error, "left alone");
+                return Ok(Next::Wait);
+            }
+        };
+        let pods = &self.context.caches.pods;
+        let now = self.context.clock.now();
+        let settled = self.written.is_seen(key, pods.observed(), pods, now);
+        let uid = owner.meta().uid.as_deref().unwrap_or_default();
+        let mut candidates = pods.indexed(BY_OWNER, uid);
+        let terminating = candidates
+            .iter()
+            .filter(|pod| pod.is_terminating() && !pod.is_ended())
+            .filter(|pod| spec.selector.matches(labels_of(&pod.metadata)))
+            .count();
+        candidates.extend(pods.indexed(BY_OWNER, &orphans(&key.namespace)));
+        candidates.retain(|pod| pod.is_active());
+        let client = &self.context.client;
+        let active = claim_all(client, owner.as_ref(), &spec.selector, candidates).await?;
+        let managed = if settled && owner.meta().deletion_timestamp.is_none() {
+            self.manage(key, owner.as_ref(), &spec, &active).await
+        } else {
+            Ok(())
+        };
+        let error = managed.as_ref().err().map(Error::message);
+        let now = self.context.clock.now();
+        let observed = Observed {
+            active: &active,
+            terminating,
+            template_labels: spec
+                .template
+                .metadata
+                .as_ref()
+                .map_or_else(|| labels_of(&NO_META), labels_of),
+            min_ready_seconds: spec.min_ready_seconds,
+            generation: owner.meta().generation,
+            wanted: spec.replicas,
+            error: error.as_deref(),
+        };
+        self.report(key, owner.as_ref(), &observed, now).await?;
+        managed?;
+        let wait = plan::next_available(&active, spec.min_ready_seconds, now);
+        Ok(wait.map_or(Next::Wait, Next::After))
+    }
+
+    async fn manage(
+        &self,
+        key: &Key,
+        owner: &O,
+        spec: &Spec<'_>,
+        active: &[Arc<Pod>],
+    ) -> Result<(), Error> {
+        let now = self.context.clock.now();
+        match plan::plan(spec.replicas, active, &self.related(owner, active), now) {
+            Step::Nothing => Ok(()),
+            Step::Create(count) => {
+                let pod = new_pod(&key.name, spec.template, owner_reference(owner));
+                for size in plan::batches(count) {
+                    let creations = (0..size).map(|_| self.create(key, owner, &pod));
+                    join_all(creations).await.into_iter().collect::<Result<(), Error>>()?;
+                }
+                Ok(())
+            }
+            Step::Delete(pods) => {
+                let deletions = pods.iter().map(|pod| self.delete(key, owner, pod));
+                join_all(deletions).await.into_iter().collect()
+            }
+        }
+    }
+
+    /// The pods of all replica sets of the same deployment.
+    fn related(&self, owner: &O, active: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
+        let Some(parent) = controller_of(owner.meta()) else { return active.to_vec() };
+        let siblings = self.sets.indexed(0, &parent.uid);
+        let uids = siblings.iter().filter_map(|set| set.metadata.uid.as_deref());
+        uids.flat_map(|uid| self.context.caches.pods.indexed(BY_OWNER, uid)).collect()
+    }
+
+    async fn create(&self, key: &Key, owner: &O, pod: &FullPod) -> Result<(), Error> {
+        let api = Api::<FullPod>::namespaced(self.context.client.clone(), &key.namespace);
+        let params = PostParams::default();
+        let create = api.create(&params, pod);
+        match call(|| format!("create a pod for {key}"), create).await {
+            Ok(created) => {
+                self.written.wrote(key, &created.metadata, self.context.clock.now());
+                let name = created.metadata.name.unwrap_or_default();
+                let message = format!("Created pod: {name}");
+                self.recorder.record(reference(owner), Kind::Normal, "SuccessfulCreate", message);
+                Ok(())
+            }
+            Err(error) if error.is_namespace_ending() => Ok(()),
+            Err(error) => {
+                let message = format!("Error creating: {}", error.message());
+                self.recorder.record(reference(owner), Kind::Warning, "FailedCreate", message);
+                Err(error)
+            }
+        }
+    }
+
+    async fn delete(&self, key: &Key, owner: &O, pod: &Pod) -> Result<(), Error> {
+        let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
+        let uid = pod.metadata.uid.clone();
+        let preconditions = Some(Preconditions { uid, resource_version: None });
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
+        let delete = api.delete(pod.name(), &params);
+        let result = call(|| format!("delete pod {} of {key}", pod.name()), delete).await;
+        match gone_is_fine(result) {
+            Ok(()) => {
+                self.written.deleted(key, &pod.metadata, self.context.clock.now());
+                let message = format!("Deleted pod: {}", pod.name());
+                self.recorder.record(reference(owner), Kind::Normal, "SuccessfulDelete", message);
+                Ok(())
+            }
+            // Another pod of this name: ours is gone.
+            Err(error) if error.is_conflict() => Ok(()),
+            Err(error) => {
+                let message = format!("Error deleting: {}", error.message());
+                self.recorder.record(reference(owner), Kind::Warning, "FailedDelete", message);
+                Err(error)
+            }
+        }
+    }
+
+    async fn report(
+        &self,
+        key: &Key,
+        owner: &O,
+        observed: &Observed<'_>,
+        now: jiff::Timestamp,
+    ) -> Result<(), Error> {
+        let old = owner.status();
+        let mut new = plan::status(&old, observed, now);
+        if old.terminating.is_none() {
+            // A kind that does not report them.
+            new.terminating = owner.with_status(&new).status().terminating;
+        }
+        if new == old {
+            return Ok(());
+        }
+        let api = Api::<O>::namespaced(self.context.client.clone(), &key.namespace);
+        let (params, changed) = (PostParams::default(), owner.with_status(&new));
+        let write = api.replace_status(&key.name, &params, &changed);
+        gone_is_fine(call(|| format!("report the status of {key}"), write).await)
+    }
+}
+
+static NO_META: std::sync::LazyLock<ObjectMeta> = std::sync::LazyLock::new(ObjectMeta::default);
+
+/// Queues the owners that a change concerns.
+fn listen<O: Owner>(owners: &Cache<O>, pods: &Cache<Pod>, queue: &Queue<Key>) {
+    owners.queue_changes(queue);
+    let (queue, owners) = (queue.clone(), owners.clone());
+    pods.listen(move |old, new| {
+        let controllers = [old, new].map(|pod| pod.and_then(|pod| controller_of(&pod.metadata)));
+        let Some(pod) = new.or(old) else { return };
+        let mine = controllers.into_iter().flatten().filter(|owner| is_kind::<O>(owner));
+        for owner in mine {
+            queue.add(Key::new(pod.namespace(), &owner.name));
+        }
+        // An orphan may find an owner when it appears or its labels or owners change.
+        let Some(orphan) = new.filter(|pod| controller_of(&pod.metadata).is_none()) else { return };
+        let changed = old.is_none_or(|old| {
+            old.metadata.labels != orphan.metadata.labels || controller_of(&old.metadata).is_some()
+        });
+        if changed && orphan.is_active() {
+            for owner in owners.in_namespace(orphan.namespace()) {
+                let labels = labels_of(&orphan.metadata);
+                if owner.spec().is_ok_and(|spec| spec.selector.matches(labels)) {
+                    queue.add(Key::of(owner.as_ref()));
+                }
+            }
+        }
+    });
+}
+
+fn is_kind<O: Owner>(owner: &OwnerReference) -> bool {
+    owner.kind == O::kind(&())
+        && owner.api_version.rsplit_once('/').map_or("", |(group, _)| group) == O::group(&())
+}
+
+/// A pod made from a template.
+#[must_use]
+pub fn new_pod(owner_name: &str, template: &PodTemplateSpec, owner: OwnerReference) -> FullPod {
+    let meta = template.metadata.as_ref();
+    FullPod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{owner_name}-")),
+            labels: meta.and_then(|meta| meta.labels.clone()),
+            annotations: meta.and_then(|meta| meta.annotations.clone()),
+            finalizers: meta.and_then(|meta| meta.finalizers.clone()),
+            owner_references: Some(vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: template.spec.clone(),
+        status: None,
+    }
+}

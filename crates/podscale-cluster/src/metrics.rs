@@ -1,0 +1,105 @@
+//! The three metrics APIs of the embedded cluster, as routers that an aggregating API server can
+//! forward to, and a plain REST form of the first.
+//!
+//! `metrics.k8s.io` is made from real scrapes of the kubelets over HTTP; `custom.metrics.k8s.io` and
+//! `external.metrics.k8s.io` from the load model's own series.
+
+use crate::load::LoadModel;
+use crate::nodes::{CallError, call};
+use podscale_client::clock::Clock;
+use axum::Router;
+use axum::response::IntoResponse;
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use podscale_metrics::directory::Directory;
+use podscale_metrics::store::Store;
+use podscale_metrics::{answer, resource};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+pub mod custom;
+pub mod external;
+pub mod scrape;
+pub mod series;
+#[cfg(test)]
+mod tests;
+
+/// How often kubelets are scraped.
+pub const RESOLUTION: Duration = Duration::from_secs(15);
+/// The namespace and name of the Service that the APIServices name.
+pub const SERVICE: (&str, &str) = ("kube-system", "podscale-metrics");
+
+/// The metrics server: scrapes while it lives.
+pub struct Metrics {
+    source: resource::Source,
+    _tasks: JoinSet<()>,
+}
+
+impl Metrics {
+    /// Begins to scrape the kubelets of all nodes that the API server knows.
+    #[must_use]
+    pub fn start(client: Client, clock: Clock, resolution: Duration) -> Metrics {
+        let store = Arc::new(Store::new(resolution));
+        let directory = Arc::new(Directory::default());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(scrape::follow_pods(Arc::clone(&directory), client.clone()));
+        let scraper = scrape::Scraper {
+            client,
+            clock,
+            resolution,
+            store: Arc::clone(&store),
+            directory: Arc::clone(&directory),
+        };
+        tasks.spawn(scraper.run());
+        Metrics { source: resource::Source { store, directory }, _tasks: tasks }
+    }
+
+    /// What was scraped.
+    #[must_use]
+    pub fn source(&self) -> resource::Source {
+        self.source.clone()
+    }
+}
+
+/// All three APIs in one router.
+pub fn router(source: resource::Source, load: LoadModel) -> Router {
+    resource::router(source)
+        .merge(custom::router(load.clone()))
+        .merge(external::router(load))
+        .fallback(async || answer::Refusal::no_path().into_response())
+        .method_not_allowed_fallback(async || answer::Refusal::not_allowed().into_response())
+}
+
+/// Tells the API server that [`SERVICE`] answers for the three groups.
+///
+/// # Errors
+/// Says which APIService could not be written.
+pub async fn announce(client: &Client) -> Result<(), CallError> {
+    let kind = GroupVersionKind::gvk("apiregistration.k8s.io", "v1", "APIService");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "apiservices");
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    for (group, version, priority) in [
+        (resource::GROUP, "v1beta1", 100),
+        (custom::GROUP, "v1beta2", 200),
+        (custom::GROUP, "v1beta1", 100),
+        (external::GROUP, "v1beta1", 100),
+    ] {
+        let name = format!("{version}.{group}");
+        let object = json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {"name": name},
+            "spec": {
+                "service": {"namespace": SERVICE.0, "name": SERVICE.1},
+                "group": group, "version": version, "insecureSkipTLSVerify": true,
+                "groupPriorityMinimum": 100, "versionPriority": priority,
+            },
+        });
+        let params = PatchParams::apply("podscale-demo").force();
+        let what = || format!("announcing APIService {name}");
+        call(what, api.patch(&name, &params, &Patch::Apply(&object))).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Which pods and nodes there are, with their labels: what selectors pick samples by.
+
+use crate::store::PodKey;
+use parking_lot::RwLock;
+use podscale_api::Labels;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The labels of pods and nodes, for selectors and for answers.
+#[derive(Debug, Default)]
+pub struct Directory {
+    pods: RwLock<BTreeMap<PodKey, Labels>>,
+    nodes: RwLock<BTreeMap<Arc<str>, Labels>>,
+}
+
+impl Directory {
+    /// The pods of a namespace, or of all, by namespace and name.
+    #[must_use]
+    pub fn pods(&self, namespace: Option<&str>) -> Vec<(PodKey, Labels)> {
+        let pods = self.pods.read();
+        let entry = |(key, labels): (&PodKey, &Labels)| (key.clone(), labels.clone());
+        match namespace {
+            None => pods.iter().map(entry).collect(),
+            Some(namespace) => {
+                let first: PodKey = (namespace.into(), "".into());
+                let in_it = |(key, _): &(&PodKey, &Labels)| *key.0 == *namespace;
+                pods.range(first..).take_while(in_it).map(entry).collect()
+            }
+        }
+    }
+
+    /// The labels of a pod.
+    #[must_use]
+    pub fn pod(&self, key: &PodKey) -> Option<Labels> {
+        self.pods.read().get(key).cloned()
+    }
+
+    /// The nodes, by name.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<(Arc<str>, Labels)> {
+        let nodes = self.nodes.read();
+        nodes.iter().map(|(name, labels)| (Arc::clone(name), labels.clone())).collect()
+    }
+
+    /// Puts these in the place of all pods.
+    pub fn replace_pods(&self, pods: BTreeMap<PodKey, Labels>) {
+        *self.pods.write() = pods;
+    }
+
+    /// Takes in a pod that is new or has changed.
+    pub fn apply_pod(&self, key: PodKey, labels: Labels) {
+        self.pods.write().insert(key, labels);
+    }
+
+    /// Drops a pod that is gone.
+    pub fn remove_pod(&self, key: &PodKey) {
+        self.pods.write().remove(key);
+    }
+
+    /// Puts these in the place of all nodes.
+    pub fn replace_nodes(&self, nodes: BTreeMap<Arc<str>, Labels>) {
+        *self.nodes.write() = nodes;
+    }
+}

@@ -1,0 +1,10 @@
+//! Samples of what pods and nodes use: read from exposition text, kept with their times, turned into
+//! rates, and given out in the forms of the metrics APIs. Knows no Kubernetes client.
+
+pub mod answer;
+pub mod directory;
+pub mod exposition;
+pub mod kubelet;
+pub mod plain;
+pub mod resource;
+pub mod store;

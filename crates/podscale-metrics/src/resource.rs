@@ -1,0 +1,262 @@
+//! `metrics.k8s.io/v1beta1`: what pods and nodes use, from the scraped samples.
+
+use crate::answer::{
+    Query, Refusal, Row, bytes, cores, group_document, seconds_text, selects, table, wants_table,
+    window_text,
+};
+use crate::directory::Directory;
+use crate::store::{PodKey, PodUsed, Store, Used};
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use podscale_api::Labels;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The group.
+pub const GROUP: &str = "metrics.k8s.io";
+const VERSION: &str = "metrics.k8s.io/v1beta1";
+const COLUMNS: [(&str, &str, &str); 4] = [
+    ("Name", "name", "Name of the resource"),
+    ("cpu", "quantity", "CPU used in the window, on average"),
+    ("memory", "quantity", "Memory used at the end of the window"),
+    ("Window", "duration", "How long the window is"),
+];
+
+/// The samples, with the labels of what they are of.
+#[derive(Clone)]
+pub struct Source {
+    /// The samples.
+    pub store: Arc<Store>,
+    /// The labels.
+    pub directory: Arc<Directory>,
+}
+
+/// A pod that has metrics.
+pub(crate) struct FoundPod {
+    pub key: PodKey,
+    pub labels: Labels,
+    pub used: PodUsed,
+}
+
+/// A node that has metrics.
+pub(crate) struct FoundNode {
+    pub name: Arc<str>,
+    pub labels: Labels,
+    pub used: Used,
+}
+
+impl Source {
+    pub(crate) fn pods(
+        &self,
+        namespace: Option<&str>,
+        query: &Query,
+    ) -> Result<Vec<FoundPod>, Refusal> {
+        let (selector, fields) = (query.selector("labelSelector")?, query.fields()?);
+        let pods = self.directory.pods(namespace).into_iter();
+        let wanted = pods.filter(|(key, labels)| {
+            fields.match_object(&key.0, &key.1) && selects(&selector, labels)
+        });
+        let found = wanted.filter_map(|(key, labels)| {
+            let used = self.store.pod(&key)?;
+            Some(FoundPod { key, labels, used })
+        });
+        Ok(found.collect())
+    }
+
+    pub(crate) fn pod(&self, namespace: &str, name: &str) -> Option<FoundPod> {
+        let key: PodKey = (namespace.into(), name.into());
+        let labels = self.directory.pod(&key)?;
+        let used = self.store.pod(&key)?;
+        Some(FoundPod { key, labels, used })
+    }
+
+    pub(crate) fn nodes(&self, query: &Query) -> Result<Vec<FoundNode>, Refusal> {
+        let (selector, fields) = (query.selector("labelSelector")?, query.fields()?);
+        let nodes = self.directory.nodes().into_iter();
+        let wanted = nodes
+            .filter(|(name, labels)| fields.match_object("", name) && selects(&selector, labels));
+        let found = wanted.filter_map(|(name, labels)| {
+            let used = self.store.node(&name)?;
+            Some(FoundNode { name, labels, used })
+        });
+        Ok(found.collect())
+    }
+}
+
+/// The API, as a router.
+pub fn router(source: Source) -> Router {
+    Router::new()
+        .route("/apis/metrics.k8s.io", get(group))
+        .route("/apis/metrics.k8s.io/v1beta1", get(resources))
+        .route("/apis/metrics.k8s.io/v1beta1/nodes", get(list_nodes))
+        .route("/apis/metrics.k8s.io/v1beta1/nodes/{name}", get(get_node))
+        .route("/apis/metrics.k8s.io/v1beta1/pods", get(list_all_pods))
+        .route("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods", get(list_pods))
+        .route("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}", get(get_pod))
+        .with_state(source)
+}
+
+async fn group() -> Json<Value> {
+    Json(group_document(GROUP, &["v1beta1"]))
+}
+
+async fn resources() -> Json<Value> {
+    let resource = |name: &str, kind: &str, namespaced: bool| json!({"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "list"]});
+    Json(json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": VERSION,
+        "resources": [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)],
+    }))
+}
+
+async fn list_all_pods(
+    State(source): State<Source>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    answer_pods(&source, None, &Query::read(query.as_deref()), &headers)
+}
+
+async fn list_pods(
+    State(source): State<Source>,
+    Path(namespace): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    answer_pods(&source, Some(&namespace), &Query::read(query.as_deref()), &headers)
+}
+
+fn answer_pods(
+    source: &Source,
+    namespace: Option<&str>,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Response {
+    if is_watch(query) {
+        return Refusal::not_allowed().into_response();
+    }
+    match source.pods(namespace, query) {
+        Err(refusal) => refusal.into_response(),
+        Ok(pods) if wants_table(headers) => {
+            table(&COLUMNS, pods.iter().map(pod_row).collect(), query.get("includeObject"))
+        }
+        Ok(pods) => list("PodMetricsList", pods.iter().map(pod_object).collect()),
+    }
+}
+
+async fn get_pod(
+    State(source): State<Source>,
+    Path((namespace, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let Some(pod) = source.pod(&namespace, &name) else {
+        let name = format!("{namespace}/{name}");
+        return Refusal::not_found(GROUP, "podmetrics", &name).into_response();
+    };
+    if wants_table(&headers) {
+        let query = Query::read(query.as_deref());
+        return table(&COLUMNS, vec![pod_row(&pod)], query.get("includeObject"));
+    }
+    Json(pod_object(&pod)).into_response()
+}
+
+async fn list_nodes(
+    State(source): State<Source>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let query = Query::read(query.as_deref());
+    if is_watch(&query) {
+        return Refusal::not_allowed().into_response();
+    }
+    match source.nodes(&query) {
+        Err(refusal) => refusal.into_response(),
+        Ok(nodes) if wants_table(&headers) => {
+            table(&COLUMNS, nodes.iter().map(node_row).collect(), query.get("includeObject"))
+        }
+        Ok(nodes) => list("NodeMetricsList", nodes.iter().map(node_object).collect()),
+    }
+}
+
+async fn get_node(
+    State(source): State<Source>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let nodes = source.nodes(&Query::default()).unwrap_or_default();
+    let Some(node) = nodes.into_iter().find(|node| *node.name == *name) else {
+        return Refusal::not_found(GROUP, "nodemetrics", &name).into_response();
+    };
+    if wants_table(&headers) {
+        let query = Query::read(query.as_deref());
+        return table(&COLUMNS, vec![node_row(&node)], query.get("includeObject"));
+    }
+    Json(node_object(&node)).into_response()
+}
+
+fn is_watch(query: &Query) -> bool {
+    matches!(query.get("watch"), Some("true" | "1"))
+}
+
+fn list(kind: &str, items: Vec<Value>) -> Response {
+    Json(json!({"kind": kind, "apiVersion": VERSION, "metadata": {}, "items": items}))
+        .into_response()
+}
+
+fn usage(used: &Used) -> Value {
+    json!({"cpu": cores(used.cpu_nanos), "memory": bytes(used.memory_bytes)})
+}
+
+fn pod_object(pod: &FoundPod) -> Value {
+    let containers: Vec<Value> = pod
+        .used
+        .containers
+        .iter()
+        .map(|(name, used)| json!({"name": name, "usage": usage(used)}))
+        .collect();
+    let mut metadata = json!({"name": &*pod.key.1, "namespace": &*pod.key.0});
+    metadata["creationTimestamp"] = seconds_text(pod.used.time).into();
+    if !pod.labels.is_empty() {
+        metadata["labels"] = json!(pod.labels.iter().collect::<BTreeMap<_, _>>());
+    }
+    json!({
+        "kind": "PodMetrics", "apiVersion": VERSION, "metadata": metadata,
+        "timestamp": seconds_text(pod.used.time), "window": window_text(pod.used.window),
+        "containers": containers,
+    })
+}
+
+fn node_object(node: &FoundNode) -> Value {
+    let mut metadata = json!({"name": &*node.name, "creationTimestamp": seconds_text(node.used.time)});
+    if !node.labels.is_empty() {
+        metadata["labels"] = json!(node.labels.iter().collect::<BTreeMap<_, _>>());
+    }
+    json!({
+        "kind": "NodeMetrics", "apiVersion": VERSION, "metadata": metadata,
+        "timestamp": seconds_text(node.used.time), "window": window_text(node.used.window),
+        "usage": usage(&node.used),
+    })
+}
+
+fn pod_row(pod: &FoundPod) -> Row {
+    let sum = |of: fn(&Used) -> u64| {
+        pod.used.containers.iter().fold(0u64, |sum, (_, used)| sum.saturating_add(of(used)))
+    };
+    let (cpu, memory) = (sum(|used| used.cpu_nanos), sum(|used| used.memory_bytes));
+    let window = window_text(pod.used.window);
+    let cells = vec![pod.key.1.to_string(), cores(cpu), bytes(memory), window];
+    Row { cells, object: pod_object(pod) }
+}
+
+fn node_row(node: &FoundNode) -> Row {
+    let window = window_text(node.used.window);
+    let used = &node.used;
+    let cells =
+        vec![node.name.to_string(), cores(used.cpu_nanos), bytes(used.memory_bytes), window];
+    Row { cells, object: node_object(node) }
+}

@@ -1,0 +1,160 @@
+//! The dry run: a layer around the pass that withholds every write and compares what another
+//! controller wrote with what would have been written. The pass does not know of it.
+//!
+//! The two decide at different moments, so what they see is never quite the same. A disagreement is
+//! reported only where the other one decided otherwise on the same: the same values of the metrics, as
+//! its status shows them, the same size, the same pods and the same past. The rules:
+//!
+//! - When the other controller writes a status, the object is decided at once from the status before,
+//!   the size that it says it found and the pods that were there before it changed the size. It agrees
+//!   if it chose what this decision says, or our last attempt, if that saw the same; or what would be
+//!   decided a moment earlier or later, since stored times are whole seconds, and two controllers
+//!   remember the same recommendation at moments up to a period apart.
+//! - Otherwise it disagrees, unless its choice cannot be judged: it saw other values; or the pods
+//!   changed since our last attempt; or it may remember something that was never seen here, which is
+//!   so for as long as the longest window after either of these happened.
+//! - While it writes nothing, its stored choice is judged in the same way, and disagrees once three
+//!   decisions in a row would have been another.
+//! - An object is compared once it was watched for as long as its longest window.
+
+mod attempt;
+mod comparison;
+mod verdict;
+
+pub(crate) use attempt::Attempt;
+pub(crate) use comparison::Comparison;
+pub(crate) use verdict::{Disagreement, Reason, Verdict};
+
+use super::index::Index;
+use super::index::histories::Recalled;
+use crate::dialect::{Managed, WireObject};
+use crate::metrics::Metrics;
+use podscale_api::pod::Pod;
+use podscale_core::snapshot::Scale;
+use podscale_core::status::StoredMetric;
+use podscale_core::{Autoscaler, Snapshot, Span, Time};
+use std::sync::Arc;
+
+/// What another controller wrote into a status.
+#[derive(Clone, Debug)]
+pub(crate) struct ObservedWrite {
+    /// The object with the status that it overwrote.
+    before: Arc<dyn WireObject>,
+    /// The size that it found.
+    found: i32,
+    /// How many pods there were at our last attempt, if it has changed the size since.
+    existed: Option<i32>,
+    /// The size that it chose.
+    desired: i32,
+    /// When it changed the size, if it did with this write.
+    rescaled: Option<Time>,
+    /// What it saw of the metrics.
+    metrics: Vec<StoredMetric>,
+    /// The generation of the object that it decided on.
+    generation: Option<i64>,
+}
+
+impl ObservedWrite {
+    /// What was written, if the status has changed.
+    pub(crate) fn between(before: &Managed, after: &Managed) -> Option<ObservedWrite> {
+        let same_object = before.uid() == after.uid();
+        if !same_object || before.wire.as_hpa().status == after.wire.as_hpa().status {
+            return None;
+        }
+        let (old, new) = (before.wire.status(), after.wire.status());
+        let moved = new.last_scale != old.last_scale;
+        Some(ObservedWrite {
+            before: Arc::clone(&before.wire),
+            found: new.current_replicas,
+            existed: None,
+            desired: new.desired_replicas,
+            rescaled: new.last_scale.filter(|_| moved),
+            metrics: new.metrics,
+            generation: new.observed_generation,
+        })
+    }
+
+    /// The object as the other controller found it.
+    pub(crate) fn rewind(&self, managed: &Managed) -> Managed {
+        let wire = managed.wire.with_status_of(&*self.before);
+        Managed { wire: wire.into(), ..managed.clone() }
+    }
+
+    /// The target's size as the other controller found it: it has been changed since.
+    pub(crate) fn rewind_scale(&self, scale: &mut Scale) {
+        scale.wanted = self.found;
+        scale.existing = self.existed.unwrap_or(scale.existing);
+    }
+
+    /// Whether a pod was there before the size was changed.
+    pub(crate) fn met(&self, pod: &Pod) -> bool {
+        self.rescaled.is_none_or(|at| pod.status.start_time.is_some_and(|start| start.0 < at))
+    }
+
+    /// Adds the change of size to a history as if it had been our own.
+    fn commit(&self, autoscaler: &Autoscaler, recalled: &mut Recalled) {
+        if let Some(at) = self.rescaled
+            && self.found != self.desired
+        {
+            let behavior = autoscaler.behavior.as_ref();
+            recalled.history.scaled(behavior, self.found, self.desired, at);
+        }
+    }
+}
+
+/// What a dry run remembers of a decision: nothing that was decided on other values than the other
+/// controller's, and every change of size that one made.
+pub(super) fn remembered(
+    before: &Recalled,
+    learned: Recalled,
+    attempt: &Attempt,
+    observed: Option<&ObservedWrite>,
+    autoscaler: &Autoscaler,
+) -> Recalled {
+    let mut recalled = if attempt.same_inputs { learned } else { before.clone() };
+    if let Some(observed) = observed {
+        observed.commit(autoscaler, &mut recalled);
+    }
+    recalled
+}
+
+/// Where comparisons are kept and counted.
+pub(super) struct Layer<'a> {
+    pub(super) index: &'a Index,
+    pub(super) metrics: &'a Metrics,
+}
+
+impl Layer<'_> {
+    /// Compares an attempt with what the other controller wrote or stored, and reports what is worth
+    /// it.
+    pub(super) fn compare(
+        &self,
+        object: &Managed,
+        observed: Option<&ObservedWrite>,
+        snapshot: &Snapshot<'_>,
+        attempt: Attempt,
+        period: Span,
+    ) {
+        let key = &object.key;
+        let judge = |c: &mut Comparison| c.judge(observed, snapshot, attempt, period);
+        let Some(verdict) = self.index.compare(key, object.uid(), judge).flatten() else { return };
+        match verdict {
+            Verdict::Agreed => self.metrics.compared("agreed"),
+            Verdict::Disagreed(disagreement) => {
+                self.metrics.compared("disagreed");
+                tracing::warn!(autoscaler = %key, "{disagreement}");
+            }
+            Verdict::Unknown(reason) => {
+                self.metrics.compared("unknown");
+                if reason == Reason::OtherValues {
+                    tracing::warn!(autoscaler = %key, "cannot be compared: {reason}");
+                } else {
+                    tracing::debug!(autoscaler = %key, "a choice cannot be judged: {reason}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! Everything the controller knows of its objects: one entry per object, in one place, behind one
+//! lock. Watch events are applied here synchronously; workers take what is due from here and leave
+//! here what they learned; what is gone is dropped here and nowhere else.
+
+mod due;
+mod entry;
+pub(super) mod histories;
+mod selectors;
+#[cfg(test)]
+mod tests;
+
+use super::dry_run::{Comparison, ObservedWrite};
+use super::manage::Manage;
+use super::overrides::Overrides;
+use super::ownership::Stance;
+use crate::dialect::{Key, Kind, Managed};
+use crate::settings::span;
+use crate::source::Topic;
+use due::{Due, Queue, Turn};
+use entry::{Entry, Rules};
+use histories::{Histories, Recalled};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use podscale_api::pod::Pod;
+use podscale_client::clock::Clock;
+use podscale_client::watch::Change;
+use podscale_core::{Settings, Span, Time};
+use selectors::Selectors;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+pub(super) use due::MOMENTS;
+
+/// The objects of the controller. Shared by watches, workers and the history store.
+pub(crate) struct Index {
+    clock: Clock,
+    rules: Rules,
+    state: Mutex<State>,
+    /// Something may be due sooner than the one that is waited for.
+    sooner: Notify,
+    /// A history should be stored soon.
+    rescaled: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    queue: Queue,
+    selectors: Selectors,
+    /// Who asked about what is announced under a topic.
+    subscribers: HashMap<Topic, BTreeSet<Key>>,
+    histories: Histories,
+}
+
+/// What a reconcile begins with; small, since thousands of them may wait for their sources.
+pub(super) struct Opened {
+    pub(super) managed: Managed,
+    /// The object's own sync period, if it has one.
+    pub(super) period: Option<Duration>,
+    /// Dry run: what another controller wrote since the last reconcile. Nearly always nothing.
+    pub(super) observed: Option<Box<ObservedWrite>>,
+}
+
+/// What a decision needs besides what was observed.
+pub(super) struct Standing {
+    pub(super) recalled: Recalled,
+    pub(super) overrides: Option<Arc<Overrides>>,
+    pub(super) stance: Stance,
+    /// How often the object is reconciled.
+    pub(super) period: Span,
+    /// Whether what is wrong with its annotations is still to be reported.
+    pub(super) complain: bool,
+}
+
+impl Index {
+    /// An empty index.
+    pub(crate) fn new(
+        clock: Clock,
+        period: Duration,
+        settings: Settings,
+        manage: Manage,
+        dry_run: bool,
+    ) -> Index {
+        let rules = Rules { period, settings, manage, dry_run };
+        let (state, sooner, rescaled) = (Mutex::default(), Notify::new(), Notify::new());
+        Index { clock, rules, state, sooner, rescaled }
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.clock.now().as_microsecond()
+    }
+
+    /// The entry of an object that is there; of another object of that name there is none.
+    fn entry(&self, key: &Key, uid: &str) -> Option<MappedMutexGuard<'_, Entry>> {
+        let find = |state: &mut State| {
+            let entry = state.entries.get_mut(key)?;
+            (!entry.gone && entry.managed.uid() == uid).then_some(())
+        };
+        let mut state = self.state.lock();
+        find(&mut state)?;
+        MutexGuard::try_map(state, |state| state.entries.get_mut(key)).ok()
+    }
+
+    /// Takes in a change of the objects of one kind; those that are gone.
+    ///
+    /// The order within one object: an old version is ignored; what the object says of its own
+    /// settings comes first, since the sync period decides when it is due; then what another
+    /// controller wrote is compared with what was known before; only then is the new version known.
+    pub(crate) fn apply(&self, kind: &'static Kind, change: Change<Managed>) -> Vec<Key> {
+        let now = self.now_micros();
+        let mut state = self.state.lock();
+        let mut gone = Vec::new();
+        match self.rules.manage.filter(change) {
+            Change::All(all) => {
+                let there: HashSet<&Key> = all.iter().map(|managed| &managed.key).collect();
+                let left = |(key, entry): &(&Key, &Entry)| {
+                    key.kind == kind && !entry.gone && !there.contains(key)
+                };
+                gone.extend(state.entries.iter().filter(left).map(|(key, _)| key.clone()));
+                gone.iter().for_each(|key| state.remove(key));
+                for managed in all {
+                    // What was decided before keeps its moment, so that a start does not decide
+                    // everything at once.
+                    let known = managed.wire.status().observed_generation;
+                    let decided = known == Some(managed.metadata.generation());
+                    state.put(managed, &self.rules, now, decided);
+                }
+            }
+            Change::Applied(managed) => state.put(managed, &self.rules, now, false),
+            Change::Deleted(managed) => {
+                state.remove(&managed.key);
+                gone.push(managed.key);
+            }
+        }
+        drop(state);
+        self.sooner.notify_one();
+        gone
+    }
+
+    /// Waits for the next object that is due, takes it, and tells by how much it is late.
+    pub(super) async fn next(&self) -> (Key, Duration) {
+        loop {
+            let sooner = self.sooner.notified();
+            let next = self.state.lock().take(self.now_micros());
+            match next {
+                Due::Now(key, late) => return (key, Duration::from_micros(late.unsigned_abs())),
+                Due::In(wait) => {
+                    tokio::select! {
+                        biased;
+                        () = sooner => {}
+                        () = self.clock.sleep(wait) => {}
+                    }
+                }
+                Due::Never => sooner.await,
+            }
+        }
+    }
+
+    /// Puts an object back after it was reconciled.
+    pub(super) fn done(&self, key: &Key) {
+        let now = self.now_micros();
+        let mut state = self.state.lock();
+        let State { entries, queue, .. } = &mut *state;
+        match entries.get_mut(key) {
+            Some(entry) if entry.gone => drop(entries.remove(key)),
+            Some(entry) => {
+                let period = due::micros(entry.period(&self.rules));
+                queue.finish(key, &mut entry.turn, now, period);
+                drop(state);
+                self.sooner.notify_one();
+            }
+            None => {}
+        }
+    }
+
+    /// New samples arrived: whoever asked about them is enqueued, each at most once in its minimum
+    /// interval.
+    pub(super) fn announced(&self, topics: &HashSet<Topic>) {
+        let now = self.now_micros();
+        let mut state = self.state.lock();
+        let State { entries, queue, subscribers, .. } = &mut *state;
+        let keys: BTreeSet<&Key> =
+            topics.iter().filter_map(|topic| subscribers.get(topic)).flatten().collect();
+        for key in keys {
+            if let Some(entry) = entries.get_mut(key) {
+                queue.enqueue_spaced(key, &mut entry.turn, now);
+            }
+        }
+        drop(state);
+        self.sooner.notify_one();
+    }
+
+    /// What a reconcile of an object begins with.
+    pub(super) fn open(&self, key: &Key) -> Option<Opened> {
+        let mut state = self.state.lock();
+        let entry = state.entries.get_mut(key).filter(|entry| !entry.gone)?;
+        Some(Opened {
+            managed: entry.managed.clone(),
+            period: entry.overrides.as_ref().and_then(|overrides| overrides.period),
+            observed: entry.comparison.as_mut().and_then(Comparison::take_observed).map(Box::new),
+        })
+    }
+
+    /// What a decision about an object needs. A conflict that has been quiet for long enough ends
+    /// here.
+    pub(super) fn standing(&self, key: &Key, uid: &str, now: Time) -> Option<Standing> {
+        let mut entry = self.entry(key, uid)?;
+        let period = span(entry.period(&self.rules));
+        entry.ownership.end_if_quiet(now, period);
+        let complained = std::mem::replace(&mut entry.complained, true);
+        Some(Standing {
+            recalled: entry.recalled.clone(),
+            overrides: entry.overrides.clone(),
+            stance: entry.ownership.stance(),
+            period,
+            complain: !complained,
+        })
+    }
+
+    /// Keeps what an object's history has become; after a rescale it should be stored soon.
+    pub(super) fn commit(&self, key: &Key, uid: &str, recalled: Recalled, rescaled: bool) {
+        let Some(mut entry) = self.entry(key, uid) else { return };
+        entry.recalled = recalled;
+        drop(entry);
+        if self.state.lock().histories.changed(uid, rescaled) {
+            self.rescaled.notify_one();
+        }
+    }
+
+    /// Notes what an object asked, so that it hears of new answers.
+    pub(super) fn subscribe(&self, key: &Key, uid: &str, topics: BTreeSet<Topic>) {
+        let mut state = self.state.lock();
+        let State { entries, subscribers, .. } = &mut *state;
+        let Some(entry) = entries.get_mut(key).filter(|e| !e.gone && e.managed.uid() == uid) else {
+            return;
+        };
+        if entry.topics == topics {
+            return;
+        }
+        unsubscribe(subscribers, key, &entry.topics);
+        for topic in &topics {
+            subscribers.entry(topic.clone()).or_default().insert(key.clone());
+        }
+        entry.topics = topics;
+    }
+
+    /// Registers the selector of an object's target.
+    pub(super) fn register_selector(&self, key: &Key, uid: &str, selector: &str) {
+        let mut state = self.state.lock();
+        let there = state.entries.get(key).is_some_and(|e| !e.gone && e.managed.uid() == uid);
+        if there {
+            state.selectors.register(key, selector);
+        }
+    }
+
+    /// The other objects of the namespace whose targets' selectors may pick any of these pods: name
+    /// and selector, by name.
+    pub(super) fn selector_overlap(
+        &self,
+        key: &Key,
+        pods: &[Arc<Pod>],
+    ) -> Vec<(Arc<str>, Arc<str>)> {
+        self.state.lock().selectors.overlap(key, pods)
+    }
+
+    /// When the status of an object was last sent.
+    pub(super) fn status_sent(&self, key: &Key, uid: &str) -> Option<Time> {
+        self.entry(key, uid)?.status_sent
+    }
+
+    /// The status of an object is being sent.
+    pub(super) fn sending_status(&self, key: &Key, uid: &str, now: Time) {
+        if let Some(mut entry) = self.entry(key, uid) {
+            entry.status_sent = Some(now);
+        }
+    }
+
+    /// The status of an object was stored, and how: as decided, or to report a conflict. The answer is
+    /// known unless something newer is.
+    pub(super) fn status_stored(&self, managed: Managed, decided: bool) {
+        let Some(mut entry) = self.entry(&managed.key, managed.uid()) else { return };
+        if decided {
+            entry.ownership.wrote();
+        } else {
+            entry.ownership.reported();
+        }
+        entry.replace(managed);
+    }
+
+    /// Dry run: changes what is remembered of an object's comparison.
+    pub(super) fn compare<T>(
+        &self,
+        key: &Key,
+        uid: &str,
+        compare: impl FnOnce(&mut Comparison) -> T,
+    ) -> Option<T> {
+        let mut entry = self.entry(key, uid)?;
+        Some(compare(entry.comparison.get_or_insert_default()))
+    }
+
+    /// Whether an object is there.
+    pub(super) fn contains(&self, key: &Key) -> bool {
+        self.state.lock().entries.get(key).is_some_and(|entry| !entry.gone)
+    }
+
+    /// How many objects there are.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().entries.values().filter(|entry| !entry.gone).count()
+    }
+
+    /// How many are due and wait for a worker.
+    pub(crate) fn due(&self) -> usize {
+        self.state.lock().queue.count_due(self.now_micros())
+    }
+}
+
+/// What the history store needs.
+impl Index {
+    /// Puts what another leader stored in the place of everything that is known.
+    pub(super) fn restore(&self, stored: HashMap<Box<str>, Recalled>) {
+        let mut state = self.state.lock();
+        let State { entries, histories, .. } = &mut *state;
+        *histories = Histories::restored(stored);
+        for entry in entries.values_mut() {
+            entry.recalled = histories.claim(entry.managed.uid()).unwrap_or_default();
+        }
+    }
+
+    /// Notes that another leader may have decided meanwhile, but not what.
+    pub(super) fn interrupt(&self) {
+        let mut state = self.state.lock();
+        state.entries.values_mut().for_each(|entry| entry.recalled.interrupted = true);
+    }
+
+    /// Waits until some history should be stored soon.
+    pub(super) async fn rescaled(&self) {
+        loop {
+            let rescaled = self.rescaled.notified();
+            if self.state.lock().histories.is_urgent() {
+                return;
+            }
+            rescaled.await;
+        }
+    }
+
+    /// Takes the shards that should be stored soon, or all that have changed.
+    pub(super) fn take_changed_shards(&self, all: bool) -> BTreeSet<u8> {
+        self.state.lock().histories.take_changed(all)
+    }
+
+    /// Notes that these shards should be stored soon.
+    pub(super) fn store_soon(&self, shards: impl IntoIterator<Item = u8>) {
+        self.state.lock().histories.store_soon(shards);
+        self.rescaled.notify_one();
+    }
+
+    /// What these shards hold, by uid, without what is too old to matter.
+    pub(super) fn shards(
+        &self,
+        shards: &BTreeSet<u8>,
+        now: Time,
+    ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
+        let state = self.state.lock();
+        let there = state.entries.values().filter(|entry| !entry.gone);
+        let known = there.map(|entry| (entry.managed.uid(), &entry.recalled.history));
+        state.histories.shards(known, shards, now)
+    }
+}
+
+impl State {
+    /// Takes in an object; `decided` says that it need not be decided at once if it is new.
+    fn put(&mut self, managed: Managed, rules: &Rules, now: i64, decided: bool) {
+        let State { entries, queue, histories, .. } = self;
+        let key = managed.key.clone();
+        let same = entries
+            .get_mut(&key)
+            .filter(|entry| !entry.gone && entry.managed.uid() == managed.uid());
+        if let Some(entry) = same {
+            if entry.update(managed, rules, Time(now)) {
+                queue.enqueue(&key, &mut entry.turn, now);
+            }
+            return;
+        }
+        let recalled = histories.claim(managed.uid());
+        let mut entry = Entry::new(managed, recalled.unwrap_or_default(), rules);
+        // One of the same name may be under way; it is not started a second time.
+        let running = entries.get(&key).is_some_and(|entry| entry.turn.is_running());
+        self.remove(&key);
+        if running {
+            entry.turn = Turn::running_again(now);
+        } else {
+            let period = due::micros(entry.period(rules));
+            let at = if decided { due::next_moment(&key, period, now) } else { now };
+            self.queue.enqueue(&key, &mut entry.turn, at);
+        }
+        self.entries.insert(key, entry);
+    }
+
+    /// Drops everything that is known of an object. While it is being reconciled, a mark stays that
+    /// it must not be started a second time.
+    fn remove(&mut self, key: &Key) {
+        self.selectors.remove(key);
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.gone) else { return };
+        unsubscribe(&mut self.subscribers, key, &entry.topics);
+        self.histories.changed(entry.managed.uid(), false);
+        if entry.turn.is_running() {
+            entry.gone = true;
+        } else {
+            self.queue.remove(key, &entry.turn);
+            self.entries.remove(key);
+        }
+    }
+
+    fn take(&mut self, now: i64) -> Due {
+        let next = self.queue.take(now);
+        if let Due::Now(key, _) = &next
+            && let Some(entry) = self.entries.get_mut(key)
+        {
+            entry.turn = Turn::running(now);
+        }
+        next
+    }
+}
+
+fn unsubscribe(
+    subscribers: &mut HashMap<Topic, BTreeSet<Key>>,
+    key: &Key,
+    topics: &BTreeSet<Topic>,
+) {
+    for topic in topics {
+        if let Some(keys) = subscribers.get_mut(topic) {
+            keys.remove(key);
+            if keys.is_empty() {
+                subscribers.remove(topic);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is known of one object.
+
+use super::due::Turn;
+use super::histories::Recalled;
+use crate::controller::dry_run::{Comparison, ObservedWrite};
+use crate::controller::manage::Manage;
+use crate::controller::overrides::Overrides;
+use crate::controller::ownership::{self, Ownership};
+use crate::dialect::Managed;
+use crate::settings::span;
+use crate::source::Topic;
+use podscale_client::resource_version::is_newer;
+use podscale_core::{Settings, Time};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is the same for all objects that do not say otherwise.
+pub(super) struct Rules {
+    pub(super) period: Duration,
+    pub(super) settings: Settings,
+    pub(super) manage: Manage,
+    pub(super) dry_run: bool,
+}
+
+/// What is known of one object.
+pub(super) struct Entry {
+    pub(super) managed: Managed,
+    /// What its annotations say otherwise than the controller's flags.
+    pub(super) overrides: Option<Arc<Overrides>>,
+    /// Whether what is wrong with them was reported.
+    pub(super) complained: bool,
+    /// When it is due, or since when it is being reconciled.
+    pub(super) turn: Turn,
+    /// What earlier decisions left behind.
+    pub(super) recalled: Recalled,
+    /// Whether another controller manages it as well.
+    pub(super) ownership: Ownership,
+    /// Dry run: how another controller's choices compare with ours.
+    pub(super) comparison: Option<Comparison>,
+    /// When its status was last sent.
+    pub(super) status_sent: Option<Time>,
+    /// What its metrics asked about.
+    pub(super) topics: BTreeSet<Topic>,
+    /// It was deleted while it was being reconciled.
+    pub(super) gone: bool,
+}
+
+impl Entry {
+    pub(super) fn new(managed: Managed, recalled: Recalled, rules: &Rules) -> Entry {
+        let overrides = Overrides::read(managed.metadata(), &rules.settings).map(Arc::new);
+        let ownership = Ownership::of(&managed.wire.status());
+        Entry {
+            managed,
+            overrides,
+            complained: false,
+            turn: Turn::new(),
+            recalled,
+            ownership,
+            comparison: None,
+            status_sent: None,
+            topics: BTreeSet::new(),
+            gone: false,
+        }
+    }
+
+    /// How often it is reconciled.
+    pub(super) fn period(&self, rules: &Rules) -> Duration {
+        self.overrides.as_ref().and_then(|overrides| overrides.period).unwrap_or(rules.period)
+    }
+
+    /// Takes in another version of the object; whether it must be decided at once.
+    pub(super) fn update(&mut self, managed: Managed, rules: &Rules, now: Time) -> bool {
+        let version = |of: &Managed| of.metadata().resource_version.clone();
+        if is_newer(&version(&self.managed), &version(&managed)) {
+            return false;
+        }
+        let overrides = Overrides::read(managed.metadata(), &rules.settings);
+        let overridden = self.overrides.as_deref() != overrides.as_ref();
+        if overridden {
+            self.overrides = overrides.map(Arc::new);
+            self.complained = false;
+        }
+        let observed = rules.dry_run.then(|| ObservedWrite::between(&self.managed, &managed));
+        let observed = observed.flatten();
+        let written = observed.is_some();
+        if let Some(observed) = observed {
+            self.comparison.get_or_insert_default().observed(observed);
+        } else if !rules.dry_run && ownership::is_foreign_write(&self.managed, &managed) {
+            let period = span(self.period(rules));
+            self.ownership.foreign_write(now, period);
+        }
+        let respecified = self.replace(managed);
+        overridden || written || respecified
+    }
+
+    /// Puts another version of the object in the place of this one, unless that is older; whether its
+    /// spec is another one. A new generation of an equal spec counts: its status is to say that it was
+    /// seen.
+    pub(super) fn replace(&mut self, mut managed: Managed) -> bool {
+        let version = |of: &Managed| of.metadata().resource_version.clone();
+        if is_newer(&version(&self.managed), &version(&managed)) {
+            return false;
+        }
+        let same = self.managed.model == managed.model;
+        if same {
+            managed.model = Arc::clone(&self.managed.model);
+        }
+        managed.key = self.managed.key.clone();
+        self.managed = managed;
+        !same
+    }
+}

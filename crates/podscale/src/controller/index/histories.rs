@@ -1,0 +1,169 @@
+//! What earlier decisions left behind, and what of it is not stored yet. Histories are stored in
+//! shards by the uid of their object, so that one rescale does not rewrite those of all.
+
+use podscale_core::history::{Learned, Recommendation};
+use podscale_core::{History, Span, Time};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Among how many shards histories are spread when they are stored.
+pub(in crate::controller) const SHARDS: u8 = 32;
+/// No window and no period reaches further back, so what is older decides nothing.
+const LONGEST_MEMORY: Span = Span::seconds(3600);
+
+/// The shard that an object's history is stored in.
+pub(in crate::controller) fn shard(uid: &str) -> u8 {
+    Sha256::digest(uid.as_bytes()).first().map_or(0, |byte| byte % SHARDS)
+}
+
+/// A history, and whether another controller may have decided since without it being known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::controller) struct Recalled {
+    /// The history.
+    pub(in crate::controller) history: History,
+    /// Whether recommendations may be missing at its end.
+    pub(in crate::controller) interrupted: bool,
+}
+
+impl Recalled {
+    /// Mends an interrupted history as a controller that has just started does: the size that is
+    /// found counts as recommended, so that nothing is scaled down for want of memory.
+    pub(in crate::controller) fn mend(&mut self, replicas: i32, at: Time) {
+        if self.interrupted && !self.history.recommendations.is_empty() {
+            let first = Some(Recommendation { replicas, at });
+            self.history.commit(&Learned { first, ..Learned::default() });
+        }
+        self.interrupted = false;
+    }
+}
+
+/// What is not stored yet, and what was stored of objects that have not been seen.
+#[derive(Default)]
+pub(super) struct Histories {
+    /// Stored by the last leader, and not claimed yet; by uid.
+    restored: HashMap<Box<str>, Recalled>,
+    /// Shards with something that is not stored.
+    changed: BTreeSet<u8>,
+    /// Those of them that should be stored soon.
+    urgent: BTreeSet<u8>,
+}
+
+impl Histories {
+    /// What the last leader stored.
+    pub(super) fn restored(restored: HashMap<Box<str>, Recalled>) -> Histories {
+        Histories { restored, ..Histories::default() }
+    }
+
+    /// What was stored of an object, which has it from now on.
+    pub(super) fn claim(&mut self, uid: &str) -> Option<Recalled> {
+        self.restored.remove(uid)
+    }
+
+    /// An object's history has changed, or went with the object; after a rescale it should be stored
+    /// soon. Whether that is news.
+    pub(super) fn changed(&mut self, uid: &str, rescaled: bool) -> bool {
+        let shard = shard(uid);
+        self.changed.insert(shard);
+        rescaled && self.urgent.insert(shard)
+    }
+
+    pub(super) fn is_urgent(&self) -> bool {
+        !self.urgent.is_empty()
+    }
+
+    /// Takes the shards that should be stored soon, or all that have changed.
+    pub(super) fn take_changed(&mut self, all: bool) -> BTreeSet<u8> {
+        let urgent = std::mem::take(&mut self.urgent);
+        if all {
+            return std::mem::take(&mut self.changed);
+        }
+        self.changed.retain(|shard| !urgent.contains(shard));
+        urgent
+    }
+
+    /// Notes that these shards should be stored soon.
+    pub(super) fn store_soon(&mut self, shards: impl IntoIterator<Item = u8>) {
+        for shard in shards {
+            self.changed.insert(shard);
+            self.urgent.insert(shard);
+        }
+    }
+
+    /// What these shards hold, by uid, of known objects and of those not seen yet, without what is
+    /// too old to matter.
+    pub(super) fn shards<'a>(
+        &'a self,
+        known: impl Iterator<Item = (&'a str, &'a History)>,
+        shards: &BTreeSet<u8>,
+        now: Time,
+    ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
+        let mut parts: BTreeMap<u8, BTreeMap<String, Vec<u8>>> =
+            shards.iter().map(|shard| (*shard, BTreeMap::new())).collect();
+        let restored = self.restored.iter().map(|(uid, recalled)| (&**uid, &recalled.history));
+        for (uid, history) in known.chain(restored) {
+            if let Some(part) = parts.get_mut(&shard(uid))
+                && newest(history) > now.before(LONGEST_MEMORY)
+            {
+                part.insert(uid.to_owned(), history.to_bytes());
+            }
+        }
+        parts
+    }
+}
+
+/// When something was last added.
+fn newest(history: &History) -> Time {
+    let recommendations = history.recommendations.iter().map(|r| r.at);
+    let events = history.ups.iter().chain(&history.downs).map(|event| event.at);
+    recommendations.chain(events).max().unwrap_or(Time(i64::MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recalled(seconds: &[i64], interrupted: bool) -> Recalled {
+        let recommendation =
+            |s: &i64| Recommendation { replicas: 3, at: Time(0).after(Span::seconds(*s)) };
+        let recommendations = seconds.iter().map(recommendation).collect();
+        Recalled { history: History { recommendations, ..History::default() }, interrupted }
+    }
+
+    #[test]
+    fn what_is_not_stored_is_known() {
+        let mut histories = Histories::default();
+        let (a, b, c) = (recalled(&[5000], false), recalled(&[5000], false), recalled(&[1000], false));
+        let known = || [("1", &a.history), ("2", &b.history), ("3", &c.history)].into_iter();
+        assert!(histories.changed("1", true));
+        assert!(!histories.changed("1", true), "that is no news");
+        histories.changed("2", false);
+        histories.changed("3", false);
+        let (one, others) = (shard("1"), BTreeSet::from([shard("2"), shard("3")]));
+        assert!(!others.contains(&one), "the uids of this test are in different shards");
+        let soon = histories.take_changed(false);
+        assert_eq!(soon, BTreeSet::from([one]));
+        let now = Time(0).after(Span::seconds(5010));
+        let names = |part: &BTreeMap<String, Vec<u8>>| part.keys().cloned().collect::<Vec<_>>();
+        let parts = histories.shards(known(), &soon, now);
+        assert_eq!(parts.values().map(names).collect::<Vec<_>>(), [["1"]]);
+        assert_eq!(histories.take_changed(false), BTreeSet::new());
+        let rest = histories.take_changed(true);
+        assert_eq!(rest, others);
+        let uids: Vec<String> =
+            histories.shards(known(), &rest, now).values().flat_map(names).collect();
+        assert_eq!(uids, ["2"], "what is older than an hour is left out");
+    }
+
+    #[test]
+    fn an_interrupted_history_is_mended_with_the_size_that_is_found() {
+        let at = Time(0).after(Span::seconds(100));
+        let mut mended = recalled(&[40], true);
+        mended.mend(3, at);
+        assert_eq!(mended, recalled(&[40, 100], false));
+        for mut untouched in [recalled(&[40], false), recalled(&[], true)] {
+            let before = untouched.history.clone();
+            untouched.mend(3, at);
+            assert_eq!(untouched, Recalled { history: before, interrupted: false });
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Observes what one decision depends on: the target, its pods, and what each metric says.
+
+use super::dry_run::ObservedWrite;
+use super::index::Index;
+use super::observer::{Inputs, Took};
+use super::target::{Freshness, Target, TargetReader};
+use crate::dialect::Managed;
+use crate::pods::Pods;
+use crate::source::{Answer, Question, Sources, Topic};
+use futures::future::join_all;
+use podscale_api::metrics::PodMetrics;
+use podscale_api::observe::{Answers, Selected, Surroundings, select};
+use podscale_api::pod::Pod;
+use podscale_api::selector::Selector;
+use podscale_core::Status;
+use podscale_core::decide::reads_metrics;
+use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What was observed.
+pub(super) struct Observation {
+    pub(super) target: Result<Target, ScaleError>,
+    /// The target's size; in a dry run, as the other controller found it.
+    pub(super) scale: Result<Scale, ScaleError>,
+    pub(super) selection: Selection,
+    pub(super) readings: Vec<Reading>,
+    pub(super) began: Instant,
+    pub(super) took: Took,
+    /// Kept only if somebody wants it.
+    pub(super) inputs: Option<Box<Inputs>>,
+}
+
+/// Observes; shared by all workers.
+pub(super) struct Observatory {
+    pub(super) index: Arc<Index>,
+    pub(super) targets: TargetReader,
+    pub(super) pods: Arc<Pods>,
+    pub(super) sources: Sources,
+    /// Whether somebody wants to know what decisions are made on.
+    pub(super) keep_inputs: bool,
+}
+
+/// How one object is observed.
+pub(super) struct View<'a> {
+    pub(super) object: &'a Managed,
+    pub(super) freshness: Freshness,
+    /// How old answers may be that were given to others.
+    pub(super) max_age: Duration,
+    /// Dry run: the write of another controller whose view is taken.
+    pub(super) observed: Option<&'a ObservedWrite>,
+}
+
+/// What the target's pods and the metrics say.
+#[derive(Default)]
+struct Gathered {
+    selection: Option<Selection>,
+    readings: Vec<Reading>,
+    waits: SmallVec<[Duration; 2]>,
+    pods: Vec<Arc<Pod>>,
+    others: Vec<(Arc<str>, Arc<str>)>,
+    answers: Vec<Answer>,
+}
+
+impl Observatory {
+    /// What there is to see of an object. Pods and metrics are looked at only where a decision does:
+    /// a size that is out of bounds, or zero, is decided without them.
+    pub(super) async fn observe(&self, view: View<'_>) -> Observation {
+        let (began, object) = (Instant::now(), view.object);
+        let namespace = &object.key.namespace;
+        let target = self.targets.read(namespace, &object.model.target, view.freshness).await;
+        let mut scale = target.as_ref().map(scale_of).map_err(Clone::clone);
+        if let (Some(observed), Ok(scale)) = (view.observed, &mut scale) {
+            observed.rewind_scale(scale);
+        }
+        let reads = |scale: &Scale, status: &Status| reads_metrics(&object.model, status, *scale);
+        let gathered = match (&target, &scale) {
+            (Ok(target), Ok(scale)) if reads(scale, &object.wire.status()) => {
+                self.gather(&view, &target.scale.status.selector).await
+            }
+            _ => Gathered::default(),
+        };
+        let Gathered { selection, readings, waits, pods, others, answers } = gathered;
+        let inputs = self.keep_inputs.then(|| {
+            let mut read = target.as_ref().map(|t| t.scale.clone()).map_err(Clone::clone);
+            if let (Ok(read), Ok(scale)) = (&mut read, &scale) {
+                (read.spec.replicas, read.status.replicas) = (scale.wanted, scale.existing);
+            }
+            Box::new(Inputs { scale: read, pods, others, answers })
+        });
+        let took = Took { whole: Duration::ZERO, metrics: waits };
+        let selection = selection.unwrap_or(Selection::NoSelector);
+        Observation { target, scale, selection, readings, began, took, inputs }
+    }
+
+    /// The target's pods and what each metric says.
+    async fn gather(&self, view: &View<'_>, selector: &str) -> Gathered {
+        let (answers, waits) = self.ask(view, selector).await;
+        let Managed { key, model, .. } = view.object;
+        let mut pods = match Selector::parse(selector) {
+            Ok(parsed) if !selector.is_empty() => {
+                self.index.register_selector(key, view.object.uid(), selector);
+                self.pods.select(&key.namespace, &parsed)
+            }
+            _ => Vec::new(),
+        };
+        if let Some(observed) = view.observed {
+            pods.retain(|pod| observed.met(pod));
+        }
+        let others = self.index.selector_overlap(key, &pods);
+        let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
+        let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
+        let around = Surroundings { selector, pods: &seen, others: &named };
+        let (selection, readings) = match select(model, &around) {
+            Ok(selected) => {
+                let read = |(place, answer)| reading(&selected, place, answer);
+                (selected.selection(), answers.iter().enumerate().map(read).collect())
+            }
+            Err(unusable) => (unusable, Vec::new()),
+        };
+        Gathered { selection: Some(selection), readings, waits, pods, others, answers }
+    }
+
+    /// What the source of each metric answers, and how long that took. The object hears of new answers
+    /// from now on.
+    async fn ask(
+        &self,
+        view: &View<'_>,
+        selector: &str,
+    ) -> (Vec<Answer>, SmallVec<[Duration; 2]>) {
+        let Managed { key, model, .. } = view.object;
+        let question = |metric| Question {
+            namespace: &key.namespace,
+            metric,
+            pods: selector,
+            max_age: view.max_age,
+        };
+        let topic = |metric| self.sources.find(metric)?.topic(&question(metric));
+        let topics: BTreeSet<Topic> = model.metrics.iter().filter_map(|m| topic(&m.source)).collect();
+        self.index.subscribe(key, view.object.uid(), topics);
+        let asking = model.metrics.iter().map(async |metric| {
+            let began = Instant::now();
+            (self.sources.ask(question(&metric.source)).await, began.elapsed())
+        });
+        join_all(asking).await.into_iter().unzip()
+    }
+}
+
+fn scale_of(target: &Target) -> Scale {
+    Scale { wanted: target.scale.spec.replicas, existing: target.scale.status.replicas }
+}
+
+/// What one metric says, given what its source answered.
+fn reading(selected: &Selected<'_>, place: usize, answer: &Answer) -> Reading {
+    let mut answers = Answers {
+        pod_metrics: Ok(&[]),
+        custom_metrics: Ok(&[]),
+        external_metrics: Ok(&[]),
+        series: None,
+    };
+    let used: Vec<&PodMetrics>;
+    match answer {
+        Answer::Resource(values) => {
+            used = values.iter().map(|of_pod| &**of_pod).collect();
+            answers.pod_metrics = Ok(&used);
+        }
+        Answer::Custom(values) => answers.custom_metrics = Ok(values),
+        Answer::External(values) => answers.external_metrics = Ok(values),
+        Answer::Nothing => {}
+        Answer::Failed(error) => return Reading::Failed(Arc::clone(error)),
+    }
+    selected.read(place, &answers)
+}

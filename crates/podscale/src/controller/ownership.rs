@@ -1,0 +1,265 @@
+//! Who manages an object. Two controllers that manage the same one overwrite each other's status and
+//! pull its target to and fro; Podscale notices that and steps back.
+
+use crate::dialect::Managed;
+use crate::dialect::hpa::CONFLICT_CONDITION;
+use podscale_api::meta::ObjectMeta;
+use podscale_core::{Span, Status, Time};
+
+/// The reason of the event that reports a conflict.
+pub(super) const CONFLICT_EVENT: &str = "AnotherController";
+/// What API servers call our own writes.
+const OWN_MANAGER: &str = "podscale";
+/// How many exchanges of writes make a conflict.
+const EXCHANGES: u32 = 3;
+/// In how many sync periods they must happen.
+const WINDOW_PERIODS: i64 = 8;
+/// For how many sync periods nobody else may write before it is tried again.
+const QUIET_PERIODS: i64 = 20;
+
+/// What to do with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stance {
+    /// Manage it.
+    Act,
+    /// Report that another controller does, and write nothing after that.
+    StepBack,
+    /// Write nothing.
+    Away,
+}
+
+/// The exchanges of writes over one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// It is ours.
+    Ours {
+        /// Whether the last write was ours.
+        ours_last: bool,
+        /// How many of our writes were overwritten since `since`.
+        exchanges: u32,
+        since: Option<Time>,
+    },
+    /// Another controller manages it.
+    Conflict {
+        /// When that one last wrote; counted from the next reconcile on if it is not known.
+        foreign: Option<Time>,
+        /// Whether it was reported.
+        reported: bool,
+    },
+}
+
+impl Default for Ownership {
+    fn default() -> Ownership {
+        Ownership::Ours { ours_last: false, exchanges: 0, since: None }
+    }
+}
+
+impl Ownership {
+    /// Of an object that is new here. If its status says that there was a conflict before this
+    /// controller started, the quiet time begins with the first reconcile.
+    pub(super) fn of(status: &Status) -> Ownership {
+        if says_conflict(status) {
+            Ownership::Conflict { foreign: None, reported: true }
+        } else {
+            Ownership::default()
+        }
+    }
+
+    /// Takes in that we wrote.
+    pub(super) fn wrote(&mut self) {
+        if let Ownership::Ours { ours_last, .. } = self {
+            *ours_last = true;
+        }
+    }
+
+    /// Takes in that another controller wrote.
+    pub(super) fn foreign_write(&mut self, now: Time, period: Span) {
+        match self {
+            Ownership::Conflict { foreign, .. } => *foreign = Some(now),
+            Ownership::Ours { ours_last, exchanges, since } => {
+                if !std::mem::take(ours_last) {
+                    return;
+                }
+                let window = Span(period.0.saturating_mul(WINDOW_PERIODS));
+                if since.is_none_or(|since| now.since(since) > window) {
+                    (*since, *exchanges) = (Some(now), 0);
+                }
+                *exchanges += 1;
+                if *exchanges >= EXCHANGES {
+                    *self = Ownership::Conflict { foreign: Some(now), reported: false };
+                }
+            }
+        }
+    }
+
+    /// Takes in that the conflict was reported.
+    pub(super) fn reported(&mut self) {
+        if let Ownership::Conflict { reported, .. } = self {
+            *reported = true;
+        }
+    }
+
+    /// Ends a conflict in which the other controller has not written for long enough.
+    pub(super) fn end_if_quiet(&mut self, now: Time, period: Span) {
+        if let Ownership::Conflict { foreign, .. } = self {
+            let last = *foreign.get_or_insert(now);
+            if now.since(last) > Span(period.0.saturating_mul(QUIET_PERIODS)) {
+                *self = Ownership::default();
+            }
+        }
+    }
+
+    /// What to do now.
+    pub(super) fn stance(&self) -> Stance {
+        match self {
+            Ownership::Ours { .. } => Stance::Act,
+            Ownership::Conflict { reported: false, .. } => Stance::StepBack,
+            Ownership::Conflict { reported: true, .. } => Stance::Away,
+        }
+    }
+}
+
+/// Whether a status says that there is a conflict.
+pub(super) fn says_conflict(status: &Status) -> bool {
+    let is_conflict = |name: &str| name == CONFLICT_CONDITION;
+    status.conditions.iter().any(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)))
+}
+
+/// The last writes of each writer of an object's status: who and when.
+fn status_writers(metadata: &ObjectMeta) -> impl Iterator<Item = (&str, &str)> {
+    let writers = metadata.writers.iter();
+    let of_status = writers.filter(|writer| &*writer.subresource == "status");
+    of_status.map(|writer| (&*writer.manager, &*writer.time))
+}
+
+/// Whether another controller wrote the status between two versions of an object. Times are whole
+/// seconds, so whoever wrote twice in a second is seen once.
+pub(super) fn is_foreign_write(before: &Managed, after: &Managed) -> bool {
+    is_foreign(before.metadata(), after.metadata())
+}
+
+fn is_foreign(before: &ObjectMeta, after: &ObjectMeta) -> bool {
+    let known = |write: &(&str, &str)| status_writers(before).any(|known| known == *write);
+    let mut foreign = status_writers(after).filter(|(who, _)| *who != OWN_MANAGER);
+    foreign.any(|write| !known(&write))
+}
+
+/// What the condition and the event say.
+pub(super) fn conflict_message(metadata: &ObjectMeta) -> String {
+    let others = status_writers(metadata).filter(|(who, _)| *who != OWN_MANAGER);
+    let who = others.max_by_key(|(_, time)| *time);
+    let who = who.map_or_else(|| "another controller".to_owned(), |(who, _)| format!("{who:?}"));
+    format!(
+        "{who} manages this autoscaler as well; Podscale writes nothing here until that ends. \
+         Exclude it from one of them, for instance with the annotation podscale.dev/managed: \"false\""
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podscale_api::hpa::v2::Lean;
+
+    const PERIOD: Span = Span::seconds(15);
+
+    fn at(seconds: i64) -> Time {
+        Time(0).after(Span::seconds(seconds))
+    }
+
+    fn decide(ownership: &mut Ownership, now: Time) -> Stance {
+        ownership.end_if_quiet(now, PERIOD);
+        let stance = ownership.stance();
+        ownership.reported();
+        stance
+    }
+
+    /// `o` is our write, `f` another's, `?` a reconcile; each takes so many seconds.
+    fn check(what: &str, seconds: i64, happens: &str, expected: &str) {
+        let mut ownership = Ownership::default();
+        let mut stances = String::new();
+        for (number, happens) in happens.chars().enumerate() {
+            let now = at(seconds * i64::try_from(number).expect("few"));
+            match happens {
+                'o' => ownership.wrote(),
+                'f' => ownership.foreign_write(now, PERIOD),
+                _ => stances.push(match decide(&mut ownership, now) {
+                    Stance::Act => 'A',
+                    Stance::StepBack => 'B',
+                    Stance::Away => '-',
+                }),
+            }
+        }
+        assert_eq!(stances, expected, "{what}");
+    }
+
+    #[test]
+    fn steps_back_after_three_exchanges_and_tries_again_after_a_quiet_time() {
+        check("nobody else", 15, "o?o?o?o?o?", "AAAAA");
+        check("they alone", 15, "f?f?f?f?f?", "AAAAA");
+        check("a conflict", 7, "of?of?of???", "AAB--");
+        check("too slow for a conflict", 60, "of?of?of?of?", "AAAA");
+        check("once by hand", 15, "o?f?o?o?o?", "AAAAA");
+        check("quiet for long enough", 100, "?", "A");
+        let mut ownership = Ownership::default();
+        for second in 0..3 {
+            ownership.wrote();
+            ownership.foreign_write(at(second), PERIOD);
+        }
+        assert_eq!(ownership.stance(), Stance::StepBack);
+        assert_eq!(ownership.stance(), Stance::StepBack, "asking changes nothing");
+        ownership.reported();
+        ownership.foreign_write(at(100), PERIOD);
+        assert_eq!(decide(&mut ownership, at(400)), Stance::Away);
+        assert_eq!(decide(&mut ownership, at(401)), Stance::Act);
+        assert_eq!(ownership, Ownership::default());
+    }
+
+    #[test]
+    fn an_object_with_a_short_period_of_its_own_is_tried_again_sooner() {
+        let mut ownership = Ownership::Conflict { foreign: Some(at(0)), reported: true };
+        ownership.end_if_quiet(at(21), Span::seconds(1));
+        assert_eq!(ownership.stance(), Stance::Act);
+    }
+
+    #[test]
+    fn writes_of_others_are_told_by_the_managed_fields() {
+        let metadata = |fields: &[(&str, &str, &str)]| -> ObjectMeta {
+            let entry = |(manager, second, subresource): &(&str, &str, &str)| {
+                let time = format!("2026-01-01T00:00:0{second}Z");
+                serde_json::json!({"manager": manager, "time": time, "subresource": subresource})
+            };
+            let fields: Vec<serde_json::Value> = fields.iter().map(entry).collect();
+            let hpa = serde_json::json!({"metadata": {"managedFields": fields}, "spec": {
+                "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
+            serde_json::from_value::<Lean>(hpa).expect("an autoscaler").0.metadata
+        };
+        let before = metadata(&[("podscale", "1", "status"), ("upstream", "1", "status")]);
+        for (what, after, foreign) in [
+            ("we wrote", [("podscale", "2", "status"), ("upstream", "1", "status")], false),
+            ("they did", [("podscale", "1", "status"), ("upstream", "2", "status")], true),
+            ("a third did", [("podscale", "1", "status"), ("third", "1", "status")], true),
+            ("a spec", [("podscale", "1", "status"), ("kubectl", "9", "")], false),
+        ] {
+            assert_eq!(is_foreign(&before, &metadata(&after)), foreign, "{what}");
+        }
+        assert!(!is_foreign(&before, &metadata(&[])), "nothing is said");
+        assert!(conflict_message(&before).starts_with("\"upstream\" manages"));
+        assert!(conflict_message(&metadata(&[])).starts_with("another controller manages"));
+    }
+
+    #[test]
+    fn what_a_status_says_of_earlier_conflicts_counts() {
+        let mut status = Status::default();
+        assert_eq!(Ownership::of(&status).stance(), Stance::Act);
+        status.conditions.push(podscale_core::status::Condition {
+            kind: Err(CONFLICT_CONDITION.into()),
+            status: podscale_core::status::ConditionStatus::True,
+            since: None,
+            note: podscale_core::status::Note::text("AnotherController", "why"),
+        });
+        let mut ownership = Ownership::of(&status);
+        assert_eq!(decide(&mut ownership, at(0)), Stance::Away);
+        assert_eq!(decide(&mut ownership, at(300)), Stance::Away);
+        assert_eq!(decide(&mut ownership, at(301)), Stance::Act);
+    }
+}

@@ -1,0 +1,272 @@
+//! One reconcile of one object: observe, run the pass, perform what it asks for, report.
+
+use super::act::{Actor, now};
+use super::dry_run::{self, Attempt, ObservedWrite};
+use super::index::histories::Recalled;
+use super::index::{Index, Opened, Standing};
+use super::observe::{Observation, Observatory, View};
+use super::observer::{Decided, Observer};
+use super::ownership::{CONFLICT_EVENT, Stance, conflict_message, says_conflict};
+use super::refresh::{Load, RefreshRate};
+use super::target::{Freshness, Target};
+use crate::dialect::{Key, Managed, NewStatus};
+use crate::metrics::Metrics;
+use crate::settings::span;
+use crate::source::FRESHNESS_PARTS;
+use podscale_client::clock::Clock;
+use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
+use podscale_core::snapshot::ScaleError;
+use podscale_core::{Rescale, Settings, Snapshot, StatusChange, Time};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// The reason of events about annotations.
+const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+/// How many reconciles write at the same time: about as many calls as an API server takes at once on
+/// one connection. More would wait all the same, each with all that it is about to write.
+pub(super) const WRITE_PERMITS: usize = 256;
+/// No answer is used by another object after this time.
+const LONGEST_MAX_AGE: Duration = Duration::from_secs(4);
+
+/// Reconciles objects; shared by all workers.
+pub(super) struct Reconciler {
+    pub(super) index: Arc<Index>,
+    pub(super) observatory: Observatory,
+    pub(super) actor: Actor,
+    pub(super) clock: Clock,
+    pub(super) period: Duration,
+    pub(super) settings: Settings,
+    pub(super) dry_run: bool,
+    pub(super) refresh_rate: RefreshRate,
+    pub(super) metrics: Metrics,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) write_permits: Semaphore,
+}
+
+/// A target that turned out to have changed before anything was written.
+struct Changed;
+
+impl Reconciler {
+    /// Reconciles one object.
+    pub(super) async fn reconcile(&self, key: &Key) {
+        for freshness in [Freshness::Watched, Freshness::Current] {
+            if self.attempt(key, freshness).await.is_ok() {
+                break;
+            }
+        }
+        // What was reported of an object that went meanwhile goes as well.
+        if !self.index.contains(key) {
+            self.gone(key);
+        }
+    }
+
+    /// Reports that an object is gone.
+    pub(super) fn gone(&self, key: &Key) {
+        self.observers.iter().for_each(|observer| observer.gone(key));
+    }
+
+    async fn attempt(&self, key: &Key, freshness: Freshness) -> Result<(), Changed> {
+        let Some(Opened { mut managed, period, observed }) = self.index.open(key) else {
+            return Ok(());
+        };
+        if let Some(observed) = &observed {
+            managed = observed.rewind(&managed);
+        }
+        let max_age = (period.unwrap_or(self.period) / FRESHNESS_PARTS).min(LONGEST_MAX_AGE);
+        let observed = observed.as_deref();
+        let view = View { object: &managed, freshness, max_age, observed };
+        let observation = self.observatory.observe(view).await;
+        // Sources may be slow, so many may wait for them. What follows needs more memory and waits for
+        // nobody but the API server, which takes only so much at once.
+        let _permit = self.write_permits.acquire().await;
+        Box::pin(self.conclude(&managed, observation, observed)).await
+    }
+
+    /// Decides on what was observed, performs it, and reports it.
+    async fn conclude(
+        &self,
+        object: &Managed,
+        mut observation: Observation,
+        observed: Option<&ObservedWrite>,
+    ) -> Result<(), Changed> {
+        let (key, uid, now) = (&object.key, object.uid(), now(&self.clock));
+        let Some(mut standing) = self.index.standing(key, uid, now) else { return Ok(()) };
+        if let Ok(scale) = &observation.scale {
+            standing.recalled.mend(scale.wanted, now);
+        }
+        let overrides = standing.overrides.clone();
+        let (status, recalled) = (object.wire.status(), standing.recalled.clone());
+        let snapshot = Snapshot {
+            now,
+            settings: overrides.as_deref().map_or(&self.settings, |o| &o.settings),
+            autoscaler: &object.model,
+            status: &status,
+            history: &recalled.history,
+            scale: &observation.scale,
+            pods: &observation.selection,
+            readings: &observation.readings,
+        };
+        let mut pass = Pass::begin(&snapshot);
+        // What the pass decides is compared before any write is reported to it.
+        let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
+        let mut committed = false;
+        loop {
+            match pass.next_write() {
+                Write::Scale(rescale) => {
+                    let (write, at) =
+                        self.write_scale(&observation.target, rescale, &standing, now).await?;
+                    pass.scale_ended(write, at);
+                }
+                // What was learned stands, whatever becomes of the status.
+                _ if !committed => {
+                    self.commit(object, &pass, &recalled, attempt.as_ref(), observed);
+                    committed = true;
+                }
+                Write::Status(change) => {
+                    let write = self.write_status(object, &pass, change, &standing).await;
+                    pass.status_ended(write);
+                }
+                Write::Nothing => break,
+            }
+        }
+        self.report_ownership(object, &pass, &standing).await;
+        let outcome = pass.finish();
+        if !self.dry_run && standing.stance == Stance::Act {
+            self.actor.record(object, &outcome.decision.events);
+        }
+        self.complain(object, &standing);
+        let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
+        if let Some(attempt) = attempt {
+            let compare = dry_run::Layer { index: &self.index, metrics: &self.metrics };
+            compare.compare(object, observed, &snapshot, attempt, standing.period);
+        }
+        observation.took.whole = observation.began.elapsed();
+        let inputs = observation.inputs.as_deref();
+        let took = &observation.took;
+        let decided = Decided { object, snapshot: &snapshot, outcome: &outcome, took, inputs };
+        // What left nothing behind is no step of a Recording: the next one does not follow from it.
+        for observer in self.observers.iter().filter(|o| same_inputs || !o.wants_inputs()) {
+            observer.decided(&decided);
+        }
+        Ok(())
+    }
+
+    /// Gives the target its new size, unless that is to be withheld.
+    async fn write_scale(
+        &self,
+        target: &Result<Target, ScaleError>,
+        rescale: Rescale,
+        standing: &Standing,
+        now: Time,
+    ) -> Result<(ScaleWrite, Time), Changed> {
+        let Ok(target) = target else { return Ok((ScaleWrite::Withheld(Withheld::Gone), now)) };
+        match self.withheld(standing) {
+            Some(why) => Ok((ScaleWrite::Withheld(why), now)),
+            None => self.actor.resize(target, rescale.to).await.ok_or(Changed),
+        }
+    }
+
+    /// Why nothing is written for an object, if so.
+    fn withheld(&self, standing: &Standing) -> Option<Withheld> {
+        if self.dry_run {
+            return Some(Withheld::DryRun);
+        }
+        (standing.stance != Stance::Act).then_some(Withheld::OtherController)
+    }
+
+    /// Keeps what was learned.
+    fn commit(
+        &self,
+        object: &Managed,
+        pass: &Pass<'_>,
+        recalled: &Recalled,
+        attempt: Option<&Attempt>,
+        observed: Option<&ObservedWrite>,
+    ) {
+        let mut learned = recalled.clone();
+        learned.history.commit(pass.learned());
+        if let Some(attempt) = attempt {
+            learned = dry_run::remembered(recalled, learned, attempt, observed, &object.model);
+        }
+        let rescaled = pass.decision().rescaled_at.is_some();
+        self.index.commit(&object.key, object.uid(), learned, rescaled);
+    }
+
+    /// Stores the status, unless that is to be withheld or can wait.
+    async fn write_status(
+        &self,
+        object: &Managed,
+        pass: &Pass<'_>,
+        change: StatusChange,
+        standing: &Standing,
+    ) -> StatusWrite {
+        if let Some(why) = self.withheld(standing) {
+            return StatusWrite::Withheld(why);
+        }
+        let (key, uid, snapshot) = (&object.key, object.uid(), pass.snapshot());
+        let load = Load { autoscalers: self.index.len(), period: span(self.period) };
+        let last = self.index.status_sent(key, uid);
+        let due = self.refresh_rate.is_due(change, last, snapshot.now, load);
+        if !due && !says_conflict(snapshot.status) {
+            return StatusWrite::Withheld(Withheld::Deferred);
+        }
+        self.store_status(object, pass).await
+    }
+
+    async fn store_status(&self, object: &Managed, pass: &Pass<'_>) -> StatusWrite {
+        let snapshot = pass.snapshot();
+        self.index.sending_status(&object.key, object.uid(), snapshot.now);
+        let decided = NewStatus::Decided { decision: pass.decision(), snapshot };
+        match self.actor.store_status(object, object.wire.with_status(decided)).await {
+            Ok(stored) => {
+                self.index.status_stored(stored, true);
+                StatusWrite::Written
+            }
+            Err(error) if error.is_not_found() => StatusWrite::Withheld(Withheld::Gone),
+            Err(error) => StatusWrite::Failed(error.to_string().into()),
+        }
+    }
+
+    /// Keeps what the status says of other controllers up to date, where the pass has nothing to write.
+    async fn report_ownership(&self, object: &Managed, pass: &Pass<'_>, standing: &Standing) {
+        if self.dry_run {
+            return;
+        }
+        match standing.stance {
+            Stance::Away => {}
+            Stance::StepBack => self.report_conflict(object, pass.snapshot().now).await,
+            Stance::Act if says_conflict(pass.snapshot().status) && !pass.changes_status() => {
+                // That it could not be taken back shows at the next reconcile.
+                let _ = self.store_status(object, pass).await;
+            }
+            Stance::Act => {}
+        }
+    }
+
+    /// Reports once, in the status, as an event and in the log, that another controller manages the
+    /// object.
+    async fn report_conflict(&self, object: &Managed, now: Time) {
+        let message = conflict_message(object.metadata());
+        let status = NewStatus::Conflict { message: &message, now };
+        // What could not be stored is reported again by the next reconcile.
+        if let Ok(stored) = self.actor.store_status(object, object.wire.with_status(status)).await {
+            self.index.status_stored(stored, false);
+            tracing::warn!(autoscaler = %object.key, "{message}");
+            self.actor.warn(object, CONFLICT_EVENT, message);
+        }
+    }
+
+    /// Says once what is wrong with an object's annotations.
+    fn complain(&self, object: &Managed, standing: &Standing) {
+        let Some(overrides) = standing.overrides.as_deref().filter(|_| standing.complain) else {
+            return;
+        };
+        for complaint in &overrides.complaints {
+            tracing::warn!(autoscaler = %object.key, "{complaint}");
+            if self.withheld(standing).is_none() {
+                self.actor.warn(object, INVALID_ANNOTATION, complaint.clone());
+            }
+        }
+    }
+}

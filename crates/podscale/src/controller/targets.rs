@@ -1,0 +1,384 @@
+//! The sizes of the usual targets, kept up to date by watching them, so that reading a scale costs
+//! no call. A kind is watched from the moment somebody asks for one of its objects.
+
+use podscale_client::discovery::Resource;
+use podscale_client::resource_version::is_newer;
+use podscale_client::instrument::Instruments;
+use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_core::model::TargetRef;
+use crate::metrics::Metrics;
+use crate::readiness::Readiness;
+use kube::Client;
+use parking_lot::{Mutex, RwLock};
+use podscale_api::labels::Labels;
+use podscale_api::scale::Scale;
+use podscale_api::selector::{LabelSelector, Selector};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// A kind that is watched.
+struct Names {
+    group: &'static str,
+    kind: &'static str,
+    /// Its name in paths.
+    plural: &'static str,
+    path: &'static str,
+    /// Its name in errors.
+    qualified: &'static str,
+    /// What is missing before it is known.
+    list: &'static str,
+}
+
+const KINDS: [Names; 4] = [
+    Names {
+        group: "apps",
+        kind: "Deployment",
+        plural: "deployments",
+        path: "/apis/apps/v1/deployments",
+        qualified: "deployments.apps",
+        list: "the list of deployments",
+    },
+    Names {
+        group: "apps",
+        kind: "ReplicaSet",
+        plural: "replicasets",
+        path: "/apis/apps/v1/replicasets",
+        qualified: "replicasets.apps",
+        list: "the list of replica sets",
+    },
+    Names {
+        group: "apps",
+        kind: "StatefulSet",
+        plural: "statefulsets",
+        path: "/apis/apps/v1/statefulsets",
+        qualified: "statefulsets.apps",
+        list: "the list of stateful sets",
+    },
+    Names {
+        group: "",
+        kind: "ReplicationController",
+        plural: "replicationcontrollers",
+        path: "/api/v1/replicationcontrollers",
+        qualified: "replicationcontrollers",
+        list: "the list of replication controllers",
+    },
+];
+
+/// How long the first list of a kind is waited for; wall-clock.
+const FIRST_LIST_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The watched targets.
+pub(super) struct Targets {
+    client: Client,
+    metrics: Metrics,
+    readiness: Readiness,
+    kinds: [Kind; KINDS.len()],
+    watches: Mutex<JoinSet<()>>,
+}
+
+#[derive(Default)]
+struct Kind {
+    /// Since when it is watched.
+    since: OnceLock<Instant>,
+    known: Arc<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    synced: watch::Sender<bool>,
+    namespaces: RwLock<Namespaces>,
+}
+
+/// Workloads by namespace and name.
+type Namespaces = HashMap<Box<str>, HashMap<Box<str>, Workload>>;
+
+/// As much of a workload as its scale needs.
+#[derive(Clone, Debug)]
+struct Workload {
+    uid: Box<str>,
+    version: Box<str>,
+    wanted: i32,
+    existing: i32,
+    selector: Arc<str>,
+}
+
+/// A workload on the wire.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    metadata: WireMeta,
+    spec: WireSpec,
+    status: WireStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireMeta {
+    name: Box<str>,
+    namespace: Box<str>,
+    uid: Box<str>,
+    resource_version: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireSpec {
+    replicas: Option<i32>,
+    selector: Option<WireSelector>,
+}
+
+/// Replication controllers select by plain labels, the others by selectors.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WireSelector {
+    Selector(StrictSelector),
+    Labels(Labels),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StrictSelector {
+    match_labels: Option<Labels>,
+    match_expressions: Option<Vec<podscale_api::selector::LabelSelectorRequirement>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    replicas: i32,
+}
+
+impl Watched for Wire {
+    fn version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
+}
+
+impl Targets {
+    /// Watches through this API server.
+    pub(super) fn new(client: Client, metrics: Metrics, readiness: Readiness) -> Targets {
+        let (kinds, watches) = Default::default();
+        Targets { client, metrics, readiness, kinds, watches }
+    }
+
+    /// Begins to watch the kinds that these autoscalers name, before any of them is decided. Until
+    /// their lists are there, or cannot be had, the program is not ready: each size would have to be
+    /// asked for.
+    pub(super) fn expect<'a>(&self, named: impl Iterator<Item = &'a TargetRef>) {
+        for TargetRef { api_version, kind, .. } in named {
+            let group = api_version.split_once('/').map_or("", |(group, _)| group);
+            let place = KINDS.iter().position(|k| k.group == group && k.kind == &**kind);
+            if let Some(place) = place
+                && self.kinds.get(place).is_some_and(|kind| kind.since.get().is_none())
+            {
+                self.readiness.needs(KINDS[place].list);
+                self.watched(place);
+            }
+        }
+    }
+
+    /// The scale of a target as the last change left it; `None` if its kind is not watched, not
+    /// known in time, or has no such object: then the API server has the word.
+    pub(super) async fn scale(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Scale> {
+        let (known, since) = self.known(resource)?;
+        let mut synced = known.synced.subscribe();
+        // All who ask at the beginning wait for one list rather than ask one by one; if the list
+        // cannot be had, nobody waits later.
+        let synced = synced.wait_for(|synced| *synced);
+        if !matches!(tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await, Ok(Ok(_))) {
+            return None;
+        }
+        let namespaces = known.namespaces.read();
+        let workload = namespaces.get(namespace)?.get(name)?;
+        let mut scale = Scale {
+            kind: "Scale".to_owned(),
+            api_version: "autoscaling/v1".to_owned(),
+            ..Scale::default()
+        };
+        scale.metadata.name = name.to_owned();
+        scale.metadata.namespace = namespace.to_owned();
+        scale.metadata.uid = workload.uid.to_string();
+        scale.metadata.resource_version = workload.version.to_string();
+        scale.spec.replicas = workload.wanted;
+        scale.status.replicas = workload.existing;
+        scale.status.selector = workload.selector.to_string();
+        Some(scale)
+    }
+
+    /// Takes in a scale that was just written, so that the next look does not see the old one.
+    pub(super) fn wrote(&self, resource: &Resource, scale: &Scale) {
+        let Some((known, _)) = self.known(resource) else { return };
+        let mut namespaces = known.namespaces.write();
+        let namespace = namespaces.get_mut(scale.metadata.namespace.as_str());
+        let workload = namespace.and_then(|n| n.get_mut(scale.metadata.name.as_str()));
+        if let Some(workload) = workload
+            && *workload.uid == *scale.metadata.uid
+            && is_newer(&scale.metadata.resource_version, &workload.version)
+        {
+            workload.version = scale.metadata.resource_version.as_str().into();
+            workload.wanted = scale.spec.replicas;
+        }
+    }
+
+    /// How many targets are known.
+    pub(super) fn len(&self) -> usize {
+        let of_kind =
+            |kind: &Kind| kind.known.namespaces.read().values().map(HashMap::len).sum::<usize>();
+        self.kinds.iter().map(of_kind).sum()
+    }
+
+    /// What is known of a kind, and since when it is watched; the first question begins the watch.
+    fn known(&self, resource: &Resource) -> Option<(&Known, Instant)> {
+        let is_it =
+            |kind: &Names| *resource.group == *kind.group && *resource.plural == *kind.plural;
+        self.watched(KINDS.iter().position(is_it)?)
+    }
+
+    fn watched(&self, place: usize) -> Option<(&Known, Instant)> {
+        let kind = self.kinds.get(place)?;
+        let since = kind.since.get_or_init(|| {
+            let Names { path, qualified, list, .. } = KINDS[place];
+            let (client, known) = (self.client.clone(), Arc::clone(&kind.known));
+            let instruments: Instruments = Arc::new(self.metrics.clone());
+            let readiness = self.readiness.clone();
+            let since = Instant::now();
+            self.watches.lock().spawn(async move {
+                let watching = follow(&client, path, qualified, Presence::Always, &instruments, |change| {
+                    let whole = matches!(change, Change::All(_));
+                    known.take_in(change);
+                    if whole {
+                        readiness.has(list);
+                    }
+                });
+                // From then on nobody waits for the list, which may be forbidden.
+                let deadline = async {
+                    tokio::time::sleep_until(since + FIRST_LIST_DEADLINE).await;
+                    readiness.has(list);
+                };
+                tokio::join!(watching, deadline);
+            });
+            since
+        });
+        Some((&kind.known, *since))
+    }
+}
+
+impl Known {
+    fn take_in(&self, change: Change<Wire>) {
+        let mut namespaces = self.namespaces.write();
+        match change {
+            Change::All(all) => {
+                namespaces.clear();
+                all.into_iter().for_each(|wire| put(&mut namespaces, wire));
+                self.synced.send_replace(true);
+            }
+            Change::Applied(wire) => put(&mut namespaces, wire),
+            Change::Deleted(wire) => {
+                let WireMeta { name, namespace, .. } = wire.metadata;
+                if let Some(here) = namespaces.get_mut(&namespace) {
+                    here.remove(&name);
+                    if here.is_empty() {
+                        namespaces.remove(&namespace);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put(namespaces: &mut Namespaces, wire: Wire) {
+    let Wire { metadata, spec, status } = wire;
+    let selector = spec.selector.map(selector_text).unwrap_or_default();
+    let here = namespaces.entry(metadata.namespace).or_default();
+    if let Some(before) = here.get_mut(&metadata.name)
+        && before.uid == metadata.uid
+    {
+        // What was written a moment ago may be newer than what the watch tells.
+        if is_newer(&before.version, &metadata.resource_version) {
+            return;
+        }
+        (before.wanted, before.existing) = (spec.replicas.unwrap_or(1), status.replicas);
+        before.version = metadata.resource_version;
+        if *before.selector != *selector {
+            before.selector = selector.into();
+        }
+        return;
+    }
+    let workload = Workload {
+        uid: metadata.uid,
+        version: metadata.resource_version,
+        wanted: spec.replicas.unwrap_or(1),
+        existing: status.replicas,
+        selector: selector.into(),
+    };
+    here.insert(metadata.name, workload);
+}
+
+/// The selector as a scale shows it.
+fn selector_text(selector: WireSelector) -> String {
+    match selector {
+        WireSelector::Labels(labels) => Selector::from_labels(labels.iter()).to_string(),
+        WireSelector::Selector(StrictSelector { match_labels, match_expressions }) => {
+            let selector = LabelSelector {
+                match_labels: match_labels.unwrap_or_default(),
+                match_expressions: match_expressions.unwrap_or_default(),
+            };
+            selector.to_selector().map(|s| s.to_string()).unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(text: &str) -> Wire {
+        serde_json::from_str(text).expect("a workload")
+    }
+
+    #[test]
+    fn a_written_size_stands_until_the_watch_has_something_newer() {
+        let known = Known::default();
+        let deployment = |version: u32, replicas: i32| {
+            wire(&format!(
+                r#"{{"metadata":{{"name":"web","namespace":"shop","uid":"u","resourceVersion":"{version}"}},
+                "spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"web"}}}},"template":{{}}}},
+                "status":{{"replicas":2}}}}"#
+            ))
+        };
+        known.take_in(Change::All(vec![deployment(5, 2)]));
+        let size = |known: &Known| {
+            let namespaces = known.namespaces.read();
+            let web = &namespaces["shop"]["web"];
+            (web.wanted, web.version.to_string(), web.selector.to_string())
+        };
+        assert_eq!(size(&known), (2, "5".into(), "app=web".into()));
+        known.take_in(Change::Applied(deployment(9, 4)));
+        known.take_in(Change::Applied(deployment(7, 2)));
+        assert_eq!(size(&known), (4, "9".into(), "app=web".into()));
+        known.take_in(Change::Deleted(deployment(10, 4)));
+        assert!(known.namespaces.read().is_empty());
+    }
+
+    #[test]
+    fn selectors_read_as_in_a_scale() {
+        let cases = [
+            (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
+            (
+                r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#,
+                "a in (x,y)",
+            ),
+            (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
+        ];
+        for (selector, expected) in cases {
+            let spec: WireSpec =
+                serde_json::from_str(&format!(r#"{{"selector":{selector}}}"#)).expect("a spec");
+            assert_eq!(selector_text(spec.selector.expect("a selector")), expected);
+        }
+    }
+}

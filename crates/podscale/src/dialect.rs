@@ -1,0 +1,207 @@
+//! Kinds of autoscaler objects. A dialect reads a wire object into the model, renders a decision
+//! back into its status, and says where its objects live in the API. Past this point nothing knows
+//! which dialect an object is written in.
+//!
+//! A new dialect is one file in `podscale-api` (types and translation) and one file here.
+
+pub mod hpa;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::meta::ObjectMeta;
+use podscale_client::call::segment;
+use podscale_client::instrument::Instruments;
+use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_core::{Autoscaler, Decision, Snapshot, Status, Time};
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A kind of objects, and where they live in the API.
+#[derive(Debug, Eq, PartialOrd, Ord)]
+pub struct Kind {
+    /// Its name, for instance `HorizontalPodAutoscaler`.
+    pub name: &'static str,
+    /// Its group and version.
+    pub api_version: &'static str,
+    /// Its name in paths.
+    pub plural: &'static str,
+    /// Its name in errors, with the group.
+    pub resource: &'static str,
+    /// Whether the API server may not serve it: the CRD is missing, comes later or goes away.
+    pub presence: Presence,
+}
+
+/// No two kinds share a resource.
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.resource == other.resource
+    }
+}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.resource.hash(state);
+    }
+}
+
+impl Kind {
+    /// The path of all objects of the kind.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/apis/{}/{}", self.api_version, self.plural)
+    }
+
+    /// The path of one object's status.
+    #[must_use]
+    pub fn status_path(&self, key: &Key) -> String {
+        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
+        let Kind { api_version, plural, .. } = self;
+        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}/status")
+    }
+}
+
+/// Which object: its kind, its namespace and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its kind.
+    pub kind: &'static Kind,
+}
+
+/// The namespace and the name. Where objects of several kinds stand side by side, the kind is shown
+/// beside it.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// One autoscaler object in the form that the controller works with.
+#[derive(Clone, Debug)]
+pub struct Managed {
+    /// Which object it is.
+    pub key: Key,
+    /// What its spec means.
+    pub model: Arc<Autoscaler>,
+    /// The object as the API server has it.
+    pub wire: Arc<dyn WireObject>,
+}
+
+impl Managed {
+    /// The metadata of the object.
+    #[must_use]
+    pub fn metadata(&self) -> &ObjectMeta {
+        self.wire.metadata()
+    }
+
+    /// Tells one object from another of the same name.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.wire.metadata().uid
+    }
+}
+
+/// An object in the form of its dialect.
+pub trait WireObject: fmt::Debug + Send + Sync {
+    /// The metadata.
+    fn metadata(&self) -> &ObjectMeta;
+
+    /// The stored status, in the model's form.
+    fn status(&self) -> Status;
+
+    /// The object with another status.
+    fn with_status(&self, status: NewStatus<'_>) -> Box<dyn WireObject>;
+
+    /// The object with the status of another version of it.
+    fn with_status_of(&self, other: &dyn WireObject) -> Box<dyn WireObject>;
+
+    /// The object as it is sent to write its status.
+    ///
+    /// # Errors
+    /// It cannot be put into JSON.
+    fn to_body(&self) -> serde_json::Result<Vec<u8>>;
+
+    /// Takes in the version that the API server gave it.
+    fn set_resource_version(&mut self, version: String);
+
+    /// The object in the form that Recordings hold.
+    fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler>;
+}
+
+/// What a status is to say.
+#[derive(Clone, Copy, Debug)]
+pub enum NewStatus<'a> {
+    /// What was decided.
+    Decided {
+        /// The decision.
+        decision: &'a Decision,
+        /// What it was made on.
+        snapshot: &'a Snapshot<'a>,
+    },
+    /// What is stored, and that another controller manages the object as well.
+    Conflict {
+        /// What to do about it.
+        message: &'a str,
+        /// When it was found.
+        now: Time,
+    },
+}
+
+/// A kind of autoscaler objects, as the program knows it when it is built.
+pub trait Dialect: Send + Sync + 'static {
+    /// The form in which objects are read from lists and watches.
+    type Wire: Watched + Send;
+
+    /// Which kind.
+    const KIND: &'static Kind;
+
+    /// What an object means.
+    fn managed(wire: Self::Wire) -> Managed;
+}
+
+/// A dialect whose objects can be watched beside those of others.
+pub trait AnyDialect: Send + Sync {
+    /// Which kind.
+    fn kind(&self) -> &'static Kind;
+
+    /// Follows all objects of the kind, for ever.
+    fn follow<'a>(
+        &'a self,
+        client: &'a Client,
+        instruments: &'a Instruments,
+        apply: Box<dyn FnMut(Change<Managed>) + Send + 'a>,
+    ) -> BoxFuture<'a, ()>;
+}
+
+impl<D: Dialect> AnyDialect for D {
+    fn kind(&self) -> &'static Kind {
+        D::KIND
+    }
+
+    fn follow<'a>(
+        &'a self,
+        client: &'a Client,
+        instruments: &'a Instruments,
+        mut apply: Box<dyn FnMut(Change<Managed>) + Send + 'a>,
+    ) -> BoxFuture<'a, ()> {
+        async move {
+            let Kind { resource, presence, .. } = D::KIND;
+            let (path, apply) = (D::KIND.path(), |change: Change<D::Wire>| apply(change.map(D::managed)));
+            follow(client, &path, resource, *presence, instruments, apply).await;
+        }
+        .boxed()
+    }
+}
+
+/// The dialects that every cluster has.
+#[must_use]
+pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
+    vec![Arc::new(hpa::Hpa)]
+}

@@ -1,0 +1,91 @@
+//! Where the values of metrics come from. A metric of the model asks a question; the registry finds
+//! the source that answers it; a source answers all who ask the same with one call, and shields
+//! itself from a server that does not answer with a circuit breaker.
+//!
+//! A new source is one file here and one line in [`Sources`].
+
+mod answer;
+mod cache;
+mod circuit_breaker;
+mod custom_metrics;
+mod external_metrics;
+mod question;
+mod resource_metrics;
+mod server;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use answer::Answer;
+pub(crate) use question::Question;
+pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
+
+use crate::metrics::Metrics;
+use crate::spans;
+use futures::future::BoxFuture;
+use kube::Client;
+use podscale_client::clock::Clock;
+use podscale_client::discovery::RestMapper;
+use podscale_core::model::Source;
+use std::sync::Arc;
+
+/// Into how many parts a sync period is divided for the age of answers: an answer may be used again
+/// within one part. The objects of one moment share answers, those of the next do not.
+pub(crate) const FRESHNESS_PARTS: u32 = 8;
+
+/// Answers questions about metrics.
+pub(crate) trait MetricSource: Send + Sync {
+    /// What the source says now, or said to somebody else a moment ago.
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer>;
+
+    /// What a new answer to this question is announced under, if the source announces any.
+    fn topic(&self, _question: &Question<'_>) -> Option<Topic> {
+        None
+    }
+}
+
+/// Finds the source of a metric.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    /// What pods and containers use.
+    pub(crate) resource: Arc<dyn MetricSource>,
+    /// Values of pods and of objects.
+    pub(crate) custom: Arc<dyn MetricSource>,
+    /// Values from outside the cluster.
+    pub(crate) external: Arc<dyn MetricSource>,
+}
+
+impl Sources {
+    /// The three metrics APIs of Kubernetes, through the API server.
+    pub(crate) fn metrics_apis(
+        client: &Client,
+        clock: Clock,
+        mapper: RestMapper,
+        metrics: &Metrics,
+    ) -> Sources {
+        let server = |name| server::Server::new(name, client.clone(), metrics.clone());
+        Sources {
+            resource: Arc::new(resource_metrics::ResourceMetrics::new(server("resource"), clock)),
+            custom: Arc::new(custom_metrics::CustomMetrics::new(server("custom"), clock, mapper)),
+            external: Arc::new(external_metrics::ExternalMetrics::new(server("external"), clock)),
+        }
+    }
+
+    /// The source that answers for a metric, if any does.
+    pub(crate) fn find(&self, metric: &Source) -> Option<&dyn MetricSource> {
+        match metric {
+            Source::Resource { .. } | Source::ContainerResource { .. } => Some(&*self.resource),
+            Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
+            Source::External(_) => Some(&*self.external),
+            Source::Unknown { .. } => None,
+        }
+    }
+
+    /// The answer to a question, within a span that shows how long it took.
+    pub(crate) async fn ask(&self, question: Question<'_>) -> Answer {
+        match self.find(question.metric) {
+            Some(source) => spans::read_metric(question.metric, source.ask(question)).await,
+            None => Answer::Nothing,
+        }
+    }
+}

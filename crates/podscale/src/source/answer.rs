@@ -1,0 +1,22 @@
+//! What a source answered, each sample with its time.
+
+use podscale_api::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
+use std::sync::Arc;
+
+/// What one metric's source answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// What the target's pods use.
+    Resource(Arc<[Arc<PodMetrics>]>),
+    /// Values of pods or of an object.
+    Custom(Arc<[MetricValue]>),
+    /// Values from outside the cluster.
+    External(Arc<[ExternalMetricValue]>),
+    /// Nothing, since the metric cannot be asked for.
+    Nothing,
+    /// The source could not be read, and why.
+    Failed(Arc<str>),
+}
+
+/// The values of one answer, or why there are none.
+pub(super) type Values<T> = Result<Arc<[T]>, Arc<str>>;

@@ -1,0 +1,59 @@
+//! The spans of a reconcile. Without somebody who wants them they are switched off where they are
+//! made, and cost one comparison.
+
+use crate::dialect::Key;
+use crate::source::Answer;
+use podscale_client::instrument::{SPAN_ERROR, SPAN_TARGET};
+use podscale_core::model::Source;
+use tracing::field::Empty;
+use tracing::{Instrument, Span, info_span};
+
+/// A reconcile of one object; what came of it is noted on it later.
+pub(crate) fn reconcile(key: &Key) -> Span {
+    info_span!(
+        target: SPAN_TARGET,
+        parent: None,
+        "reconcile",
+        k8s.namespace.name = &*key.namespace,
+        podscale.autoscaler = &*key.name,
+        podscale.kind = key.kind.name,
+        podscale.target = Empty,
+        podscale.outcome = Empty,
+        podscale.replicas.from = Empty,
+        podscale.replicas.to = Empty,
+        podscale.reason = Empty,
+        otel.status_code = Empty,
+        otel.status_description = Empty,
+    )
+}
+
+/// Reads one metric within a span, so that it shows how long its source took.
+pub(crate) async fn read_metric(metric: &Source, reading: impl Future<Output = Answer>) -> Answer {
+    let (kind, name) = described(metric);
+    let span = info_span!(
+        target: SPAN_TARGET,
+        "read metric",
+        podscale.metric.r#type = kind,
+        podscale.metric.name = name,
+        otel.status_code = Empty,
+        otel.status_description = Empty,
+    );
+    let answer = reading.instrument(span.clone()).await;
+    if let Answer::Failed(why) = &answer {
+        span.record("otel.status_code", SPAN_ERROR);
+        span.record("otel.status_description", &**why);
+    }
+    answer
+}
+
+/// The type of a metric as specs call it, and its name.
+fn described(metric: &Source) -> (&'static str, &str) {
+    match metric {
+        Source::Resource { name } => ("Resource", name),
+        Source::ContainerResource { name, .. } => ("ContainerResource", name),
+        Source::Pods(series) => ("Pods", &series.name),
+        Source::Object { series, .. } => ("Object", &series.name),
+        Source::External(series) => ("External", &series.name),
+        Source::Unknown { quoted } => ("Unknown", quoted),
+    }
+}

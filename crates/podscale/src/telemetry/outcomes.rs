@@ -1,0 +1,32 @@
+//! Notes on each reconcile's span what was decided, and why.
+
+use crate::controller::observer::{Decided, Observer, why};
+use podscale_client::instrument::SPAN_ERROR;
+use tracing::Span;
+
+/// The observer that does it.
+pub struct Outcomes;
+
+impl Observer for Outcomes {
+    fn decided(&self, decided: &Decided<'_>) {
+        let span = Span::current();
+        if span.is_disabled() {
+            return;
+        }
+        let (snapshot, decision) = (decided.snapshot, decided.decision());
+        let target = &snapshot.autoscaler.target;
+        span.record("podscale.target", format!("{}/{}", target.kind, target.name));
+        span.record("podscale.outcome", decided.kind().word());
+        if let Ok(scale) = snapshot.scale {
+            span.record("podscale.replicas.from", scale.wanted);
+        }
+        if let Some(desired) = decision.desired {
+            span.record("podscale.replicas.to", desired);
+        }
+        span.record("podscale.reason", why(decided));
+        if let Some(error) = &decision.error {
+            span.record("otel.status_code", SPAN_ERROR);
+            span.record("otel.status_description", tracing::field::display(error));
+        }
+    }
+}
