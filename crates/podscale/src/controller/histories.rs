@@ -58,7 +58,7 @@ impl Recalled {
     pub fn mend(&mut self, replicas: i32, at: Time) {
         if self.interrupted && !self.history.recommendations.is_empty() {
             let first = Some(Recommendation { replicas, at });
-            self.history.learn(&Learned { first, recommendation: None });
+            self.history.commit(&Learned { first, ..Learned::default() });
         }
         self.interrupted = false;
     }

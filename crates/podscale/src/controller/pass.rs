@@ -20,7 +20,10 @@ use parking_lot::Mutex;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::translate;
 use podscale_core::snapshot::Scale;
-use podscale_core::{Decision, ScaleWrite, Settings, Snapshot, Span, StatusChange, Time, decide};
+use podscale_core::{
+    Decision, Pass, ScaleWrite, Settings, Snapshot, Span, StatusChange, StatusWrite as Stored,
+    Time, Withheld, Write,
+};
 use see::Seen;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,10 +33,6 @@ use tokio::sync::Semaphore;
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 
-/// Why nothing is scaled in a dry run.
-const DRY_RUN: &str = "dry run: nothing is written";
-/// Why nothing is scaled while another controller looks after the object.
-const CONTESTED: &str = "another controller looks after this autoscaler";
 /// A metric's value may be used by several looks within this part of a period, and no longer: by those
 /// of one moment, but not of the next.
 pub const FRESH_PART: u32 = 2 * MOMENTS;
@@ -168,29 +167,30 @@ impl Passes {
             readings: &readings,
         };
         let stance = self.stance(key, hpa, now);
-        let mut decision = decide(&snapshot);
+        let mut pass = Pass::begin(&snapshot);
         let mut written = None;
-        let ours = self.shadows.as_ref().map(|_| Look::of(&decision, &snapshot, hpa, theirs));
+        let ours = self.shadows.as_ref().map(|_| Look::of(pass.decision(), &snapshot, hpa, theirs));
         let alike = ours.as_ref().is_none_or(|ours| ours.alike);
-        if let (Some(rescale), Ok(target)) = (&decision.rescale, &target) {
+        if let (Write::Scale(rescale), Ok(target)) = (pass.next_write(), &target) {
             let (write, at) = match stance {
                 Stance::Act => self.actor.resize(target, rescale.to).await?,
-                Stance::StepBack | Stance::Away => (self.left_undone(), now),
+                Stance::StepBack | Stance::Away => (self.withheld(), now),
             };
-            decision.settle(&snapshot, &write, at);
+            pass.scale_ended(write.clone(), at);
             written = Some((write, at));
         }
         // What was learned stands, whatever becomes of the status.
         let mut learned = recalled.clone();
         if alike {
-            decision.teach(autoscaler, &mut learned.history);
+            learned.history.commit(pass.learned());
         }
         if let Some(theirs) = theirs {
             theirs.teach(autoscaler.behavior.as_ref(), &mut learned.history);
         }
-        let rescaled = decision.rescaled_at.is_some();
+        let rescaled = pass.decision().rescaled_at.is_some();
         self.memory.histories.remember(key, &hpa.metadata.uid, learned, rescaled);
-        let stored = self.store(key, known, &snapshot, &mut decision, stance).await;
+        let stored = self.store(key, known, &mut pass, stance).await;
+        let decision = pass.finish().decision;
         self.tell(key, hpa, &decision, own.as_deref(), stance);
         if let Some(ours) = ours {
             self.compare(key, theirs, &snapshot, ours);
@@ -254,9 +254,9 @@ impl Passes {
     }
 
     /// How a rescale ends that is not to be done.
-    fn left_undone(&self) -> ScaleWrite {
-        let why = if self.shadows.is_some() { DRY_RUN } else { CONTESTED };
-        ScaleWrite::Failed(why.into())
+    fn withheld(&self) -> ScaleWrite {
+        let dry = self.shadows.is_some();
+        ScaleWrite::Withheld(if dry { Withheld::DryRun } else { Withheld::OtherController })
     }
 
     /// Records what is worth telling people, and says once what is wrong with an object's settings.
@@ -318,12 +318,15 @@ impl Passes {
         &self,
         key: &Key,
         known: &Known,
-        snapshot: &Snapshot<'_>,
-        decision: &mut Decision,
+        pass: &mut Pass<'_>,
         stance: Stance,
     ) -> StatusWrite {
         let (hpa, said) = (&known.hpa, contest::is_said(known.hpa.status.as_ref()));
-        let change = decision.status_change(snapshot);
+        let snapshot = pass.snapshot();
+        let change = match pass.next_write() {
+            Write::Status(change) => change,
+            _ => StatusChange::None,
+        };
         let (mut status, contested) = match stance {
             Stance::Away if change != StatusChange::None => return StatusWrite::PutOff,
             Stance::Away => return StatusWrite::Unchanged,
@@ -333,7 +336,7 @@ impl Passes {
             Stance::Act if !said && !self.is_refreshed(key, change, snapshot.now) => {
                 return StatusWrite::PutOff;
             }
-            Stance::Act => (translate::status::to_wire(decision, snapshot, hpa), None),
+            Stance::Act => (translate::status::to_wire(pass.decision(), snapshot, hpa), None),
             Stance::StepBack => {
                 (hpa.status.clone().unwrap_or_default(), Some(contest::message(hpa)))
             }
@@ -350,6 +353,7 @@ impl Passes {
             Ok(stored) => {
                 self.contests.own(&Key::of(&stored));
                 self.world.wrote(stored);
+                pass.status_ended(Stored::Written);
                 StatusWrite::Written
             }
             Err(_) if stance == Stance::StepBack => {
@@ -358,9 +362,9 @@ impl Passes {
             }
             Err(error) if error.is_not_found() => StatusWrite::PutOff,
             Err(error) => {
-                let error = error.to_string();
-                decision.status_write_failed(snapshot, &error);
-                StatusWrite::Failed(error.into())
+                let error: Arc<str> = error.to_string().into();
+                pass.status_ended(Stored::Failed(Arc::clone(&error)));
+                StatusWrite::Failed(error)
             }
         }
     }
