@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::labels::Labels;
-use crate::quantity::Quantity;
-use crate::resources::ResourceList;
+use crate::quantity::{ParseQuantityError, Quantity};
 use crate::selector::LabelSelector;
 use crate::serde_form::{list, null_default};
 use crate::time::{GoDuration, Timestamp};
+
+mod usage;
+pub use usage::Usage;
 
 /// What a pod's containers use (`metrics.k8s.io/v1beta1`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,13 @@ pub struct PodMetrics {
     /// Each container on its own.
     #[serde(deserialize_with = "list")]
     pub containers: Vec<ContainerMetrics>,
+}
+
+impl PodMetrics {
+    /// Why one of the amounts cannot be read; whoever reads this pod's metrics gets none at all then.
+    pub fn error(&self) -> Option<ParseQuantityError> {
+        self.containers.iter().find_map(|container| container.usage.error())
+    }
 }
 
 /// Which pod a measurement is about.
@@ -49,7 +58,7 @@ pub struct ContainerMetrics {
     pub name: Box<str>,
     /// What it uses.
     #[serde(deserialize_with = "null_default")]
-    pub usage: ResourceList,
+    pub usage: Usage,
 }
 
 /// The value of one metric for one object; reads `custom.metrics.k8s.io` v1beta1 and v1beta2,

@@ -2,7 +2,7 @@
 //! are meant, and what each metric says.
 
 use crate::hpa::v2::{MetricIdentifier, MetricSpec};
-use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
+use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
 use podscale_core::model::{Aim, Milli, ObjectRef, Source};
@@ -13,6 +13,9 @@ use podscale_core::snapshot::{
 use podscale_core::{Autoscaler, Span, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+mod measured;
+pub use measured::Measured;
 
 /// What was read around one autoscaler.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +62,7 @@ const NO_TIME: Time = Time(-62_135_596_800_000_000);
 pub struct Selected<'a> {
     autoscaler: &'a Autoscaler,
     selector: Selector,
-    /// All that were looked at.
+    /// All that were considered.
     around: &'a [&'a Pod],
     pods: Vec<&'a Pod>,
     places: HashMap<&'a str, usize>,
@@ -83,14 +86,14 @@ pub fn select<'a>(
             && selector.matches(|key| pod.metadata.labels.get(key))
     };
     let pods: Vec<&Pod> = around.pods.iter().filter(picked).copied().collect();
-    let rival = around.others.iter().find(|(_, other)| {
+    let overlapping = around.others.iter().find(|(_, other)| {
         Selector::parse(other).is_ok_and(|other| {
             pods.iter().any(|pod| other.matches(|key| pod.metadata.labels.get(key)))
         })
     });
-    if let Some((rival, _)) = rival {
+    if let Some((overlapping, _)) = overlapping {
         let namespace = &autoscaler.namespace;
-        let mut names = [*rival, &*autoscaler.name];
+        let mut names = [*overlapping, &*autoscaler.name];
         names.sort_unstable();
         return Err(Selection::Ambiguous {
             selector: around.selector.into(),
@@ -150,7 +153,12 @@ impl Selected<'_> {
                 && self.selector.matches(|key| m.metadata.labels.get(key))
         };
         let mut any = false;
-        let samples = metrics.iter().filter(picked).inspect(|_| any = true).filter_map(|metrics| {
+        let mut unreadable = None;
+        let picked = metrics.iter().filter(picked).inspect(|metrics| {
+            any = true;
+            unreadable = unreadable.or_else(|| metrics.error());
+        });
+        let samples = picked.filter_map(|metrics| {
             let sample = Sample {
                 value: Milli(used_milli(metrics, resource, container)?),
                 taken: metrics.timestamp.map_or(NO_TIME, |t| t.0),
@@ -158,14 +166,13 @@ impl Selected<'_> {
             };
             Some((&*metrics.metadata.name, sample))
         });
-        let mut readings = self.line_up(samples);
-        if !any {
-            return Reading::Empty;
+        let readings = self.line_up(samples);
+        // Asked for these pods alone, the API's answer could not be decoded.
+        if let Some(error) = unreadable {
+            return Reading::Failed(error.to_string().into());
         }
-        if let Aim::Utilization(_) = aim {
-            readings.requests = self.requests(resource, container);
-        }
-        Reading::PerPod(readings)
+        let reading = if any { Reading::PerPod(readings) } else { Reading::Empty };
+        self.with_requests(reading, resource, container, aim)
     }
 
     fn requests(&self, resource: &str, container: Option<&str>) -> Requests {
@@ -235,8 +242,7 @@ impl Selected<'_> {
 
 /// What a pod, or one container of it, uses; `None` if any container that counts does not say.
 fn used_milli(metrics: &PodMetrics, resource: &str, container: Option<&str>) -> Option<i64> {
-    let used =
-        |usage: &crate::resources::ResourceList| usage.get(resource).map(|q| q.milli_value());
+    let used = |usage: &Usage| usage.get(resource).map(|q| q.milli_value());
     match container {
         Some(name) => used(&metrics.containers.iter().find(|c| &*c.name == name)?.usage),
         None if metrics.containers.is_empty() => None,

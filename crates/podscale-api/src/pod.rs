@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 mod conditions;
 mod requests;
 
-/// A core/v1 Pod without what autoscaling does not look at.
+/// A core/v1 Pod without what autoscaling does not need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {

@@ -1,5 +1,6 @@
 //! Recordings: one autoscaler's inputs over time with the decisions made, one JSON object per line.
 
+use podscale_core::Withheld;
 use podscale_core::model::Settings;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -11,14 +12,16 @@ use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
 use crate::pod::Pod;
 use crate::serde_form::{is_zero, null_default};
 use crate::time::{ExactTimestamp, GoDuration};
-use std::collections::BTreeMap;
 
+mod answer;
 mod past;
 mod read;
 #[cfg(test)]
 mod tests;
+mod withheld;
 mod write;
 
+pub use answer::{RecordedAnswer, RecordedValue};
 pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
@@ -47,7 +50,7 @@ pub struct Recording {
     /// What earlier decisions left behind; nothing if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<RecordedHistory>,
-    /// One look at the autoscaler after the other.
+    /// One pass over the autoscaler after the other.
     #[serde(default)]
     pub steps: Vec<Step>,
 }
@@ -84,7 +87,7 @@ pub struct ControllerSettings {
     pub initial_readiness_delay: GoDuration,
 }
 
-/// One look at the autoscaler: what was there, and what was decided.
+/// One pass over the autoscaler: what was there, and what was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
@@ -111,23 +114,30 @@ pub struct Step {
     /// What the external metrics API has.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub external_metrics: Vec<ExternalMetricValue>,
-    /// What single metrics were told, by their place in the spec, where the lists above cannot say it:
-    /// their selectors of series have been applied, or only they failed.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "null_default"
-    )]
-    pub answers: BTreeMap<u32, RecordedAnswer>,
+    /// What single metrics were answered where the lists above cannot say it: the answer came from
+    /// another source than Kubernetes' APIs, the metric's selector of series has been applied, or
+    /// only this metric failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "answer::answers")]
+    pub answers: Vec<RecordedAnswer>,
     /// When the write of the scale ended; by the rules for conflicts if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_at: Option<ExactTimestamp>,
-    /// Whether the target was not given its new size, on purpose.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub scale_put_off: bool,
-    /// Whether a new status was kept back on purpose, to be written later.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub status_put_off: bool,
+    /// Why the target was not given its new size, where that was on purpose.
+    #[serde(
+        default,
+        alias = "scalePutOff",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "withheld::scale"
+    )]
+    pub scale_withheld: Option<Withheld>,
+    /// Why a new status was not written, where that was on purpose.
+    #[serde(
+        default,
+        alias = "statusPutOff",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "withheld::status"
+    )]
+    pub status_withheld: Option<Withheld>,
     /// Calls that fail in this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<StepErrors>,
@@ -170,24 +180,6 @@ pub struct RecordedScaleStatus {
     /// As before if absent; an empty one is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-}
-
-/// What one metric's source answered, with the metric's selector of series applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RecordedAnswer {
-    /// What the resource metrics API has.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
-    pub pod_metrics: Vec<PodMetrics>,
-    /// What the custom metrics API has.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
-    pub custom_metrics: Vec<MetricValue>,
-    /// What the external metrics API has.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
-    pub external_metrics: Vec<ExternalMetricValue>,
-    /// Why there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
 }
 
 /// Another autoscaler of the namespace and the pods of its target.

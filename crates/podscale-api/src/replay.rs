@@ -3,15 +3,18 @@
 use crate::hpa::v2::{
     CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricSpec,
 };
-use crate::observe::{Answers, Selected, Surroundings, select};
+use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::PodPhase;
 use crate::recording::{
-    RecordedAnswer, RecordedDecision, RecordedEvent, Recording, Step, StepErrors,
+    RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step, StepErrors,
 };
 use crate::translate;
+use podscale_core::model::Milli;
+use podscale_core::pod::Sample;
 use podscale_core::snapshot::{Reading, Scale, ScaleError};
 use podscale_core::{
-    Autoscaler, Decision, History, ScaleWrite, Settings, Snapshot, Span, Status, Time, decide,
+    Autoscaler, Decision, History, Outcome, Pass, ScaleWrite, Settings, Snapshot, Span, Status,
+    StatusWrite, Time, Write,
 };
 use std::sync::Arc;
 
@@ -39,6 +42,8 @@ pub struct Replayed<'a> {
     pub outcome: RecordedDecision,
     /// The decision as the core made it.
     pub decision: &'a Decision,
+    /// What became of it.
+    pub pass: &'a Outcome,
     /// What it was made on.
     pub snapshot: &'a Snapshot<'a>,
 }
@@ -59,8 +64,8 @@ impl Replayer {
         }
     }
 
-    /// Decides a step and takes over what it leads to. `look` sees the decision before that.
-    pub fn step<T>(&mut self, step: &Step, look: impl FnOnce(Replayed<'_>) -> T) -> T {
+    /// Decides a step and takes over what it leads to. `observe` is given the decision before that.
+    pub fn step<T>(&mut self, step: &Step, observe: impl FnOnce(Replayed<'_>) -> T) -> T {
         self.take_in(step);
         let no_errors = StepErrors::default();
         let errors = step.errors.as_ref().unwrap_or(&no_errors);
@@ -80,11 +85,9 @@ impl Replayer {
         let (pods, readings) = match &selected {
             Ok(selected) => {
                 let specs = self.hpa.spec.metrics.iter().enumerate();
-                let reading = |(place, spec)| match u32::try_from(place) {
-                    Ok(own) if step.answers.contains_key(&own) => {
-                        answered(selected, place, spec, &step.answers[&own])
-                    }
-                    _ => selected.read(place, spec, &answers),
+                let reading = |(place, spec)| match answer_to(step, place) {
+                    Some(answer) => answered(selected, place, spec, answer, step.time.0),
+                    None => selected.read(place, spec, &answers),
                 };
                 (selected.selection(), specs.map(reading).collect())
             }
@@ -101,37 +104,47 @@ impl Replayer {
             readings: &readings,
         };
 
-        let mut decision = decide(&snapshot);
-        if decision.rescale.is_some() && !step.scale_put_off {
-            let (write, at) = self.write_scale(errors, snapshot.now);
-            let at = step.written_at.map_or(at, |written| written.0);
-            decision.settle(&snapshot, &write, at);
-        }
-        let changed = decision.changes_status(&snapshot) && !step.status_put_off;
-        let written = changed && errors.update_status.is_none();
-        if changed && let Some(error) = &errors.update_status {
-            decision.status_write_failed(&snapshot, error);
-        }
-
+        let pass = self.run(&snapshot, step, errors);
+        let decision = &pass.decision;
         let replicas = decision.replicas().unwrap_or(self.replicas);
+        let written = pass.is_status_written();
         let stored = if written {
-            translate::status::to_wire(&decision, &snapshot, &self.hpa)
+            translate::status::to_wire(decision, &snapshot, &self.hpa)
         } else {
             self.hpa.status.clone().unwrap_or_default()
         };
-        let outcome = RecordedDecision::of(&decision, replicas, written, stored);
+        let outcome = RecordedDecision::of(decision, replicas, written, stored);
         let next_status = written.then(|| (decision.status(&snapshot), outcome.status.clone()));
-        let result = look(Replayed { outcome, decision: &decision, snapshot: &snapshot });
+        let result = observe(Replayed { outcome, decision, pass: &pass, snapshot: &snapshot });
 
-        let mut history = std::mem::take(&mut self.history);
-        decision.teach(&self.autoscaler, &mut history);
-        self.history = history;
+        self.history.commit(&decision.learned);
         self.replicas = replicas;
         if let Some((status, wire)) = next_status {
             self.status = status;
             self.hpa.status = Some(wire);
         }
         result
+    }
+
+    /// Drives a pass whose writes end as the step says.
+    fn run(&self, snapshot: &Snapshot<'_>, step: &Step, errors: &StepErrors) -> Outcome {
+        let mut pass = Pass::begin(snapshot);
+        loop {
+            match pass.next_write() {
+                Write::Scale(_) => {
+                    let (write, at) = self.write_scale(step, errors);
+                    pass.scale_ended(write, at);
+                }
+                Write::Status(_) => pass.status_ended(match (step.status_withheld, errors) {
+                    (Some(why), _) => StatusWrite::Withheld(why),
+                    (None, StepErrors { update_status: Some(error), .. }) => {
+                        StatusWrite::Failed(error.as_str().into())
+                    }
+                    (None, _) => StatusWrite::Written,
+                }),
+                Write::Nothing => return pass.finish(),
+            }
+        }
     }
 
     /// Takes over what is new in a step: the spec, the target's size and selector.
@@ -171,10 +184,12 @@ impl Replayer {
     }
 
     /// How the write of the scale ends, and when.
-    fn write_scale(&self, errors: &StepErrors, now: Time) -> (ScaleWrite, Time) {
+    fn write_scale(&self, step: &Step, errors: &StepErrors) -> (ScaleWrite, Time) {
+        let now = step.time.0;
+        if let Some(why) = step.scale_withheld {
+            return (ScaleWrite::Withheld(why), now);
+        }
         let conflicts = errors.update_scale_conflicts;
-        let pauses = i64::from(conflicts.min(SCALE_WRITE_TRIES - 1));
-        let at = now.after(Span(CONFLICT_PAUSE.0 * pauses));
         let write = if conflicts >= SCALE_WRITE_TRIES {
             ScaleWrite::Failed(conflict(&self.hpa.spec.scale_target_ref))
         } else if let Some(error) = &errors.update_scale {
@@ -182,7 +197,9 @@ impl Replayer {
         } else {
             ScaleWrite::Written
         };
-        (write, at)
+        let pauses = i64::from(conflicts.min(SCALE_WRITE_TRIES - 1));
+        let at = now.after(Span(CONFLICT_PAUSE.0 * pauses));
+        (write, step.written_at.map_or(at, |written| written.0))
     }
 }
 
@@ -207,7 +224,7 @@ fn conflict(target: &CrossVersionObjectReference) -> Arc<str> {
 }
 
 impl RecordedDecision {
-    /// A settled decision in the form of a Recording. `stored` is the status as it is afterwards.
+    /// The decision of a pass in the form of a Recording. `stored` is the status as it is afterwards.
     #[must_use]
     pub fn of(
         decision: &Decision,
@@ -234,15 +251,26 @@ fn recorded_event(event: &podscale_core::Event) -> RecordedEvent {
     }
 }
 
+/// The answer that the metric at this place of the spec has of its own.
+fn answer_to(step: &Step, place: usize) -> Option<&RecordedAnswer> {
+    step.answers.iter().find(|answer| usize::try_from(answer.metric) == Ok(place))
+}
+
 /// What one metric says by an answer of its own.
 fn answered(
     selected: &Selected<'_>,
     place: usize,
     spec: &MetricSpec,
     answer: &RecordedAnswer,
+    now: Time,
 ) -> Reading {
     if let Some(error) = &answer.error {
         return Reading::Failed(error.as_str().into());
+    }
+    if let Some(values) = &answer.values {
+        let time = answer.time.map_or(now, |time| time.0);
+        let measured: Vec<_> = values.iter().map(|value| measured(value, time)).collect();
+        return selected.read_measured(place, &measured);
     }
     let pod_metrics: Vec<_> = answer.pod_metrics.iter().collect();
     let answers = Answers {
@@ -252,4 +280,15 @@ fn answered(
         series_selected: true,
     };
     selected.read(place, spec, &answers)
+}
+
+fn measured(recorded: &RecordedValue, time: Time) -> Measured<'_> {
+    Measured {
+        sample: Sample {
+            value: Milli(recorded.value.milli_value()),
+            taken: recorded.time.map_or(time, |time| time.0),
+            window: recorded.window.map_or(Span(0), |window| window.to_span()),
+        },
+        pod: recorded.pod.as_deref(),
+    }
 }

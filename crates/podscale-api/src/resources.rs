@@ -54,6 +54,11 @@ impl ResourceList {
         self.0.iter().map(|(name, amount)| (name.as_str(), amount))
     }
 
+    /// Gives up room for more.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -102,7 +107,7 @@ impl<'de> Visitor<'de> for ListVisitor {
         while let Some((name, amount)) = map.next_entry::<ResourceName, Quantity>()? {
             list.insert(name, amount);
         }
-        list.0.shrink_to_fit();
+        list.shrink_to_fit();
         Ok(list)
     }
 }

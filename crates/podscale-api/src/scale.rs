@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::meta::ObjectMeta;
 use crate::serde_form::{is_zero, null_default};
 
+mod decode;
+pub use decode::ScaleDecodeError;
+
 /// The scale subresource of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

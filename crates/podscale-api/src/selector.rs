@@ -146,11 +146,6 @@ impl Selector {
         self.requirements.as_ref().is_some_and(|all| all.is_empty())
     }
 
-    /// Whether it is the selector that selects nothing.
-    pub fn is_nothing(&self) -> bool {
-        self.requirements.is_none()
-    }
-
     /// The conditions, sorted by label.
     pub fn requirements(&self) -> &[Requirement] {
         self.requirements.as_deref().unwrap_or_default()

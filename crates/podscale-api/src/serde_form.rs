@@ -21,7 +21,7 @@ where
     optional_list(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads a list as [`list`] does, but tells `null` from an empty one.
+/// Reads a list as [`list`] does, but distinguishes `null` from an empty one.
 pub(crate) fn optional_list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,6 +1,6 @@
 //! Fuzz targets: no bytes from outside may cause a panic, and what is understood must survive being
-//! written and read again. As plain tests they run on random input for a second each; docs/fuzzing.md
-//! tells how to run them for longer with coverage guidance.
+//! written and read again. As plain tests they run on random input for a second each;
+//! docs/development.md says how to run them for longer with coverage guidance.
 
 use bolero::check;
 use podscale_api::recording::{Line, Recording, RecordingReader, RecordingWriter};

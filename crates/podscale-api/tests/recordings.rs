@@ -13,8 +13,21 @@ use std::path::{Path, PathBuf};
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials: Vec<Trial> = named().into_iter().map(trial).collect();
-    trials.push(Trial::test("all of upstream-1.37.jsonl.gz", large_file));
+    let present = large_file().exists();
+    if !present {
+        let path = large_file();
+        eprintln!("\n*** {} IS MISSING: 24,929 DECISIONS ARE NOT CHECKED ***\n", path.display());
+    }
+    // Where it may be missing it shows as ignored, never as passed.
+    let required = std::env::var("CI").as_deref() == Ok("true");
+    let large = Trial::test("all of upstream-1.37.jsonl.gz", replay_large_file);
+    trials.push(large.with_ignored_flag(!present && !required));
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn large_file() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("../shared/recordings/upstream-1.37.jsonl.gz")
 }
 
 fn named() -> Vec<Recording> {
@@ -47,15 +60,10 @@ fn replay(recording: &Recording) -> Result<usize, Failed> {
     Ok(recording.steps.len())
 }
 
-fn large_file() -> Result<(), Failed> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path: PathBuf = root.join("../shared/recordings/upstream-1.37.jsonl.gz");
+fn replay_large_file() -> Result<(), Failed> {
+    let path = large_file();
     if !path.exists() {
-        return if std::env::var("CI").as_deref() == Ok("true") {
-            Err(format!("{} must be there in CI", path.display()).into())
-        } else {
-            Ok(())
-        };
+        return Err(format!("{} must be there in CI", path.display()).into());
     }
     let mut decisions = 0;
     for recording in read(&path) {

@@ -14,7 +14,7 @@ fn bench(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(name);
         for pods in [1, 10, 100, 1000] {
             let mut scene = Scene::of(pods).cpu(percent, 50).limits(1, 10_000);
-            scene.settle_in();
+            scene.run_in();
             group.throughput(Throughput::Elements(1));
             group.bench_function(BenchmarkId::from_parameter(pods), |bencher| {
                 bencher.iter(|| {

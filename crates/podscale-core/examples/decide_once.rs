@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let pods = arguments.next().ok_or("how many pods?")?.parse()?;
     let mut scene = Scene::of(pods).cpu(percent, 50).limits(1, 10_000);
-    scene.settle_in();
+    scene.run_in();
     let rescales = measured_decision(black_box(&scene.snapshot()));
     assert_eq!(rescales, percent != 50);
     Ok(())

@@ -1,19 +1,19 @@
-//! What was decided, and what becomes of it once the world has answered.
+//! What was decided, and what becomes of it as the results of its writes come in.
 
-use crate::history::{History, Learned};
+use crate::history::{Learned, Scaled};
 use crate::model::Autoscaler;
 use crate::snapshot::Snapshot;
 use crate::status::{
     Condition, ConditionChanges, ConditionKind, Current, Note, Status, StoredMetric,
 };
-use crate::steps::Steps;
+use crate::steps::{Steps, Withheld};
 use crate::text;
 use crate::time::Time;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What one snapshot led to. If [`Decision::rescale`] is set, the target must be given its new size
-/// and the answer passed to [`Decision::settle`]; otherwise the decision is complete.
+/// What one snapshot led to. Whoever acts on it drives a [`crate::Pass`], which keeps it up to date
+/// with the results of its writes.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The size the target was found with; `None` if it could not be read.
@@ -28,7 +28,7 @@ pub struct Decision {
     pub metrics: MetricResults,
     /// The events to record, in order.
     pub events: Vec<Event>,
-    /// What the history learns even if the target keeps its size.
+    /// What the history learns.
     pub learned: Learned,
     /// When the target was given its new size, once that is done.
     pub rescaled_at: Option<Time>,
@@ -101,11 +101,11 @@ pub enum MetricResults {
     Untouched,
     /// They were not read, and the stored values are cleared.
     NotRead,
-    /// They were read, as [`Decision::read_metrics`] tells.
+    /// They were read, as [`Decision::read_metrics`] gives them.
     Read,
 }
 
-/// Something worth telling people about the object.
+/// Something to be reported about the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Whether it is a warning or normal.
@@ -136,15 +136,6 @@ impl Event {
     }
 }
 
-/// How the world answered when the target was given its new size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScaleWrite {
-    /// Done.
-    Written,
-    /// Refused or lost, and why.
-    Failed(Arc<str>),
-}
-
 const FAILED_COMPUTE: &str = "FailedComputeMetricsReplicas";
 
 impl Decision {
@@ -157,47 +148,49 @@ impl Decision {
         }
     }
 
+    /// Why the target was not given its new size, if that was on purpose.
+    #[must_use]
+    pub fn withheld(&self) -> Option<Withheld> {
+        self.steps.withheld
+    }
+
     /// What each metric of the spec said, in order; `None` where it could not be read.
     pub fn read_metrics(&self) -> impl ExactSizeIterator<Item = Option<Current>> {
         self.steps.metrics.iter().map(|answer| Some(answer.as_ref().ok()?.current))
     }
 
-    /// Takes in how the write of the target's new size ended. Without a change to make it does
-    /// nothing.
-    pub fn settle(&mut self, snapshot: &Snapshot<'_>, write: &ScaleWrite, at: Time) {
-        let Some(Rescale { from, to, reason }) = self.rescale else {
-            return;
-        };
+    /// Takes in that the target was given its new size.
+    pub(crate) fn scale_written(&mut self, snapshot: &Snapshot<'_>, at: Time) {
+        let Some(Rescale { from, to, reason }) = self.rescale else { return };
+        let (autoscaler, stored) = (snapshot.autoscaler, snapshot.status);
+        let message = format!("New size: {to}; reason: {}", reason.text(autoscaler));
+        self.events.push(Event::normal("SuccessfulRescale", message));
+        let able = ConditionKind::AbleToScale;
+        self.conditions.set(stored, able, true, Note::SucceededRescale(to), at);
+        let zeroed = from > 0
+            && to == 0
+            && autoscaler.min_replicas == 0
+            && autoscaler.has_metric_without_pods();
+        let note = if zeroed { Note::ScaledToZero } else { Note::NotScaledToZero };
+        self.conditions.set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
+        self.rescaled_at = Some(at);
+        self.learned.scaled = autoscaler.behavior.as_ref().map(|b| Scaled::new(b, from, to, at));
+    }
+
+    /// Takes in that the target could not be given its new size.
+    pub(crate) fn scale_write_failed(&mut self, snapshot: &Snapshot<'_>, error: &str, at: Time) {
+        let Some(Rescale { to, reason, .. }) = self.rescale else { return };
         let reason = reason.text(snapshot.autoscaler);
-        let stored = snapshot.status;
-        match write {
-            ScaleWrite::Written => {
-                let message = format!("New size: {to}; reason: {reason}");
-                self.events.push(Event::normal("SuccessfulRescale", message));
-                let able = ConditionKind::AbleToScale;
-                self.conditions.set(stored, able, true, Note::SucceededRescale(to), at);
-                let autoscaler = snapshot.autoscaler;
-                let zeroed = from > 0
-                    && to == 0
-                    && autoscaler.min_replicas == 0
-                    && autoscaler.has_metric_without_pods();
-                let note = if zeroed { Note::ScaledToZero } else { Note::NotScaledToZero };
-                self.conditions.set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
-                self.rescaled_at = Some(at);
-            }
-            ScaleWrite::Failed(error) => {
-                let message = format!("New size: {to}; reason: {reason}; error: {error}");
-                self.events.push(Event::warning("FailedRescale", message));
-                let note = Note::text("FailedUpdateScale", text::unable_to_update_scale(error));
-                self.conditions.set(stored, ConditionKind::AbleToScale, false, note, at);
-                self.desired = None;
-                self.error = Some(text::rescale_failed(snapshot.autoscaler, error).into());
-            }
-        }
+        let message = format!("New size: {to}; reason: {reason}; error: {error}");
+        self.events.push(Event::warning("FailedRescale", message));
+        let note = Note::text("FailedUpdateScale", text::unable_to_update_scale(error));
+        self.conditions.set(snapshot.status, ConditionKind::AbleToScale, false, note, at);
+        self.desired = None;
+        self.error = Some(text::rescale_failed(snapshot.autoscaler, error).into());
     }
 
     /// Takes in that the status could not be written.
-    pub fn status_write_failed(&mut self, snapshot: &Snapshot<'_>, error: &str) {
+    pub(crate) fn status_write_failed(&mut self, snapshot: &Snapshot<'_>, error: &str) {
         let event = Event::warning("FailedUpdateStatus", error);
         // The status is written before the failure to compute is reported.
         match self.events.iter().position(|e| e.reason == FAILED_COMPUTE) {
@@ -207,14 +200,6 @@ impl Decision {
         // A pass that ended early keeps the error that ended it.
         if self.desired.is_some() {
             self.error = Some(text::status_failed(snapshot.autoscaler, error).into());
-        }
-    }
-
-    /// Brings the history up to date. To be called once the decision is settled.
-    pub fn teach(&self, autoscaler: &Autoscaler, history: &mut History) {
-        history.learn(&self.learned);
-        if let (Some(rescale), Some(at)) = (&self.rescale, self.rescaled_at) {
-            history.scaled(autoscaler.behavior.as_ref(), rescale.from, rescale.to, at);
         }
     }
 

@@ -1,7 +1,7 @@
-//! Tells a decision's steps in plain words. Computes nothing: every number comes from the steps.
+//! Puts a decision's steps into plain words. Computes nothing: every number comes from the steps.
 
 use crate::model::{Aim, Autoscaler, Milli, PolicyAmount, Source};
-use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict};
+use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, Withheld};
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
@@ -30,12 +30,12 @@ pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
                 .to_owned()
         }
         Step::OutsideBounds { bound: Bound::Max, replicas } => {
-            format!("that is more than the maximum of {replicas}; metrics are not looked at")
+            format!("that is more than the maximum of {replicas}; metrics are not read")
         }
         Step::OutsideBounds { bound: Bound::Min, replicas } => {
-            format!("that is less than the minimum of {replicas}; metrics are not looked at")
+            format!("that is less than the minimum of {replicas}; metrics are not read")
         }
-        Step::NoPods { error } => format!("its pods cannot be told: {error}"),
+        Step::NoPods { error } => format!("its pods are not known: {error}"),
         Step::Proposal(proposal) => proposal_line(proposal, autoscaler),
         Step::Invalid { metric, error } => {
             format!("{} is broken: {error}", metric_name(autoscaler, *metric))
@@ -68,6 +68,7 @@ pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
         }
         Step::Rescale { from, to } => format!("so the size changes from {from} to {to}"),
         Step::Keep { replicas } => format!("so the size stays {replicas}"),
+        Step::Withheld { reason } => format!("which is not written: {}", withheld_text(*reason)),
     }
 }
 
@@ -83,16 +84,36 @@ fn plural(count: u32, word: &str) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
-/// A short name for a metric: what it measures, without the API's words around it.
+/// Why a write was left out on purpose.
+#[must_use]
+pub const fn withheld_text(reason: Withheld) -> &'static str {
+    match reason {
+        Withheld::DryRun => "this is a dry run",
+        Withheld::OtherController => "another controller manages this autoscaler",
+        Withheld::Deferred => "it is left for a later pass",
+        Withheld::Gone => "the object is gone",
+    }
+}
+
+/// A short name for the metric at this place of the spec.
 fn metric_name(autoscaler: &Autoscaler, place: u32) -> String {
-    match autoscaler.metrics.get(place as usize).map(|m| &*m.source) {
-        Some(Source::Resource { name } | Source::Unknown { quoted: name }) => name.to_string(),
-        Some(Source::ContainerResource { name, container }) => format!("{name} of {container}"),
-        Some(Source::Pods(series) | Source::External(series)) => series.name.to_string(),
-        Some(Source::Object { series, object }) => {
+    match autoscaler.metrics.get(place as usize) {
+        Some(metric) => source_name(&metric.source),
+        None => format!("metric {place}"),
+    }
+}
+
+/// A short name for what a metric measures, without the API's words around it. Explanations, the
+/// dashboard and whatever else shows metrics to people use this one.
+#[must_use]
+pub fn source_name(source: &Source) -> String {
+    match source {
+        Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
+        Source::ContainerResource { name, container } => format!("{name} of {container}"),
+        Source::Pods(series) | Source::External(series) => series.name.to_string(),
+        Source::Object { series, object } => {
             format!("{} of {} {}", series.name, object.kind, object.name)
         }
-        None => format!("metric {place}"),
     }
 }
 

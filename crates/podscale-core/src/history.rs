@@ -49,18 +49,48 @@ pub struct History {
     pub downs: Vec<ScaleEvent>,
 }
 
-/// What a decision adds to the recommendations.
+/// What a pass adds to the history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Learned {
     /// The size of the target when it was first seen.
     pub first: Option<Recommendation>,
     /// What the metrics asked for, and the slot it takes; `None` is a new slot at the end.
     pub recommendation: Option<(Recommendation, Option<usize>)>,
+    /// The change of size that was made, where a behavior counts it.
+    pub scaled: Option<Scaled>,
+}
+
+/// A change of size, and how long the policies of its direction remember.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scaled {
+    /// Whether it was towards more replicas.
+    pub up: bool,
+    /// By how many replicas, without a sign.
+    pub change: i32,
+    /// When.
+    pub at: Time,
+    /// The longest period of the policies of this direction.
+    pub longest_period: Span,
+}
+
+impl Scaled {
+    /// A change between two sizes under a behavior.
+    #[must_use]
+    pub fn new(behavior: &Behavior, from: i32, to: i32, at: Time) -> Scaled {
+        let up = to > from;
+        let (rules, change) = if up {
+            (&behavior.scale_up, to.wrapping_sub(from))
+        } else {
+            (&behavior.scale_down, from.wrapping_sub(to))
+        };
+        Scaled { up, change, at, longest_period: rules.longest_period() }
+    }
 }
 
 impl History {
-    /// Takes in what a decision learned.
-    pub fn learn(&mut self, learned: &Learned) {
+    /// Takes in what a pass learned.
+    pub fn commit(&mut self, learned: &Learned) {
         if let Some(first) = learned.first {
             push_bounded(&mut self.recommendations, first, |r| r.at);
         }
@@ -70,18 +100,22 @@ impl History {
                 None => push_bounded(&mut self.recommendations, recommendation, |r| r.at),
             }
         }
+        if let Some(scaled) = learned.scaled {
+            self.commit_scaled(scaled);
+        }
     }
 
-    /// Takes in that the target was given another size. Only behaviors count such events, so none
-    /// is kept without one.
+    /// Takes in a change of size, whoever made it. Only behaviors count them, so none is kept
+    /// without one.
     pub fn scaled(&mut self, behavior: Option<&Behavior>, from: i32, to: i32, at: Time) {
-        let Some(behavior) = behavior else { return };
-        let (events, rules, change) = if to > from {
-            (&mut self.ups, &behavior.scale_up, to.wrapping_sub(from))
-        } else {
-            (&mut self.downs, &behavior.scale_down, from.wrapping_sub(to))
-        };
-        let cutoff = at.before(rules.longest_period());
+        if let Some(behavior) = behavior {
+            self.commit_scaled(Scaled::new(behavior, from, to, at));
+        }
+    }
+
+    fn commit_scaled(&mut self, Scaled { up, change, at, longest_period }: Scaled) {
+        let events = if up { &mut self.ups } else { &mut self.downs };
+        let cutoff = at.before(longest_period);
         for event in events.iter_mut() {
             event.outdated |= event.at < cutoff;
         }

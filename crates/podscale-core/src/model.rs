@@ -1,6 +1,5 @@
 //! What an autoscaler wants, in one form for every dialect.
 
-use crate::text;
 use crate::time::Span;
 use serde::Serialize;
 use std::sync::Arc;
@@ -25,9 +24,9 @@ pub struct Autoscaler {
     pub min_replicas: i32,
     /// The most replicas it may set.
     pub max_replicas: i32,
-    /// What it looks at, in the order of the spec.
+    /// What it measures, in the order of the spec.
     pub metrics: Vec<Metric>,
-    /// How fast it may move; without one, the controller's own pace applies.
+    /// How fast it may move; without one, the controller's own rate applies.
     pub behavior: Option<Behavior>,
 }
 
@@ -80,11 +79,11 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric whose goal is the one of the given `targets` that its source looks at.
+    /// A metric whose goal is the one of the given `targets` that its source uses.
     #[must_use]
     pub fn new(source: Source, targets: &Targets) -> Metric {
         let aim = Aim::choose(&source, targets);
-        let title = text::metric_title(&source, aim).into();
+        let title = source.title(aim).into();
         Metric { source: Arc::new(source), aim, title }
     }
 }
@@ -219,7 +218,7 @@ pub struct Behavior {
 /// How fast an autoscaler may move in one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingRules {
-    /// How far back recommendations are looked at; `None` is the controller's setting.
+    /// How far back recommendations count; `None` is the controller's setting.
     pub stabilization_window: Option<Span>,
     /// Which of several policies counts.
     pub select: PolicySelect,

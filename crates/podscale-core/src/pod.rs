@@ -1,8 +1,18 @@
 //! The little that a decision needs to know of a pod, and how pods are sorted into groups.
 
-use crate::model::Settings;
-use crate::snapshot::Sample;
-use crate::time::Time;
+use crate::model::{Milli, Settings};
+use crate::time::{Span, Time};
+
+/// One measurement of one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// How much.
+    pub value: Milli,
+    /// When the measurement ended.
+    pub taken: Time,
+    /// How long it lasted.
+    pub window: Span,
+}
 
 /// A pod as the rules see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

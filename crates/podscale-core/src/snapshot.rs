@@ -3,8 +3,9 @@
 use crate::history::History;
 use crate::model::{Autoscaler, Milli, Settings};
 use crate::pod::Pod;
+pub use crate::pod::Sample;
 use crate::status::Status;
-use crate::time::{Span, Time};
+use crate::time::Time;
 use std::sync::Arc;
 
 /// One autoscaler and its surroundings at one moment.
@@ -31,7 +32,7 @@ pub struct Snapshot<'a> {
 /// The size of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// How many replicas it is told to have.
+    /// How many replicas its spec asks for.
     pub wanted: i32,
     /// How many it says it has.
     pub existing: i32,
@@ -92,17 +93,6 @@ pub struct PodReadings {
     pub requests: Requests,
 }
 
-/// One measurement of one pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// How much.
-    pub value: Milli,
-    /// When the measurement ended.
-    pub taken: Time,
-    /// How long it lasted.
-    pub window: Span,
-}
-
 /// Samples of pods that the selector does not pick (any more).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {
@@ -121,7 +111,7 @@ pub struct Requests {
     pub missing: Option<MissingRequest>,
 }
 
-/// A pod whose request cannot be told.
+/// A pod whose request is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingRequest {
     /// A container does not say how much it requests.

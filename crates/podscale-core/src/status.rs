@@ -1,7 +1,6 @@
 //! An autoscaler's status as the rules see it: what is stored, and what a decision makes of it.
 
 use crate::model::{Autoscaler, Milli, Source};
-use crate::text;
 use crate::time::Time;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 /// The stored status of an autoscaler.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// The generation of the spec that was last looked at.
+    /// The generation of the spec that was last observed.
     pub observed_generation: Option<i64>,
     /// When the target was last scaled.
     pub last_scale: Option<Time>,
@@ -166,9 +165,9 @@ pub enum Note {
     TooFewReplicas,
     /// The maximum holds.
     TooManyReplicas,
-    /// The pace towards more holds.
+    /// The rate towards more holds.
     ScaleUpLimit,
-    /// The pace towards fewer holds.
+    /// The rate towards fewer holds.
     ScaleDownLimit,
     /// The target was set to zero by this autoscaler.
     ScaledToZero,
@@ -193,18 +192,6 @@ impl Note {
     pub fn text(reason: impl Into<Cow<'static, str>>, message: impl Into<Box<str>>) -> Note {
         Note::Text(Arc::new(NoteText { reason: reason.into(), message: message.into() }))
     }
-
-    /// The reason, for programs.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        text::note_reason(self)
-    }
-
-    /// The message, for people.
-    #[must_use]
-    pub fn message(&self) -> Cow<'_, str> {
-        text::note_message(self)
-    }
 }
 
 /// Two notes are equal if they read the same, whatever form they are in.
@@ -222,6 +209,10 @@ impl PartialEq for Note {
 }
 
 /// The conditions that one pass sets, at most one of each kind.
+///
+/// A condition may be set several times in one pass. What it was in between is not kept, but its
+/// `since` is: a condition that went from False to True and back within a pass has been False only
+/// since then, and that is a change to be stored although nothing else differs.
 #[derive(Clone, Debug, Default)]
 pub struct ConditionChanges([Option<Change>; ConditionKind::ALL.len()]);
 
@@ -321,7 +312,9 @@ impl ConditionChanges {
         self.iter().any(|(kind, new)| {
             let old = stored.condition(kind);
             old.is_none_or(|old| {
-                old.status.holds() != Some(new.holds) || !new.finding.says(autoscaler, &old.note)
+                old.status.holds() != Some(new.holds)
+                    || old.since != new.since
+                    || !new.finding.says(autoscaler, &old.note)
             })
         })
     }

@@ -20,6 +20,7 @@ pub struct Steps {
     pub(crate) limited: Option<Limited>,
     pub(crate) raised_from_zero: Option<i32>,
     pub(crate) end: Option<End>,
+    pub(crate) withheld: Option<Withheld>,
 }
 
 /// Why the metrics were not asked.
@@ -95,9 +96,10 @@ impl Steps {
             End::Rescale { from, to } => Step::Rescale { from, to },
             End::Keep { replicas } => Step::Keep { replicas },
         });
+        let withheld = self.withheld.map(|reason| Step::Withheld { reason });
         let begin = scale.into_iter().chain(stop);
-        let rest = agreement.into_iter().chain(stabilized).chain(limited).chain(raised).chain(end);
-        begin.chain(metrics).chain(rest)
+        let size = agreement.into_iter().chain(stabilized).chain(limited).chain(raised);
+        begin.chain(metrics).chain(size).chain(end).chain(withheld)
     }
 }
 
@@ -118,14 +120,14 @@ pub enum Step<'a> {
     },
     /// The target's size was read.
     Scale {
-        /// How many replicas it is told to have.
+        /// How many replicas its spec asks for.
         wanted: i32,
         /// How many it says it has.
         existing: i32,
     },
     /// Somebody else set the target to zero; it is left alone.
     Disabled,
-    /// The size is outside the bounds and is brought back without a look at the metrics.
+    /// The size is outside the bounds and is brought back without reading the metrics.
     OutsideBounds {
         /// Which bound was crossed.
         bound: Bound,
@@ -164,7 +166,7 @@ pub enum Step<'a> {
         /// What the others would have asked for, if there are any.
         proposed: Option<i32>,
     },
-    /// Recent recommendations were looked at.
+    /// Recent recommendations were considered.
     Stabilized {
         /// What the metrics asked for.
         from: i32,
@@ -199,6 +201,25 @@ pub enum Step<'a> {
         /// Its size.
         replicas: i32,
     },
+    /// The target was not given its new size, on purpose.
+    Withheld {
+        /// Why.
+        reason: Withheld,
+    },
+}
+
+/// Why a write was left out on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Withheld {
+    /// This is a dry run.
+    DryRun,
+    /// Another controller manages the autoscaler.
+    OtherController,
+    /// It is left for a later pass.
+    Deferred,
+    /// The object does not exist any more.
+    Gone,
 }
 
 /// A bound of the spec.
@@ -217,7 +238,7 @@ pub enum Bound {
 pub enum Limit {
     /// A bound of the spec.
     Bound(Bound),
-    /// The pace without a behavior: at most double, or four.
+    /// The rate without a behavior: at most double, or four.
     DefaultRate,
     /// A policy of the behavior.
     Policy {

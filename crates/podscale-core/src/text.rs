@@ -1,5 +1,5 @@
 //! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
-//! so they are the same to the letter. Every such text is made here and nowhere else.
+//! so they are the same to the letter. Every such text that follows from a decision is made here.
 
 use crate::model::{Aim, Autoscaler, Metric, Series, Source};
 use crate::snapshot::{MissingRequest, ScaleError};
@@ -18,30 +18,32 @@ pub const ALL_BELOW_TARGET: &str = "All metrics below target";
 /// What is said of an autoscaler without any metric.
 pub const NO_METRICS: &str = "no metrics are specified";
 
-/// How reasons and conditions call a metric.
-#[must_use]
-pub fn metric_title(source: &Source, aim: Aim) -> String {
-    match (source, aim) {
-        (
-            Source::Resource { name } | Source::ContainerResource { name, .. },
-            Aim::AverageValue(_),
-        ) => {
-            format!("{name} resource")
+impl Source {
+    /// How reasons and conditions call a metric of this source.
+    #[must_use]
+    pub fn title(&self, aim: Aim) -> String {
+        match (self, aim) {
+            (
+                Source::Resource { name } | Source::ContainerResource { name, .. },
+                Aim::AverageValue(_),
+            ) => {
+                format!("{name} resource")
+            }
+            (Source::Resource { name }, _) => {
+                format!("{name} resource utilization (percentage of request)")
+            }
+            (Source::ContainerResource { name, .. }, _) => {
+                format!("{name} container resource utilization (percentage of request)")
+            }
+            (Source::Pods(series), _) => format!("pods metric {}", series.name),
+            (Source::Object { series, object }, Aim::Value(_)) => {
+                format!("{} metric {}", object.kind, series.name)
+            }
+            (Source::Object { series, .. } | Source::External(series), _) => {
+                format!("external metric {}({})", series.name, selector(series))
+            }
+            (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
         }
-        (Source::Resource { name }, _) => {
-            format!("{name} resource utilization (percentage of request)")
-        }
-        (Source::ContainerResource { name, .. }, _) => {
-            format!("{name} container resource utilization (percentage of request)")
-        }
-        (Source::Pods(series), _) => format!("pods metric {}", series.name),
-        (Source::Object { series, object }, Aim::Value(_)) => {
-            format!("{} metric {}", object.kind, series.name)
-        }
-        (Source::Object { series, .. } | Source::External(series), _) => {
-            format!("external metric {}({})", series.name, selector(series))
-        }
-        (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
     }
 }
 
@@ -315,66 +317,74 @@ pub fn ambiguous_selector(selector: &str, autoscalers: &[Arc<str>; 2]) -> String
     format!("pods by selector {selector} are controlled by more than one HPA (e.g. [{a} {b}])")
 }
 
-/// The reason of a condition.
-#[must_use]
-pub fn note_reason(note: &Note) -> &str {
-    match note {
-        Note::SucceededGetScale => "SucceededGetScale",
-        Note::ReadyForNewScale => "ReadyForNewScale",
-        Note::ScaleDownStabilized => "ScaleDownStabilized",
-        Note::ScaleUpStabilized => "ScaleUpStabilized",
-        Note::SucceededRescale(_) => "SucceededRescale",
-        Note::ScalingDisabled => "ScalingDisabled",
-        Note::ValidMetricFound(_) => "ValidMetricFound",
-        Note::DesiredWithinRange => "DesiredWithinRange",
-        Note::TooFewReplicas => "TooFewReplicas",
-        Note::TooManyReplicas => "TooManyReplicas",
-        Note::ScaleUpLimit => "ScaleUpLimit",
-        Note::ScaleDownLimit => "ScaleDownLimit",
-        Note::ScaledToZero => "ScaledToZero",
-        Note::NotScaledToZero => "NotScaledToZero",
-        Note::Text(text) => &text.reason,
+impl Note {
+    /// The reason, for programs.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Note::SucceededGetScale => "SucceededGetScale",
+            Note::ReadyForNewScale => "ReadyForNewScale",
+            Note::ScaleDownStabilized => "ScaleDownStabilized",
+            Note::ScaleUpStabilized => "ScaleUpStabilized",
+            Note::SucceededRescale(_) => "SucceededRescale",
+            Note::ScalingDisabled => "ScalingDisabled",
+            Note::ValidMetricFound(_) => "ValidMetricFound",
+            Note::DesiredWithinRange => "DesiredWithinRange",
+            Note::TooFewReplicas => "TooFewReplicas",
+            Note::TooManyReplicas => "TooManyReplicas",
+            Note::ScaleUpLimit => "ScaleUpLimit",
+            Note::ScaleDownLimit => "ScaleDownLimit",
+            Note::ScaledToZero => "ScaledToZero",
+            Note::NotScaledToZero => "NotScaledToZero",
+            Note::Text(text) => &text.reason,
+        }
     }
-}
 
-/// The message of a condition.
-#[must_use]
-pub fn note_message(note: &Note) -> Cow<'_, str> {
-    Cow::Borrowed(match note {
-        Note::SucceededGetScale => "the HPA controller was able to get the target's current scale",
-        Note::ReadyForNewScale => "recommended size matches current size",
-        Note::ScaleDownStabilized => {
-            "recent recommendations were higher than current one, applying the highest recent \
-             recommendation"
-        }
-        Note::ScaleUpStabilized => {
-            "recent recommendations were lower than current one, applying the lowest recent \
-             recommendation"
-        }
-        Note::SucceededRescale(replicas) => {
-            return Cow::Owned(format!(
-                "the HPA controller was able to update the target scale to {replicas}"
-            ));
-        }
-        Note::ScalingDisabled => {
-            "scaling is disabled since the replica count of the target is zero"
-        }
-        Note::ValidMetricFound(title) => {
-            return Cow::Owned(format!(
-                "the HPA was able to successfully calculate a replica count from {title}"
-            ));
-        }
-        Note::DesiredWithinRange => "the desired count is within the acceptable range",
-        Note::TooFewReplicas => "the desired replica count is less than the minimum replica count",
-        Note::TooManyReplicas => "the desired replica count is more than the maximum replica count",
-        Note::ScaleUpLimit => {
-            "the desired replica count is increasing faster than the maximum scale rate"
-        }
-        Note::ScaleDownLimit => {
-            "the desired replica count is decreasing faster than the maximum scale rate"
-        }
-        Note::ScaledToZero => "the HPA controller scaled the workload to zero",
-        Note::NotScaledToZero => "the HPA controller did not scale the workload to zero",
-        Note::Text(text) => &text.message,
-    })
+    /// The message, for people.
+    #[must_use]
+    pub fn message(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Note::SucceededGetScale => {
+                "the HPA controller was able to get the target's current scale"
+            }
+            Note::ReadyForNewScale => "recommended size matches current size",
+            Note::ScaleDownStabilized => {
+                "recent recommendations were higher than current one, applying the highest recent \
+                 recommendation"
+            }
+            Note::ScaleUpStabilized => {
+                "recent recommendations were lower than current one, applying the lowest recent \
+                 recommendation"
+            }
+            Note::SucceededRescale(replicas) => {
+                return Cow::Owned(format!(
+                    "the HPA controller was able to update the target scale to {replicas}"
+                ));
+            }
+            Note::ScalingDisabled => {
+                "scaling is disabled since the replica count of the target is zero"
+            }
+            Note::ValidMetricFound(title) => {
+                return Cow::Owned(format!(
+                    "the HPA was able to successfully calculate a replica count from {title}"
+                ));
+            }
+            Note::DesiredWithinRange => "the desired count is within the acceptable range",
+            Note::TooFewReplicas => {
+                "the desired replica count is less than the minimum replica count"
+            }
+            Note::TooManyReplicas => {
+                "the desired replica count is more than the maximum replica count"
+            }
+            Note::ScaleUpLimit => {
+                "the desired replica count is increasing faster than the maximum scale rate"
+            }
+            Note::ScaleDownLimit => {
+                "the desired replica count is decreasing faster than the maximum scale rate"
+            }
+            Note::ScaledToZero => "the HPA controller scaled the workload to zero",
+            Note::NotScaledToZero => "the HPA controller did not scale the workload to zero",
+            Note::Text(text) => &text.message,
+        })
+    }
 }

@@ -181,7 +181,7 @@ fn outside_the_bounds_nothing_is_measured() {
     check(
         Scene::of(12).cpu(50, 50).limits(2, 10),
         &[
-            "that is more than the maximum of 10; metrics are not looked at",
+            "that is more than the maximum of 10; metrics are not read",
             "so the size changes from 12 to 10",
         ],
     );
@@ -208,5 +208,5 @@ fn what_is_not_known_is_said() {
 
     let mut no_selector = Scene::of(3).cpu(50, 50);
     no_selector.pods = Selection::NoSelector;
-    check(no_selector, &["its pods cannot be told: selector is required"]);
+    check(no_selector, &["its pods are not known: selector is required"]);
 }

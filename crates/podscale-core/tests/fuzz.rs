@@ -14,7 +14,9 @@ use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
 };
-use podscale_core::{History, Metric, ScaleWrite, Span, Time, decide, explain};
+use podscale_core::{
+    History, Metric, ScaleWrite, Span, StatusWrite, Time, Withheld, decide, explain,
+};
 use scene::Scene;
 
 #[test]
@@ -22,21 +24,25 @@ fn fuzz_decide() {
     check!().for_each(|bytes: &[u8]| {
         let mut scene = Bytes(bytes).scene();
         for _ in 0..3 {
-            let mut decision = decide(&scene.snapshot());
+            let decision = decide(&scene.snapshot());
             let again = decide(&scene.snapshot());
             assert_eq!(format!("{decision:?}"), format!("{again:?}"));
             if let Some(rescale) = &decision.rescale {
                 let (min, max) = (scene.autoscaler.min_replicas, scene.autoscaler.max_replicas);
                 assert!((min.min(max)..=max.max(min)).contains(&rescale.to), "{rescale:?}");
             }
-            let write = match bytes.first() {
+            let scale_write = match bytes.first() {
                 Some(0..64) => ScaleWrite::Failed("no".into()),
+                Some(64..96) => ScaleWrite::Withheld(Withheld::DryRun),
                 _ => ScaleWrite::Written,
             };
-            decision.settle(&scene.snapshot(), &write, scene.now);
-            let snapshot = scene.snapshot();
-            let _ = explain::lines(&decision.steps, snapshot.autoscaler, snapshot.now);
-            scene.follow(&decision);
+            let status_write = match bytes.last() {
+                Some(0..32) => StatusWrite::Failed("no".into()),
+                Some(32..64) => StatusWrite::Withheld(Withheld::Deferred),
+                _ => StatusWrite::Written,
+            };
+            let outcome = scene.pass_with(scale_write, status_write);
+            let _ = explain::lines(&outcome.decision.steps, &scene.autoscaler, scene.now);
             scene.now = scene.now.after(Span::seconds(15));
             let history = History::from_bytes(&scene.history.to_bytes());
             assert_eq!(history.as_ref(), Ok(&scene.history));

@@ -8,12 +8,16 @@ use podscale_core::model::{
     Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
     TargetKind, Targets,
 };
+use podscale_core::pass::WriteOutcome;
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, Selection, Strangers,
 };
 use podscale_core::status::{Condition, ConditionKind, ConditionStatus, Note};
-use podscale_core::{History, Metric, ScaleWrite, Settings, Span, Step, Time, decide, explain};
+use podscale_core::{
+    History, Metric, ScaleWrite, Settings, Span, StatusWrite, Step, Time, Withheld, Write, decide,
+    explain,
+};
 use proptest::prelude::*;
 use scene::{NOW, Scene};
 
@@ -196,22 +200,84 @@ fn scene() -> impl Strategy<Value = Scene> {
     })
 }
 
+fn withheld() -> impl Strategy<Value = Withheld> {
+    prop_oneof![
+        Just(Withheld::DryRun),
+        Just(Withheld::OtherController),
+        Just(Withheld::Deferred),
+        Just(Withheld::Gone)
+    ]
+}
+
+fn scale_write() -> impl Strategy<Value = ScaleWrite> {
+    prop_oneof![
+        Just(ScaleWrite::Written),
+        Just(ScaleWrite::Failed("no".into())),
+        withheld().prop_map(ScaleWrite::Withheld)
+    ]
+}
+
+fn status_write() -> impl Strategy<Value = StatusWrite> {
+    prop_oneof![
+        Just(StatusWrite::Written),
+        Just(StatusWrite::Failed("no".into())),
+        withheld().prop_map(StatusWrite::Withheld)
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// No input makes it panic, and every input gets the same answer twice.
     #[test]
-    fn total_and_deterministic(scene in scene(), fails in any::<bool>()) {
+    fn total_and_deterministic(scene in scene(), scale in scale_write(), status in status_write()) {
         let snapshot = scene.snapshot();
         let answer = || {
-            let mut decision = decide(&snapshot);
-            let write = if fails { ScaleWrite::Failed("no".into()) } else { ScaleWrite::Written };
-            decision.settle(&snapshot, &write, snapshot.now);
-            let status = decision.status(&snapshot);
-            let lines = explain::lines(&decision.steps, snapshot.autoscaler, snapshot.now);
-            format!("{decision:?} {status:?} {lines:?}")
+            let (outcome, status) = scene::run(&snapshot, scale.clone(), status.clone());
+            let lines =
+                explain::lines(&outcome.decision.steps, snapshot.autoscaler, snapshot.now);
+            format!("{outcome:?} {status:?} {lines:?}")
         };
         prop_assert_eq!(answer(), answer());
+    }
+
+    /// A withheld rescale changes nothing but what is said of it: it is no failure, and no change of
+    /// size is learned.
+    #[test]
+    fn a_withheld_rescale_is_no_failure(scene in scene()) {
+        let snapshot = scene.snapshot();
+        let withheld = ScaleWrite::Withheld(Withheld::DryRun);
+        let (outcome, _) = scene::run(&snapshot, withheld, StatusWrite::Written);
+        let decided = decide(&snapshot);
+        prop_assert_eq!(outcome.scale_withheld().is_some(), decided.rescale.is_some());
+        prop_assert_eq!(outcome.decision.learned, decided.learned);
+        prop_assert_eq!(outcome.decision.replicas(), decided.found);
+        prop_assert_eq!(outcome.decision.desired, decided.desired);
+        prop_assert_eq!(outcome.decision.error, decided.error);
+        prop_assert_eq!(outcome.decision.events, decided.events);
+        let reason = Withheld::DryRun;
+        let said = outcome.decision.steps.iter().last() == Some(Step::Withheld { reason });
+        prop_assert_eq!(said, decided.rescale.is_some());
+    }
+
+    /// Results that were not asked for leave no trace.
+    #[test]
+    fn unasked_results_are_ignored(scene in scene()) {
+        let snapshot = scene.snapshot();
+        let failed = || StatusWrite::Failed("no".into());
+        let (expected, _) = scene::run(&snapshot, ScaleWrite::Written, StatusWrite::Written);
+        let mut pass = podscale_core::Pass::begin(&snapshot);
+        pass.status_ended(failed());
+        if let Write::Scale(_) = pass.next_write() {
+            pass.scale_ended(ScaleWrite::Written, snapshot.now);
+        }
+        pass.scale_ended(ScaleWrite::Failed("no".into()), snapshot.now);
+        if let Write::Status(_) = pass.next_write() {
+            pass.status_ended(StatusWrite::Written);
+        }
+        pass.status_ended(failed());
+        prop_assert_eq!(pass.next_write(), Write::Nothing);
+        prop_assert_eq!(format!("{:?}", pass.finish()), format!("{expected:?}"));
     }
 
     /// Whatever the metrics say, a new size is inside the bounds.
@@ -242,17 +308,15 @@ proptest! {
         }
     }
 
-    /// A second look at an unchanged world writes nothing.
+    /// A pass that keeps the size leaves nothing to do for a second one over the same world.
     #[test]
     fn an_unchanged_world_is_left_alone(mut scene in scene()) {
-        let mut decision = decide(&scene.snapshot());
-        if decision.rescale.is_some() {
+        if scene.pass().decision.rescale.is_some() {
             return Ok(());
         }
-        decision.settle(&scene.snapshot(), &ScaleWrite::Written, scene.now);
-        scene.follow(&decision);
-        let again = decide(&scene.snapshot());
-        prop_assert!(again.rescale.is_some() || !again.changes_status(&scene.snapshot()));
+        let again = scene.pass();
+        prop_assert_eq!(again.scale, WriteOutcome::Unchanged);
+        prop_assert_eq!(again.status, WriteOutcome::Unchanged);
     }
 
     /// More load never gives fewer replicas, where every pod can be judged.
@@ -291,9 +355,7 @@ proptest! {
             scene.readings.clear();
             scene.autoscaler.metrics.clear();
             scene = scene.cpu(load, 50);
-            let mut decision = decide(&scene.snapshot());
-            decision.settle(&scene.snapshot(), &ScaleWrite::Written, scene.now);
-            scene.follow(&decision);
+            scene.pass();
             scene.now = scene.now.after(Span::seconds(15));
         }
         prop_assert!(scene.history.recommendations.len() as i64 <= window / 15 + 2);

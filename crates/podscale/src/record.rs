@@ -67,8 +67,6 @@ struct Entry {
     decision: RecordedDecision,
     /// Whether the target's size is known, so that the decision's count is one.
     found: bool,
-    /// Whether the target was not given its new size, on purpose.
-    put_off: bool,
 }
 
 /// The thread that writes.
@@ -119,7 +117,7 @@ impl Observer for Recorder {
         };
         let replicas = decision.replicas();
         let mut left = snapshot.history.clone();
-        decision.teach(snapshot.autoscaler, &mut left);
+        left.commit(&decision.learned);
         let shared = &self.0;
         let entry = Entry {
             key: (*key).clone(),
@@ -132,7 +130,6 @@ impl Observer for Recorder {
             inputs: (*inputs).clone(),
             decision: RecordedDecision::of(decision, replicas.unwrap_or(0), written, stored),
             found: replicas.is_some(),
-            put_off: decision.rescale.is_some() && inputs.write.is_none(),
         };
         match shared.queue.try_send(Box::new(entry)) {
             Ok(()) => {}

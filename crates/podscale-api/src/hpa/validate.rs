@@ -46,7 +46,7 @@ pub fn check_update(
     distinct(errors)
 }
 
-/// Everything that is wrong with a new status; the spec is not looked at.
+/// Everything that is wrong with a new status; the spec is not checked.
 pub fn check_status_update(
     hpa: &HorizontalPodAutoscaler,
     old: &HorizontalPodAutoscaler,

@@ -8,7 +8,7 @@ use super::{API_VERSION, KIND, Recording};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 128 * 1024;
-/// Longer lines are refused unless the reader is told otherwise.
+/// Longer lines are refused unless the reader is set otherwise.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why Recordings could not be read, and where.
@@ -63,7 +63,7 @@ enum Input<R> {
     Gzip(Box<BufReader<MultiGzDecoder<BufReader<Whole<R>>>>>),
 }
 
-/// Reads Recordings from plain or gzip-compressed lines; which one it is, the first bytes tell.
+/// Reads Recordings from plain or gzip-compressed lines; which one it is, the first bytes say.
 pub struct RecordingReader<R> {
     input: Input<R>,
     line: u64,

@@ -208,3 +208,61 @@ fn the_saturating_decision_is_expected_where_there_is_one() {
     assert!(saturating.iter().all(|step| step.expected() == step.decision_saturating.as_ref()));
     assert!(others.iter().all(|step| step.expected() == step.decision.as_ref()));
 }
+
+/// A step of the first sample with these fields instead of its own.
+fn step_with(fields: &str) -> Result<Step, String> {
+    let mut value = serde_json::to_value(&samples()[0].steps[0]).expect("JSON");
+    let fields: Value = serde_json::from_str(fields).expect(fields);
+    value.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+#[test]
+fn withheld_writes_are_read_in_both_forms() {
+    use podscale_core::Withheld::{Deferred, DryRun, Gone, OtherController};
+    for (fields, scale, status) in [
+        ("{}", None, None),
+        (r#"{"scalePutOff":true,"statusPutOff":true}"#, Some(DryRun), Some(Deferred)),
+        (r#"{"scalePutOff":false,"statusPutOff":null}"#, None, None),
+        (r#"{"scaleWithheld":"dryRun","statusWithheld":"dryRun"}"#, Some(DryRun), Some(DryRun)),
+        (
+            r#"{"scaleWithheld":"otherController","statusWithheld":"gone"}"#,
+            Some(OtherController),
+            Some(Gone),
+        ),
+    ] {
+        let step = step_with(fields).expect(fields);
+        assert_eq!((step.scale_withheld, step.status_withheld), (scale, status), "{fields}");
+        let written = serde_json::to_string(&step).expect("JSON");
+        assert!(!written.contains("PutOff"), "{written}");
+        assert_eq!(serde_json::from_str::<Step>(&written).expect("reads"), step);
+    }
+    let error = step_with(r#"{"scaleWithheld":"tired"}"#).expect_err("no such reason");
+    assert!(error.contains("unknown variant `tired`, expected one of `dryRun`"), "{error}");
+    let error = step_with(r#"{"scaleWithheld":3}"#).expect_err("no reason");
+    assert!(error.contains("the reason why something was not written"), "{error}");
+}
+
+#[test]
+fn answers_are_read_in_both_forms() {
+    let old = r#"{"answers":{"0":{"error":"no"},"2":{"customMetrics":[]}}}"#;
+    let new = r#"{"answers":[{"metric":0,"error":"no"},{"metric":2}]}"#;
+    assert_eq!(step_with(old), step_with(new));
+    assert_eq!(step_with(old).expect("reads").answers.len(), 2);
+    for none in [r#"{"answers":null}"#, r#"{"answers":{}}"#, r#"{"answers":[]}"#] {
+        assert!(step_with(none).expect(none).answers.is_empty());
+    }
+    let text = r#"[{"metric":1,"source":"prometheus","time":"2000-01-01T00:00:14.5Z","values":[{"value":"12500m","time":"2000-01-01T00:00:09Z","window":"30s","labels":{"zone":"a"},"pod":"web-1"},{"value":"1","object":{"kind":"Service","name":"s"}}]},{"metric":2,"values":[]}]"#;
+    let step = step_with(&format!(r#"{{"answers":{text}}}"#)).expect("reads");
+    assert_eq!(serde_json::to_string(&step.answers).expect("JSON"), text);
+    for (wrong, error) in [
+        (r#"{"answers":[{"metric":1},{"metric":1}]}"#, "metric 1 is answered twice"),
+        (r#"{"answers":{"x":{}}}"#, "invalid"),
+        (r#"{"answers":7}"#, "a list of answers"),
+        (r#"{"answers":[{"metric":0,"values":[{}]}]}"#, "missing field `value`"),
+        (r#"{"answers":[{"metric":0,"values":[{"value":"x"}]}]}"#, "quantities must match"),
+    ] {
+        let refused = step_with(wrong).expect_err(wrong);
+        assert!(refused.contains(error), "{refused}");
+    }
+}

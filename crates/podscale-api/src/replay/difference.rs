@@ -25,7 +25,7 @@ impl Difference {
     }
 }
 
-/// All fields in which the decisions differ. Equal ones are told apart without making any text.
+/// All fields in which the decisions differ. Equal ones are recognised without making any text.
 #[must_use]
 pub fn differences(expected: &RecordedDecision, got: &RecordedDecision) -> Vec<Difference> {
     if expected == got && written_alike(&expected.status, &got.status) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operator, Requirement, Selector, SelectorError};
+use super::{Operator, Requirement, Selector, SelectorError, parse};
 use crate::labels::Labels;
 use crate::quote::quote;
 
@@ -43,6 +43,40 @@ pub struct LabelSelectorRequirement {
 }
 
 impl LabelSelector {
+    /// Reads a selector's text into an object. Not every selector has one: `!=`, `>` and `<` do not,
+    /// and of several values that a label must equal, the last one stays.
+    ///
+    /// # Errors
+    /// The text is no selector, or has an operator that objects do not have.
+    pub fn parse(text: &str) -> Result<LabelSelector, SelectorError> {
+        let requirements = parse::parse(text).map_err(|error| {
+            SelectorError(format!("couldn't parse the selector string \"{text}\": {error}"))
+        })?;
+        let mut selector = LabelSelector::default();
+        for Requirement { key, operator, values } in requirements {
+            let operator = match operator {
+                Operator::Equals | Operator::DoubleEquals => {
+                    let value = values.into_iter().next().unwrap_or_default();
+                    selector.match_labels.insert(key, value);
+                    continue;
+                }
+                Operator::In => "In",
+                Operator::NotIn => "NotIn",
+                Operator::Exists => "Exists",
+                Operator::DoesNotExist => "DoesNotExist",
+                Operator::GreaterThan => return Err(unsupported("gt")),
+                Operator::LessThan => return Err(unsupported("lt")),
+                Operator::NotEquals => return Err(invalid_operator("!=")),
+            };
+            selector.match_expressions.push(LabelSelectorRequirement {
+                key: key.into(),
+                operator: operator.to_owned(),
+                values: values.into_iter().map(String::from).collect(),
+            });
+        }
+        Ok(selector)
+    }
+
     /// The selector that it stands for.
     pub fn to_selector(&self) -> Result<Selector, SelectorError> {
         let labels = self
@@ -67,14 +101,19 @@ impl LabelSelectorRequirement {
             "NotIn" => Operator::NotIn,
             "Exists" => Operator::Exists,
             "DoesNotExist" => Operator::DoesNotExist,
-            other => {
-                let text = format!("{} is not a valid label selector operator", quote(other));
-                return Err(SelectorError(text));
-            }
+            other => return Err(invalid_operator(other)),
         };
         let values: Vec<_> = self.values.iter().map(String::as_str).collect();
         Requirement::new(&self.key, operator, &values)
     }
+}
+
+fn invalid_operator(operator: &str) -> SelectorError {
+    SelectorError(format!("{} is not a valid label selector operator", quote(operator)))
+}
+
+fn unsupported(operator: &str) -> SelectorError {
+    SelectorError(format!("{} isn't supported in label selectors", quote(operator)))
 }
 
 struct GoString<'a>(&'a LabelSelector);

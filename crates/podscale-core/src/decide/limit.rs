@@ -1,4 +1,4 @@
-//! Keeps a size within its bounds and within the allowed pace.
+//! Keeps a size within its bounds and within the allowed rate.
 
 use super::per_pod::ceil;
 use super::set;
@@ -17,8 +17,8 @@ pub(super) fn limit(
     decision: &mut Decision,
 ) -> i32 {
     let cap = match &snapshot.autoscaler.behavior {
-        None => default_pace(snapshot, current, wanted),
-        Some(behavior) => behavior_pace(snapshot, behavior, current, wanted),
+        None => default_rate(snapshot, current, wanted),
+        Some(behavior) => behavior_rate(snapshot, behavior, current, wanted),
     };
     let note = cap.map_or(Note::DesiredWithinRange, |cap| match (cap.limit, wanted > current) {
         (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
@@ -40,12 +40,12 @@ struct Cap {
     limit: Limit,
 }
 
-/// Without a behavior: up to double or four at once, down at any pace.
-fn default_pace(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Cap> {
+/// Without a behavior: up to double or four at once, down without a limit.
+fn default_rate(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Cap> {
     let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
-    let pace = (2.0 * f64::from(current)).max(4.0) as i32;
-    let highest = if max > pace {
-        Cap { replicas: pace, limit: Limit::DefaultRate }
+    let rate = (2.0 * f64::from(current)).max(4.0) as i32;
+    let highest = if max > rate {
+        Cap { replicas: rate, limit: Limit::DefaultRate }
     } else {
         Cap { replicas: max, limit: Limit::Bound(Bound::Max) }
     };
@@ -56,9 +56,9 @@ fn default_pace(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Ca
     }
 }
 
-/// With a behavior: as far as its policies and the bounds allow. The pace never turns against the
+/// With a behavior: as far as its policies and the bounds allow. The rate never turns against the
 /// direction: what was used up in a period is only waited for.
-fn behavior_pace(
+fn behavior_rate(
     snapshot: &Snapshot<'_>,
     behavior: &Behavior,
     current: i32,
@@ -66,16 +66,16 @@ fn behavior_pace(
 ) -> Option<Cap> {
     let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
     if wanted > current {
-        let pace = pace(snapshot, &behavior.scale_up, current, Direction::Up);
-        let pace = Cap { replicas: pace.replicas.max(current), ..pace };
+        let rate = rate(snapshot, &behavior.scale_up, current, Direction::Up);
+        let rate = Cap { replicas: rate.replicas.max(current), ..rate };
         let bound = Cap { replicas: max, limit: Limit::Bound(Bound::Max) };
-        let highest = if max > pace.replicas { pace } else { bound };
+        let highest = if max > rate.replicas { rate } else { bound };
         (wanted > highest.replicas).then_some(highest)
     } else if wanted < current {
-        let pace = pace(snapshot, &behavior.scale_down, current, Direction::Down);
-        let pace = Cap { replicas: pace.replicas.min(current), ..pace };
+        let rate = rate(snapshot, &behavior.scale_down, current, Direction::Down);
+        let rate = Cap { replicas: rate.replicas.min(current), ..rate };
         let bound = Cap { replicas: min, limit: Limit::Bound(Bound::Min) };
-        let lowest = if min < pace.replicas { pace } else { bound };
+        let lowest = if min < rate.replicas { rate } else { bound };
         (wanted < lowest.replicas).then_some(lowest)
     } else {
         None
@@ -89,7 +89,7 @@ enum Direction {
 }
 
 /// How far the policies of one direction let the size go.
-fn pace(snapshot: &Snapshot<'_>, rules: &ScalingRules, current: i32, direction: Direction) -> Cap {
+fn rate(snapshot: &Snapshot<'_>, rules: &ScalingRules, current: i32, direction: Direction) -> Cap {
     if rules.select == PolicySelect::Disabled {
         return Cap { replicas: current, limit: Limit::Disabled };
     }

@@ -111,7 +111,7 @@ fn check(metric: &Metric) -> Result<(), MetricError> {
         Source::Unknown { .. } => return Err(MetricError::UnknownSource),
         Source::Resource { .. } | Source::ContainerResource { .. } => None,
         Source::Pods(series) | Source::Object { series, .. } => Some(series),
-        // An external metric without a goal is noticed before its selector is looked at.
+        // An external metric without a goal is noticed before its selector is checked.
         Source::External(_) if metric.aim == Aim::Unset => None,
         Source::External(series) => Some(series),
     };

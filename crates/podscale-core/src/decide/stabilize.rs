@@ -1,4 +1,4 @@
-//! Steadies a recommendation by looking at recent ones.
+//! Steadies a recommendation by considering recent ones.
 
 use super::set;
 use crate::decision::Decision;
@@ -9,7 +9,7 @@ use crate::status::{ConditionKind, Note};
 use crate::steps::Stabilized;
 use crate::time::Span;
 
-/// The recommendation after recent ones were looked at. The history learns the one that came in.
+/// The recommendation after recent ones were considered. The history learns the one that came in.
 pub(super) fn stabilize(
     snapshot: &Snapshot<'_>,
     current: i32,

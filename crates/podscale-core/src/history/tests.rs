@@ -54,7 +54,8 @@ fn a_full_list_gives_up_its_oldest_entry() {
     let mut history = History::default();
     for second in 0..MAX_ENTRIES as i64 + 3 {
         let recommendation = Recommendation { replicas: 1, at: at(second) };
-        history.learn(&Learned { first: None, recommendation: Some((recommendation, None)) });
+        let recommendation = Some((recommendation, None));
+        history.commit(&Learned { recommendation, ..Learned::default() });
     }
     assert_eq!(history.recommendations.len(), MAX_ENTRIES);
     let oldest = history.recommendations.iter().map(|r| r.at).min();

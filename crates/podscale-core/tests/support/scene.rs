@@ -1,4 +1,4 @@
-//! A small world in which one autoscaler decides, for tests and benchmarks.
+//! A small world in which passes over one autoscaler run, for tests and benchmarks.
 #![allow(dead_code, missing_docs)]
 
 use podscale_core::history::{Recommendation, ScaleEvent};
@@ -10,7 +10,10 @@ use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
 };
-use podscale_core::{Autoscaler, History, Metric, Settings, Snapshot, Span, Status, Time};
+use podscale_core::{
+    Autoscaler, History, Metric, Outcome, Pass, ScaleWrite, Settings, Snapshot, Span, Status,
+    StatusWrite, Time, Write,
+};
 
 pub const NOW: Time = Time(1_000_000_000_000_000);
 
@@ -153,26 +156,71 @@ impl Scene {
         self
     }
 
-    /// Runs five minutes of decisions with the load as it is, so that status and history are those
-    /// of an autoscaler that has been there for a while. The size is put back after each.
-    pub fn settle_in(&mut self) {
+    /// Runs five minutes of passes with the load as it is, so that status and history are those of
+    /// an autoscaler that has been there for a while. The size is put back after each.
+    pub fn run_in(&mut self) {
         let scale = self.scale.clone();
         for _ in 0..20 {
-            let decision = podscale_core::decide(&self.snapshot());
-            self.follow(&decision);
+            self.pass();
             self.scale = scale.clone();
             self.now = self.now.after(Span::seconds(15));
         }
     }
 
-    /// Takes over what a decision leads to, as if all writes succeeded.
-    pub fn follow(&mut self, decision: &podscale_core::Decision) {
-        let status = decision.status(&self.snapshot());
-        let mut history = std::mem::take(&mut self.history);
-        decision.teach(&self.autoscaler, &mut history);
-        (self.status, self.history) = (status, history);
-        if let (Some(replicas), Ok(scale)) = (decision.replicas(), &mut self.scale) {
+    /// One pass in which every write succeeds.
+    pub fn pass(&mut self) -> Outcome {
+        self.pass_with(ScaleWrite::Written, StatusWrite::Written)
+    }
+
+    /// One pass in which the writes end as given, if there are any. What it leads to is taken over.
+    pub fn pass_with(&mut self, scale_write: ScaleWrite, status_write: StatusWrite) -> Outcome {
+        self.pass_at(scale_write, status_write, self.now)
+    }
+
+    /// As [`Scene::pass_with`]; the write of the scale ends at the given time.
+    pub fn pass_at(
+        &mut self,
+        scale_write: ScaleWrite,
+        status_write: StatusWrite,
+        ended: Time,
+    ) -> Outcome {
+        let snapshot = self.snapshot();
+        let (outcome, status) = run_at(&snapshot, scale_write, status_write, ended);
+        if outcome.is_status_written() {
+            self.status = status;
+        }
+        self.history.commit(&outcome.decision.learned);
+        if let (Some(replicas), Ok(scale)) = (outcome.decision.replicas(), &mut self.scale) {
             scale.wanted = replicas;
+        }
+        outcome
+    }
+}
+
+/// Drives a pass to its end. Also returns the status that followed from it, written or not.
+pub fn run(
+    snapshot: &Snapshot<'_>,
+    scale_write: ScaleWrite,
+    status_write: StatusWrite,
+) -> (Outcome, Status) {
+    run_at(snapshot, scale_write, status_write, snapshot.now)
+}
+
+fn run_at(
+    snapshot: &Snapshot<'_>,
+    scale_write: ScaleWrite,
+    status_write: StatusWrite,
+    ended: Time,
+) -> (Outcome, Status) {
+    let mut pass = Pass::begin(snapshot);
+    loop {
+        match pass.next_write() {
+            Write::Scale(_) => pass.scale_ended(scale_write.clone(), ended),
+            Write::Status(_) => pass.status_ended(status_write.clone()),
+            Write::Nothing => {
+                let status = pass.status();
+                return (pass.finish(), status);
+            }
         }
     }
 }

@@ -184,7 +184,7 @@ fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
     let goal = goal(metric.aim);
     let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
     MetricView {
-        name: name(&metric.source),
+        name: explain::source_name(&metric.source),
         unit,
         value,
         goal,
@@ -224,17 +224,6 @@ fn amount(current: &Current, aim: Aim) -> Option<f64> {
 #[allow(clippy::cast_precision_loss)]
 fn whole(Milli(amount): Milli) -> f64 {
     amount as f64 / 1000.0
-}
-
-fn name(source: &Source) -> String {
-    match source {
-        Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
-        Source::ContainerResource { name, container } => format!("{name} of {container}"),
-        Source::Pods(series) | Source::External(series) => series.name.to_string(),
-        Source::Object { series, object } => {
-            format!("{} of {}/{}", series.name, object.kind, object.name)
-        }
-    }
 }
 
 fn unit(metric: &Metric) -> Unit {

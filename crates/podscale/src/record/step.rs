@@ -13,9 +13,9 @@ use podscale_api::recording::{
 };
 use podscale_api::selector::Selector;
 use podscale_api::time::ExactTimestamp;
-use podscale_core::ScaleWrite;
 use podscale_core::snapshot::ScaleError;
-use std::collections::{BTreeMap, HashSet};
+use podscale_core::{ScaleWrite, Withheld};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The inputs of a decision as a step, without the decision.
@@ -30,10 +30,10 @@ pub(super) fn step(entry: &Entry) -> Step {
         pod_metrics: Vec::new(),
         custom_metrics: Vec::new(),
         external_metrics: Vec::new(),
-        answers: BTreeMap::new(),
+        answers: Vec::new(),
         written_at: None,
-        scale_put_off: entry.put_off,
-        status_put_off: inputs.status == StatusWrite::PutOff,
+        scale_withheld: None,
+        status_withheld: None,
         errors: None,
         decision: None,
         decision_saturating: None,
@@ -57,10 +57,15 @@ pub(super) fn step(entry: &Entry) -> Step {
         Err(ScaleError::Unreadable(error)) => errors.get_scale = Some(error.to_string()),
     }
     if let Some((write, at)) = &inputs.write {
-        step.written_at = Some(ExactTimestamp(*at));
-        if let ScaleWrite::Failed(error) = write {
-            errors.update_scale = Some(error.to_string());
+        match write {
+            ScaleWrite::Withheld(why) => step.scale_withheld = Some(*why),
+            ScaleWrite::Failed(error) => errors.update_scale = Some(error.to_string()),
+            ScaleWrite::Written => {}
         }
+        step.written_at = step.scale_withheld.is_none().then_some(ExactTimestamp(*at));
+    }
+    if inputs.status == StatusWrite::PutOff {
+        step.status_withheld = step.scale_withheld.or(Some(Withheld::Deferred));
     }
     if let StatusWrite::Failed(error) = &inputs.status {
         errors.update_status = Some(error.to_string());
@@ -81,7 +86,8 @@ fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
             named.extend(values.iter().map(|value| &*value.described_object.name));
         }
         let plain = is_plain(&entry.hpa.spec.metrics, spec);
-        let mut own = RecordedAnswer::default();
+        let Ok(metric) = u32::try_from(place) else { continue };
+        let mut own = RecordedAnswer { metric, ..RecordedAnswer::default() };
         match answer {
             Answer::Nothing => continue,
             Answer::Failed(error) => own.error = Some(error.to_string()),
@@ -110,9 +116,7 @@ fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
             }
             Answer::External(values) => own.external_metrics = values.to_vec(),
         }
-        if let Ok(place) = u32::try_from(place) {
-            step.answers.insert(place, own);
-        }
+        step.answers.push(own);
     }
     let matters = |pod: &&Arc<Pod>| picked(pod) || named.contains(&*pod.metadata.name);
     step.pods = inputs.pods.iter().filter(matters).map(|pod| Pod::clone(pod)).collect();

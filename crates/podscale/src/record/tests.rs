@@ -6,7 +6,8 @@ use podscale_api::recording::{Recording, RecordingReader, Step};
 use podscale_api::replay::Replayer;
 use podscale_api::replay::difference::differences;
 use podscale_api::scale::Scale;
-use podscale_core::{ScaleWrite, Snapshot};
+use podscale_core::pass::WriteOutcome;
+use podscale_core::{Snapshot, StatusWrite as Stored, Withheld};
 use std::fs::{self, File};
 
 /// A folder of its own, removed in the end.
@@ -136,7 +137,9 @@ fn record_again(dry: bool) {
         let recording = Recording { autoscaler: hpa.clone(), ..recording };
         let (mut replayer, mut selector) = (Replayer::new(&recording), String::new());
         for step in &recording.steps {
-            let step = &Step { scale_put_off: dry, status_put_off: dry, ..step.clone() };
+            let withheld = dry.then_some(Withheld::DryRun);
+            let step =
+                &Step { scale_withheld: withheld, status_withheld: withheld, ..step.clone() };
             let status = step.scale.as_ref().and_then(|s| s.status.as_ref());
             if let Some(new) = status.and_then(|s| s.selector.as_ref()) {
                 selector.clone_from(new);
@@ -148,26 +151,17 @@ fn record_again(dry: bool) {
             let stored = replayer.step(step, |replayed| {
                 let (snapshot, decision) = (replayed.snapshot, replayed.decision);
                 let mut inputs = inputs(step, snapshot, &hpa, &selector);
-                let errors = step.errors.clone().unwrap_or_default();
-                if decision.rescale.is_some() && !dry {
-                    inputs.write = Some(match decision.rescaled_at {
-                        Some(at) => (ScaleWrite::Written, at),
-                        None => {
-                            let text = decision.error.as_deref().unwrap_or_default();
-                            let text = text.split_once(": ").map_or("", |(_, cause)| cause);
-                            (ScaleWrite::Failed(text.into()), snapshot.now)
-                        }
-                    });
+                if let WriteOutcome::Ended(write) = &replayed.pass.scale {
+                    let at = replayed.pass.scale_ended_at.unwrap_or(snapshot.now);
+                    inputs.write = Some((write.clone(), at));
                 }
-                inputs.status = match errors.update_status {
-                    _ if dry && decision.changes_status(snapshot) => StatusWrite::PutOff,
-                    _ if replayed.outcome.status_written => StatusWrite::Written,
-                    Some(error)
-                        if decision.events.iter().any(|e| e.reason == "FailedUpdateStatus") =>
-                    {
-                        StatusWrite::Failed(error.into())
+                inputs.status = match &replayed.pass.status {
+                    WriteOutcome::Ended(Stored::Written) => StatusWrite::Written,
+                    WriteOutcome::Ended(Stored::Withheld(_)) => StatusWrite::PutOff,
+                    WriteOutcome::Ended(Stored::Failed(error)) => {
+                        StatusWrite::Failed(Arc::clone(error))
                     }
-                    _ => StatusWrite::Unchanged,
+                    WriteOutcome::Unchanged | WriteOutcome::Pending => StatusWrite::Unchanged,
                 };
                 let (key, took) = (Key::of(&hpa), Took::default());
                 recorder.decided(&Decided {

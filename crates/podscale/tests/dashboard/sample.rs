@@ -10,7 +10,7 @@ use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection,
 };
 use podscale_core::{
-    Autoscaler, History, Metric, ScaleWrite, Settings, Snapshot, Span, Status, Time, decide,
+    Autoscaler, History, Metric, Pass, ScaleWrite, Settings, Snapshot, Span, Status, Time,
 };
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -140,12 +140,13 @@ impl Workload {
             pods: &Selection::Pods(vec![pod; pods]),
             readings: &readings,
         };
-        let mut decision = decide(&snapshot);
-        decision.settle(&snapshot, &ScaleWrite::Written, now);
+        let mut pass = Pass::begin(&snapshot);
+        pass.scale_ended(ScaleWrite::Written, now);
+        let decision = pass.finish().decision;
         let kind = "HorizontalPodAutoscaler";
         let picture = Picture::of(kind, &self.autoscaler, &snapshot, &decision);
         let status = decision.status(&snapshot);
-        decision.teach(&self.autoscaler, &mut self.history);
+        self.history.commit(&decision.learned);
         self.status = status;
         self.existing = self.replicas;
         self.replicas = decision.replicas().unwrap_or(self.replicas);

@@ -31,7 +31,7 @@ fn identifier(name: String, selector: Option<LabelSelector>) -> MetricIdentifier
     MetricIdentifier { name, selector }
 }
 
-/// The type of a target is told by which of its values is set.
+/// The type of a target follows from which of its values is set.
 fn resource_target(percent: Option<i32>, average: Option<Quantity>) -> MetricTarget {
     let kind = match percent {
         Some(_) => target_type::UTILIZATION,

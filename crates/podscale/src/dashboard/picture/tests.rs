@@ -3,7 +3,7 @@ use podscale_core::model::{Series, TargetKind, TargetRef, Targets};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection,
 };
-use podscale_core::{History, ScaleWrite, Settings, Span, Status, decide};
+use podscale_core::{History, Pass, ScaleWrite, Settings, Span, Status};
 
 const NOW: Time = Time(1_000_000_000_000);
 
@@ -61,8 +61,9 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
             queue,
         ],
     };
-    let mut decision = decide(&snapshot);
-    decision.settle(&snapshot, write, NOW);
+    let mut pass = Pass::begin(&snapshot);
+    pass.scale_ended(write.clone(), NOW);
+    let decision = pass.finish().decision;
     let picture = Picture::of("HorizontalPodAutoscaler", &autoscaler, &snapshot, &decision);
     assert_eq!((picture.key(), picture.reason()), ("shop/web".to_owned(), picture.told().reason));
     (picture.view(), picture.told())

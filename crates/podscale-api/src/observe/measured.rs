@@ -1,0 +1,68 @@
+//! Values that any source measured, lined up with the pods of an autoscaler.
+
+use super::{Selected, not_exactly_one};
+use podscale_core::model::{Aim, Milli, Source};
+use podscale_core::snapshot::{Reading, Sample};
+
+/// One value that a source measured for one metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// How much, when, and over how long.
+    pub sample: Sample,
+    /// The pod that it is about, if it is about one.
+    pub pod: Option<&'a str>,
+}
+
+impl Selected<'_> {
+    /// What the metric at this place of the spec says, given all values that its source has for it.
+    /// A metric of pods takes the values of pods that may be ours, any other one takes all.
+    #[must_use]
+    pub fn read_measured(&self, place: usize, values: &[Measured<'_>]) -> Reading {
+        let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
+        match &*metric.source {
+            Source::Resource { name } => {
+                let reading = self.measured_pods(values);
+                self.with_requests(reading, name, None, metric.aim)
+            }
+            Source::ContainerResource { name, container } => {
+                let reading = self.measured_pods(values);
+                self.with_requests(reading, name, Some(container), metric.aim)
+            }
+            Source::Pods(_) => self.measured_pods(values),
+            Source::Object { .. } => match values {
+                [value] => Reading::Total(value.sample.value),
+                several => Reading::Failed(not_exactly_one(several.len()).into()),
+            },
+            Source::External(_) if values.is_empty() => Reading::Empty,
+            Source::External(_) => {
+                let values: Vec<Milli> = values.iter().map(|value| value.sample.value).collect();
+                Reading::Series(values)
+            }
+            Source::Unknown { .. } => Reading::Empty,
+        }
+    }
+
+    fn measured_pods(&self, values: &[Measured<'_>]) -> Reading {
+        let of_pods = values.iter().filter_map(|value| Some((value.pod?, value.sample)));
+        let mut any = false;
+        let ours = of_pods.filter(|(pod, _)| self.may_be_ours(pod)).inspect(|_| any = true);
+        let readings = self.line_up(ours);
+        if any { Reading::PerPod(readings) } else { Reading::Empty }
+    }
+
+    fn with_requests(
+        &self,
+        reading: Reading,
+        resource: &str,
+        container: Option<&str>,
+        aim: Aim,
+    ) -> Reading {
+        match (reading, aim) {
+            (Reading::PerPod(mut readings), Aim::Utilization(_)) => {
+                readings.requests = self.requests(resource, container);
+                Reading::PerPod(readings)
+            }
+            (reading, _) => reading,
+        }
+    }
+}
