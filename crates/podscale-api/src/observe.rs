@@ -1,7 +1,7 @@
 //! Lines up what was read from the API with an autoscaler, so that the core can decide: which pods
 //! are meant, and what each metric says.
 
-use crate::hpa::v2::{MetricIdentifier, MetricSpec};
+use crate::hpa::v2::MetricSpec;
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
@@ -37,17 +37,19 @@ pub struct Answers<'a> {
     pub custom_metrics: Result<&'a [MetricValue], &'a str>,
     /// What the external metrics API answers.
     pub external_metrics: Result<&'a [ExternalMetricValue], &'a str>,
-    /// Whether the sources have applied the metrics' selectors of series, so that none is left to
-    /// apply.
-    pub series_selected: bool,
+    /// The metric as the spec has it, if its selector of series is left to apply; sources that were
+    /// asked for one metric have applied it.
+    pub unselected: Option<&'a MetricSpec>,
 }
 
-impl Answers<'_> {
-    fn left_to_select<'m>(
-        &self,
-        series: Option<&'m MetricIdentifier>,
-    ) -> Option<&'m LabelSelector> {
-        if self.series_selected { None } else { series?.selector.as_ref() }
+impl<'a> Answers<'a> {
+    /// The selector of series that is left to apply.
+    fn left_to_select(&self) -> Option<&'a LabelSelector> {
+        let spec = self.unselected?;
+        let pods = spec.pods.as_ref().map(|source| &source.metric);
+        let object = spec.object.as_ref().map(|source| &source.metric);
+        let external = spec.external.as_ref().map(|source| &source.metric);
+        pods.or(object).or(external)?.selector.as_ref()
     }
 }
 
@@ -113,7 +115,7 @@ impl Selected<'_> {
 
     /// What the metric at this place of the spec says.
     #[must_use]
-    pub fn read(&self, place: usize, spec: &MetricSpec, answers: &Answers<'_>) -> Reading {
+    pub fn read(&self, place: usize, answers: &Answers<'_>) -> Reading {
         let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
         match &*metric.source {
             Source::Resource { name } => self.resource(name, None, metric.aim, answers),
@@ -121,17 +123,15 @@ impl Selected<'_> {
                 self.resource(name, Some(container), metric.aim, answers)
             }
             Source::Pods(series) => {
-                let wanted = answers.left_to_select(spec.pods.as_ref().map(|s| &s.metric));
-                self.pods_metric(&series.name, wanted, answers)
+                self.pods_metric(&series.name, answers.left_to_select(), answers)
             }
             Source::Object { series, object } => {
-                let wanted = answers.left_to_select(spec.object.as_ref().map(|s| &s.metric));
+                let wanted = answers.left_to_select();
                 let namespace = &self.autoscaler.namespace;
                 object_metric(namespace, &series.name, object, wanted, answers)
             }
             Source::External(series) => {
-                let wanted = answers.left_to_select(spec.external.as_ref().map(|s| &s.metric));
-                external_metric(&series.name, wanted, answers)
+                external_metric(&series.name, answers.left_to_select(), answers)
             }
             Source::Unknown { .. } => Reading::Empty,
         }

@@ -1,7 +1,7 @@
 //! Decides the steps of a Recording anew, each on what the one before it left.
 
 use crate::hpa::v2::{
-    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricSpec,
+    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
 };
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::PodPhase;
@@ -78,7 +78,7 @@ impl Replayer {
             pod_metrics: unless(&errors.pod_metrics, &pod_metrics),
             custom_metrics: unless(&errors.custom_metrics, &step.custom_metrics),
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
-            series_selected: false,
+            unselected: None,
         };
         let around = Surroundings { selector: &self.selector, pods: &pods, others: &others };
         let selected = select(&self.autoscaler, &around);
@@ -86,8 +86,8 @@ impl Replayer {
             Ok(selected) => {
                 let specs = self.hpa.spec.metrics.iter().enumerate();
                 let reading = |(place, spec)| match answer_to(step, place) {
-                    Some(answer) => answered(selected, place, spec, answer, step.time.0),
-                    None => selected.read(place, spec, &answers),
+                    Some(answer) => answered(selected, place, answer, step.time.0),
+                    None => selected.read(place, &Answers { unselected: Some(spec), ..answers }),
                 };
                 (selected.selection(), specs.map(reading).collect())
             }
@@ -260,7 +260,6 @@ fn answer_to(step: &Step, place: usize) -> Option<&RecordedAnswer> {
 fn answered(
     selected: &Selected<'_>,
     place: usize,
-    spec: &MetricSpec,
     answer: &RecordedAnswer,
     now: Time,
 ) -> Reading {
@@ -277,9 +276,9 @@ fn answered(
         pod_metrics: Ok(&pod_metrics),
         custom_metrics: Ok(&answer.custom_metrics),
         external_metrics: Ok(&answer.external_metrics),
-        series_selected: true,
+        unselected: None,
     };
-    selected.read(place, spec, &answers)
+    selected.read(place, &answers)
 }
 
 fn measured(recorded: &RecordedValue, time: Time) -> Measured<'_> {

@@ -124,6 +124,20 @@ pub async fn send<T: DeserializeOwned>(
     about: About<'_>,
 ) -> Result<T, CallError> {
     let body = serde_json::to_vec(object).map_err(|e| CallError::Unreadable(e.to_string()))?;
+    send_body(client, verb, path, body, about).await
+}
+
+/// Sends what is JSON already, and reads the answer.
+///
+/// # Errors
+/// The server refused, could not be reached, or made no sense.
+pub async fn send_body<T: DeserializeOwned>(
+    client: &Client,
+    verb: &'static str,
+    path: &str,
+    body: Vec<u8>,
+    about: About<'_>,
+) -> Result<T, CallError> {
     exchange(client, verb, path, body, about, &AtomicUsize::new(0)).await
 }
 

@@ -10,7 +10,6 @@ use crate::watch::{Change, Presence, follow};
 use candidate::{Candidate, Record, Step, Stored, LeaseTimings};
 use jiff::Timestamp;
 use kube::Client;
-use podscale_api::time::{format_rfc3339_micros, parse_rfc3339};
 use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -265,8 +264,7 @@ fn stored(lease: &Value) -> Option<Stored> {
     let spec = |field: &str| lease.pointer(&format!("/spec/{field}"));
     let number = |field| spec(field).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
     let time = |field| {
-        let time = parse_rfc3339(spec(field)?.as_str()?).ok()?;
-        Timestamp::from_microsecond(time.0).ok()
+        spec(field)?.as_str()?.parse::<Timestamp>().ok()
     };
     let record = Record {
         holder: spec("holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned(),
@@ -284,9 +282,7 @@ fn wire(
     metadata: Option<&Value>,
     version: Option<String>,
 ) -> Value {
-    let time = |time: Option<Timestamp>| {
-        time.map(|time| format_rfc3339_micros(podscale_core::Time(time.as_microsecond())))
-    };
+    let time = |time: Option<Timestamp>| time.map(|time| format!("{time:.6}"));
     let mut fields = match (metadata, &version) {
         (Some(Value::Object(fields)), Some(_)) => fields.clone(),
         _ => serde_json::Map::new(),

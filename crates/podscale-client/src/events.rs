@@ -25,18 +25,18 @@ const RESOURCE: &str = "events";
 
 /// Whether an event is worth a person's attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum Severity {
     /// All is well.
     Normal,
     /// Something went wrong.
     Warning,
 }
 
-impl Kind {
+impl Severity {
     fn name(self) -> &'static str {
         match self {
-            Kind::Normal => "Normal",
-            Kind::Warning => "Warning",
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
         }
     }
 }
@@ -46,7 +46,7 @@ impl Kind {
 pub struct PendingEvent {
     component: &'static str,
     about: ObjectReference,
-    kind: Kind,
+    severity: Severity,
     reason: &'static str,
     message: String,
 }
@@ -69,12 +69,12 @@ impl Recorder {
     pub fn record(
         &self,
         about: ObjectReference,
-        kind: Kind,
+        severity: Severity,
         reason: &'static str,
         message: impl Into<String>,
     ) {
         let component = self.component;
-        let pending = PendingEvent { component, about, kind, reason, message: message.into() };
+        let pending = PendingEvent { component, about, severity, reason, message: message.into() };
         if self.sender.try_send(pending).is_err() {
             tracing::debug!(reason, "event dropped: too many wait to be written");
         }
@@ -172,7 +172,7 @@ fn event(pending: &PendingEvent, place: Place, now: Timestamp) -> Event {
             ..ObjectMeta::default()
         },
         involved_object: about.clone(),
-        type_: Some(pending.kind.name().into()),
+        type_: Some(pending.severity.name().into()),
         reason: Some(pending.reason.into()),
         message: Some(place.message),
         source: Some(EventSource { component: Some(pending.component.into()), host: None }),

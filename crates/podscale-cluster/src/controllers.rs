@@ -158,14 +158,14 @@ where
 /// tasks are dropped.
 #[must_use]
 pub fn spawn_all(client: Client, clock: Clock, shutdown: Shutdown) -> JoinSet<()> {
-    let (recorder, happenings) = events::channel("podscale");
+    let (recorder, pending) = events::channel("podscale");
     let context = Context { client, clock, caches: Arc::new(Caches::new()), recorder };
     let kinds = kinds::Kinds::default();
     let (caches, client) = (&context.caches, &context.client);
     let (sets, controllers) = (&caches.replica_sets, &caches.replication_controllers);
     let end = || shutdown.clone();
     let mut start = Starter { tasks: JoinSet::new(), shutdown: shutdown.clone() };
-    start.spawn(events::write(client.clone(), clock, happenings, end()));
+    start.spawn(events::write(client.clone(), clock, pending, end()));
     start.spawn(Replicas::start(context.clone(), sets.clone(), end()));
     start.spawn(Replicas::start(context.clone(), controllers.clone(), end()));
     start.spawn(deployment::Deployments::start(context.clone(), end()));

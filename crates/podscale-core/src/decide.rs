@@ -3,7 +3,8 @@
 use crate::decision::{Decision, Event, MetricResults, RescaleReason};
 use crate::history::{Learned, Recommendation};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
-use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note};
+use crate::model::Autoscaler;
+use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
 use crate::{Rescale, text};
 use std::sync::Arc;
@@ -59,23 +60,18 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 
     let autoscaler = snapshot.autoscaler;
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
-    if current == 0 {
-        if held_at_zero(snapshot) && (min != 0 || autoscaler.has_metric_without_pods()) {
-            by_metrics(snapshot, scale, decision);
-        } else {
-            let note = Note::ScalingDisabled;
-            set(snapshot, decision, ConditionKind::ScalingActive, false, note);
-            decision.steps.stop = Some(Stop::Disabled);
-            keep(current, decision);
-        }
+    if reads_metrics(autoscaler, snapshot.status, scale) {
+        by_metrics(snapshot, scale, decision);
+    } else if current == 0 {
+        set(snapshot, decision, ConditionKind::ScalingActive, false, Note::ScalingDisabled);
+        decision.steps.stop = Some(Stop::Disabled);
+        keep(current, decision);
     } else if current > max {
         decision.steps.stop = Some(Stop::OutsideBounds { bound: Bound::Max, replicas: max });
         change(current, max, RescaleReason::AboveMax, decision);
-    } else if current < min {
+    } else {
         decision.steps.stop = Some(Stop::OutsideBounds { bound: Bound::Min, replicas: min });
         change(current, min, RescaleReason::BelowMin, decision);
-    } else {
-        by_metrics(snapshot, scale, decision);
     }
     // Unless stabilising said more.
     if decision.conditions.get(ConditionKind::AbleToScale).is_none() {
@@ -83,9 +79,21 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     }
 }
 
+/// Whether a decision on a target of this size reads metrics and pods. A size out of bounds is
+/// corrected without them, and zero that somebody else set is left alone.
+#[must_use]
+pub fn reads_metrics(autoscaler: &Autoscaler, status: &Status, scale: Scale) -> bool {
+    let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
+    if scale.wanted == 0 {
+        let held = held_at_zero(status);
+        return held && (min != 0 || autoscaler.has_metric_without_pods());
+    }
+    (min..=max).contains(&scale.wanted)
+}
+
 /// Whether this autoscaler, and nobody else, has set its target to zero.
-fn held_at_zero(snapshot: &Snapshot<'_>) -> bool {
-    let condition = snapshot.status.condition(ConditionKind::ScaledToZero);
+fn held_at_zero(status: &Status) -> bool {
+    let condition = status.condition(ConditionKind::ScaledToZero);
     condition.is_some_and(|c| c.status == ConditionStatus::True)
 }
 

@@ -11,8 +11,9 @@ pub mod model;
 mod picture;
 
 pub use hub::Hub;
+pub use crate::controller::outcome::Outcome;
 pub use model::{
-    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Outcome, Row, Unit,
+    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit,
 };
 pub use picture::Picture;
 

@@ -16,7 +16,10 @@ use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::Hub;
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
 use podscale_client::call::{self, About};
+use crate::dialect;
+use crate::telemetry::DecisionMetrics;
 use podscale_client::discovery::RestMapper;
+use podscale_client::instrument::RequestLayer;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
@@ -173,15 +176,20 @@ impl Demo {
         server.register_backend(metrics::SERVICE.0, metrics::SERVICE.1, router);
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
-        let mut told: Vec<Arc<dyn Observer>> = vec![Arc::new(hub.clone()), Arc::new(Log)];
-        told.extend(observers);
-        let watchers = Watchers { observers: told, ..Watchers::default() };
-        let (metrics, readiness) = (watchers.metrics.clone(), watchers.readiness.clone());
-        let counted = Client::new(metrics.call_layer().layer(way), "default");
+        let own_metrics = crate::metrics::Metrics::new();
+        let counting = DecisionMetrics(own_metrics.clone());
+        let mut all: Vec<Arc<dyn Observer>> =
+            vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
+        all.extend(observers);
+        let watchers =
+            Watchers { observers: all, metrics: own_metrics, ..Watchers::default() };
+        let (own_metrics, readiness) = (watchers.metrics.clone(), watchers.readiness.clone());
+        let requests = RequestLayer::new(Arc::new(own_metrics.clone()));
+        let counted = Client::new(requests.layer(way), "default");
         let defaults = controller::Config::default();
-        let controller =
-            Controller::start(&counted, clock, defaults, watchers, controller::Role::alone());
-        let shown = Shown { hub: hub.clone(), metrics, readiness };
+        let (dialects, role) = (dialect::built_in(), controller::Role::alone());
+        let controller = Controller::start(&counted, clock, defaults, dialects, watchers, role);
+        let shown = Shown { hub: hub.clone(), metrics: own_metrics, readiness };
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()));

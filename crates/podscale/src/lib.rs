@@ -1,22 +1,20 @@
 //! The parts of the `podscale` program; nothing but its own `main`, tests and benchmarks uses them.
+//!
+//! Imports go one way, from the top of this list to its bottom; `tidy` holds them to it.
 
-pub mod act;
-pub mod admin;
-
-pub mod cli;
-
+pub mod settings;
+pub mod readiness;
+pub mod metrics;
+mod pods;
+pub mod dialect;
+mod source;
+mod spans;
 pub mod controller;
 pub mod dashboard;
-pub mod demo;
-
-pub mod install;
-pub mod keep;
-pub mod metrics;
-pub mod readiness;
 pub mod record;
-pub mod scenario;
-pub mod scrape;
-pub mod settings;
 pub mod telemetry;
-
-pub mod world;
+pub mod admin;
+pub mod install;
+pub mod scenario;
+pub mod demo;
+pub mod cli;

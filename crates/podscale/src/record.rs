@@ -1,4 +1,4 @@
-//! Writes what was decided, and on what, as Recordings that `podscale replay` decides anew.
+//! Records what was decided, and on what, as Recordings that `podscale replay` decides again.
 //!
 //! Deciding never waits for the disk: whatever is to be recorded goes through a bounded queue to one
 //! thread, and what finds no place is dropped and counted. Each line of a file is complete in
@@ -10,13 +10,14 @@ mod step;
 
 pub use files::Limits;
 
-use crate::controller::observer::{Decided, Inputs, Observer, StatusWrite};
+use crate::controller::observer::{Decided, Inputs, Observer};
+use crate::dialect::Key;
 use crate::metrics::Metrics;
-use crate::world::Key;
 use files::Files;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::recording::RecordedDecision;
 use podscale_api::translate;
+use podscale_core::pass::{ScaleWrite, StatusWrite, WriteOutcome};
 use podscale_core::{History, Settings, Time};
 use segment::Segments;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ use std::time::{Duration, Instant};
 
 /// How many decisions may wait to be written.
 const QUEUE: usize = 4_096;
-/// How often it is looked whether something must be written although nothing new comes.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often it is checked whether something must be written although nothing new comes.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Recordings cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +68,14 @@ struct Entry {
     decision: RecordedDecision,
     /// Whether the target's size is known, so that the decision's count is one.
     found: bool,
+    writes: Writes,
+}
+
+/// What became of the writes of a pass.
+struct Writes {
+    scale: WriteOutcome<ScaleWrite>,
+    scale_ended_at: Option<Time>,
+    status: WriteOutcome<StatusWrite>,
 }
 
 /// The thread that writes.
@@ -105,13 +114,13 @@ impl Observer for Recorder {
     }
 
     fn decided(&self, decided: &Decided<'_>) {
-        let Decided { key, hpa, snapshot, decision, inputs: Some(inputs), .. } = decided else {
+        let Decided { object, snapshot, outcome, inputs: Some(inputs), .. } = decided else {
             return;
         };
-        // What is written for other reasons than the decision is not its doing.
-        let written = inputs.status == StatusWrite::Written && decision.changes_status(snapshot);
+        let (hpa, decision) = (object.wire.as_hpa().into_owned(), &outcome.decision);
+        let written = outcome.is_status_written();
         let stored = if written {
-            translate::status::to_wire(decision, snapshot, hpa)
+            translate::status::to_wire(decision, snapshot, &hpa)
         } else {
             hpa.status.clone().unwrap_or_default()
         };
@@ -120,9 +129,9 @@ impl Observer for Recorder {
         left.commit(&decision.learned);
         let shared = &self.0;
         let entry = Entry {
-            key: (*key).clone(),
+            key: object.key.clone(),
             gap: shared.gaps.load(Ordering::Relaxed),
-            hpa: (*hpa).clone(),
+            hpa,
             settings: *snapshot.settings,
             history: snapshot.history.clone(),
             left,
@@ -130,6 +139,11 @@ impl Observer for Recorder {
             inputs: (*inputs).clone(),
             decision: RecordedDecision::of(decision, replicas.unwrap_or(0), written, stored),
             found: replicas.is_some(),
+            writes: Writes {
+                scale: outcome.scale.clone(),
+                scale_ended_at: outcome.scale_ended_at,
+                status: outcome.status.clone(),
+            },
         };
         match shared.queue.try_send(Box::new(entry)) {
             Ok(()) => {}
@@ -156,7 +170,7 @@ fn write(entries: &Receiver<Box<Entry>>, mut files: Files, metrics: &Metrics, cl
     let mut segments = Segments::default();
     let mut failing = false;
     loop {
-        let ended = match entries.recv_timeout(LOOK) {
+        let ended = match entries.recv_timeout(CHECK_INTERVAL) {
             Ok(entry) => {
                 segments.take(*entry, Instant::now());
                 false

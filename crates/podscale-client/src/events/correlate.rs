@@ -1,6 +1,6 @@
 //! Decides what becomes of an event from those before it, as client-go's correlator does.
 
-use super::{PendingEvent, Kind};
+use super::{PendingEvent, Severity};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -28,7 +28,7 @@ pub(super) struct Place {
 }
 
 /// Who says something about whom.
-type Source = (&'static str, Box<str>, Kind);
+type Source = (&'static str, Box<str>, Severity);
 /// And for which reason.
 type Subject = (Source, &'static str);
 
@@ -44,7 +44,7 @@ pub(super) struct Correlator {
 impl Correlator {
     /// The place of an event; none if its source has said too much about its object already.
     pub(super) fn correlate(&mut self, pending: &PendingEvent, now: Timestamp) -> Option<Place> {
-        let source = (pending.component, object(pending), pending.kind);
+        let source = (pending.component, object(pending), pending.severity);
         let subject = (source.clone(), pending.reason);
         let combined = self.is_one_of_many(&subject, &pending.message, now);
         let (message, own) = if combined {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::ObjectReference;
 
-    fn pending(uid: &str, kind: Kind, message: &str) -> PendingEvent {
+    fn pending(uid: &str, severity: Severity, message: &str) -> PendingEvent {
         let about = ObjectReference {
             name: Some("web".into()),
             uid: Some(uid.into()),
@@ -155,7 +155,7 @@ mod tests {
                 Some(Place { message, count, .. }) => format!("{count}: {message}"),
             }
         };
-        let normal = Kind::Normal;
+        let normal = Severity::Normal;
         assert_eq!(tell("1", normal, "hello", 0), "1: hello");
         assert_eq!(tell("1", normal, "hello", 1), "2: hello");
         for number in 0..8 {
@@ -169,7 +169,7 @@ mod tests {
             assert_ne!(tell("1", normal, "y", 2), "dropped");
         }
         assert_eq!(tell("1", normal, "y", 2), "dropped");
-        assert_eq!(tell("1", Kind::Warning, "y", 2), "1: y", "a budget of its own");
+        assert_eq!(tell("1", Severity::Warning, "y", 2), "1: y", "a budget of its own");
         assert_eq!(tell("2", normal, "y", 2), "2: y");
         let later = 2 + 300;
         assert_eq!(tell("1", normal, "y", later), "16: (combined from similar events): y");
@@ -180,11 +180,11 @@ mod tests {
     fn names_are_different_and_not_too_long() {
         let mut correlator = Correlator::default();
         let now = Timestamp::UNIX_EPOCH;
-        let mut long = pending("1", Kind::Normal, "a");
+        let mut long = pending("1", Severity::Normal, "a");
         long.about.name = Some("n".repeat(253));
         let names = [
-            correlator.correlate(&pending("1", Kind::Normal, "a"), now),
-            correlator.correlate(&pending("1", Kind::Normal, "b"), now),
+            correlator.correlate(&pending("1", Severity::Normal, "a"), now),
+            correlator.correlate(&pending("1", Severity::Normal, "b"), now),
             correlator.correlate(&long, now),
         ];
         assert_eq!(names.map(|place| place.expect("a place").name), ["web.1", "web.2", "event.3"]);

@@ -25,9 +25,9 @@ async fn writes_what_is_queued_and_creates_again_what_is_gone() {
         name: Some("web".into()),
         ..ObjectReference::default()
     };
-    recorder.record(about.clone(), Kind::Normal, "Same", "a");
-    recorder.record(about.clone(), Kind::Normal, "Same", "a");
-    recorder.record(about, Kind::Warning, "Other", "b");
+    recorder.record(about.clone(), Severity::Normal, "Same", "a");
+    recorder.record(about.clone(), Severity::Normal, "Same", "a");
+    recorder.record(about, Severity::Warning, "Other", "b");
     drop(recorder);
     let (_stop, stopped) = watch::channel(true);
     write(Client::new(router, "default"), Clock::wall(), pending, stopped).await;
@@ -54,7 +54,7 @@ async fn tries_again_while_nobody_answers_but_not_when_refused() {
             async move { answer }
         });
         let (recorder, pending) = channel("tester");
-        recorder.record(ObjectReference::default(), Kind::Normal, "Same", "a");
+        recorder.record(ObjectReference::default(), Severity::Normal, "Same", "a");
         drop(recorder);
         let (_stop, stopped) = watch::channel(false);
         write(Client::new(service, "default"), Clock::wall(), pending, stopped).await;

@@ -14,7 +14,7 @@ use super::pod::{controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Kind, Recorder, reference};
+use podscale_client::events::{Recorder, Severity, reference};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
@@ -80,7 +80,7 @@ impl Deployments {
                 let message =
                     "This deployment is selecting all pods. A non-empty selector is required.";
                 let about = reference(deployment.as_ref());
-                self.recorder.record(about, Kind::Warning, "SelectingAll", message);
+                self.recorder.record(about, Severity::Warning, "SelectingAll", message);
                 return Ok(Next::Wait);
             }
         };
@@ -183,7 +183,7 @@ impl Deployments {
         }
         let message = format!("Failed to create new replica set {name:?}: {}", error.message());
         let about = reference(deployment);
-        self.recorder.record(about, Kind::Warning, CREATE_FAILED, message.clone());
+        self.recorder.record(about, Severity::Warning, CREATE_FAILED, message.clone());
         if status::deadline(&deployment.spec).is_some() {
             let mut status = deployment.status.clone().unwrap_or_default();
             let now = self.context.clock.now();
@@ -245,7 +245,7 @@ impl Deployments {
             let direction = if from < to { "up" } else { "down" };
             let message = format!("Scaled {direction} replica set {name} from {from} to {to}");
             let about = reference(deployment);
-            self.recorder.record(about, Kind::Normal, "ScalingReplicaSet", message);
+            self.recorder.record(about, Severity::Normal, "ScalingReplicaSet", message);
         }
     }
 

@@ -8,7 +8,7 @@ use super::calls::{Error, call, gone_is_fine, stamp};
 use super::pod::Pod;
 use super::queue::{Next, Queue, Shutdown};
 use super::{BY_NODE, Context};
-use podscale_client::events::{Kind, Recorder, reference};
+use podscale_client::events::{Recorder, Severity, reference};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -174,7 +174,7 @@ impl NodeLife {
         gone_is_fine(call(|| format!("mark node {name}"), write).await)?;
         if health == Health::Ready {
             let message = format!("Node {name} status is now: NodeNotReady");
-            self.recorder.record(reference(node), Kind::Normal, "NodeNotReady", message);
+            self.recorder.record(reference(node), Severity::Normal, "NodeNotReady", message);
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl NodeLife {
             let write = api.patch_status(pod.name(), &params, &patch);
             gone_is_fine(call(|| format!("mark pod {}", pod.name()), write).await)?;
             let about = reference(pod.as_ref());
-            self.recorder.record(about, Kind::Warning, "NodeNotReady", "Node is not ready");
+            self.recorder.record(about, Severity::Warning, "NodeNotReady", "Node is not ready");
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl NodeLife {
             return Ok(());
         }
         let message = format!("Marking for deletion Pod {}/{}", pod.namespace(), pod.name());
-        self.recorder.record(reference(pod), Kind::Normal, "TaintManagerEviction", message);
+        self.recorder.record(reference(pod), Severity::Normal, "TaintManagerEviction", message);
         self.delete(pod, &DeleteParams::default()).await
     }
 

@@ -10,7 +10,7 @@ use super::pod::{Pod, controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Kind, Recorder, reference};
+use podscale_client::events::{Recorder, Severity, reference};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod as FullPod, PodTemplateSpec};
@@ -157,13 +157,13 @@ impl<O: Owner> Replicas<O> {
                 self.written.wrote(key, &created.metadata, self.context.clock.now());
                 let name = created.metadata.name.unwrap_or_default();
                 let message = format!("Created pod: {name}");
-                self.recorder.record(reference(owner), Kind::Normal, "SuccessfulCreate", message);
+                self.recorder.record(reference(owner), Severity::Normal, "SuccessfulCreate", message);
                 Ok(())
             }
             Err(error) if error.is_namespace_ending() => Ok(()),
             Err(error) => {
                 let message = format!("Error creating: {}", error.message());
-                self.recorder.record(reference(owner), Kind::Warning, "FailedCreate", message);
+                self.recorder.record(reference(owner), Severity::Warning, "FailedCreate", message);
                 Err(error)
             }
         }
@@ -180,14 +180,14 @@ impl<O: Owner> Replicas<O> {
             Ok(()) => {
                 self.written.deleted(key, &pod.metadata, self.context.clock.now());
                 let message = format!("Deleted pod: {}", pod.name());
-                self.recorder.record(reference(owner), Kind::Normal, "SuccessfulDelete", message);
+                self.recorder.record(reference(owner), Severity::Normal, "SuccessfulDelete", message);
                 Ok(())
             }
             // Another pod of this name: ours is gone.
             Err(error) if error.is_conflict() => Ok(()),
             Err(error) => {
                 let message = format!("Error deleting: {}", error.message());
-                self.recorder.record(reference(owner), Kind::Warning, "FailedDelete", message);
+                self.recorder.record(reference(owner), Severity::Warning, "FailedDelete", message);
                 Err(error)
             }
         }

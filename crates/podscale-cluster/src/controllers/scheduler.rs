@@ -9,7 +9,7 @@ use super::cache::Key;
 use super::calls::{Error, call, stamp};
 use super::pod::Pod;
 use super::queue::{Next, Queue, Shutdown};
-use podscale_client::events::{Kind, Recorder, reference};
+use podscale_client::events::{Recorder, Severity, reference};
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
@@ -143,7 +143,7 @@ impl Scheduler {
         let bind = api.create_subresource("binding", &key.name, &params, &binding);
         let _: serde_json::Value = call(|| format!("bind {key} to {node}"), bind).await?;
         let message = format!("Successfully assigned {key} to {node}");
-        self.recorder.record(reference(pod), Kind::Normal, "Scheduled", message);
+        self.recorder.record(reference(pod), Severity::Normal, "Scheduled", message);
         Ok(Next::Wait)
     }
 
@@ -160,7 +160,7 @@ impl Scheduler {
         let patch = serde_json::json!({"status": {"conditions": [{"type": "PodScheduled",
             "status": "False", "reason": "Unschedulable", "message": refusal,
             "lastProbeTime": null, "lastTransitionTime": since}]}});
-        self.recorder.record(reference(pod), Kind::Warning, "FailedScheduling", refusal);
+        self.recorder.record(reference(pod), Severity::Warning, "FailedScheduling", refusal);
         let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
         let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
         let write = api.patch_status(&key.name, &params, &patch);

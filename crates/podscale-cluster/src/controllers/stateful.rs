@@ -10,7 +10,7 @@ use super::pod::{Pod, controller_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Kind, Recorder, reference};
+use podscale_client::events::{Recorder, Severity, reference};
 use identity::{claims, new_pod, new_revision, ordinal, remembered, revision_of, template_of};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod as FullPod};
@@ -204,7 +204,7 @@ impl StatefulSets {
             Ok(created) => {
                 self.written.wrote(key, &created.metadata, self.context.clock.now());
                 let message = format!("create Pod {name} in StatefulSet {set_name} successful");
-                self.recorder.record(reference(set), Kind::Normal, "SuccessfulCreate", message);
+                self.recorder.record(reference(set), Severity::Normal, "SuccessfulCreate", message);
                 Ok(())
             }
             Err(error) if error.is_already_exists() || error.is_namespace_ending() => Err(error),
@@ -212,7 +212,7 @@ impl StatefulSets {
                 let why = error.message();
                 let message =
                     format!("create Pod {name} in StatefulSet {set_name} failed error: {why}");
-                self.recorder.record(reference(set), Kind::Warning, "FailedCreate", message);
+                self.recorder.record(reference(set), Severity::Warning, "FailedCreate", message);
                 Err(error)
             }
         }
@@ -231,7 +231,7 @@ impl StatefulSets {
                         "create Claim {name} Pod {0}-{ordinal} in StatefulSet {0} success",
                         key.name
                     );
-                    self.recorder.record(reference(set), Kind::Normal, "SuccessfulCreate", message);
+                    self.recorder.record(reference(set), Severity::Normal, "SuccessfulCreate", message);
                 }
                 Err(error) if error.is_already_exists() || error.is_not_found() => {}
                 Err(error) => return Err(error),
@@ -249,7 +249,7 @@ impl StatefulSets {
         gone_is_fine(call(|| format!("delete pod {name}"), api.delete(name, &params)).await)?;
         self.written.deleted(key, &pod.metadata, self.context.clock.now());
         let message = format!("delete Pod {name} in StatefulSet {set_name} successful");
-        self.recorder.record(reference(set), Kind::Normal, "SuccessfulDelete", message);
+        self.recorder.record(reference(set), Severity::Normal, "SuccessfulDelete", message);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::{LoadState, MAX_WORKLOADS, PodRate, WorkloadConfig, WorkloadError, Wo
 use crate::nodes::usage::{PodSample, Samples, Used};
 use crate::nodes::{PodView, Table};
 use jiff::Timestamp;
-use podscale_core::Time;
+use podscale_sim::Time;
 use podscale_sim::workload::Usage;
 use podscale_sim::{Load, PodInput, PodUsage, Workload};
 use std::collections::HashMap;

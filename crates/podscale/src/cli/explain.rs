@@ -173,6 +173,7 @@ fn outcome(decision: &DecisionView) -> String {
         Outcome::Steady | Outcome::Held | Outcome::Limited | Outcome::Paused => {
             format!("stays at {from}, {reason}")
         }
+        Outcome::Withheld => format!("would go from {from} to {to}, {reason}; not written"),
         Outcome::Failed => format!("failed, {reason}"),
     }
 }

@@ -13,8 +13,11 @@ use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
 use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
-use crate::telemetry::{self, Telemetry, TelemetryError};
-use crate::{election, keep};
+use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
+use crate::controller::history_store;
+use crate::dialect;
+use podscale_client::election;
+use podscale_client::instrument::Instruments;
 use clap::{ArgAction, Args};
 use podscale_client::connect::{self, Cluster, ConnectError};
 use podscale_client::rate_limit::Rate;
@@ -321,7 +324,7 @@ impl Arguments {
     /// # Errors
     /// Those of the election do not, the collector cannot be sent to, or no namespace is left.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        self.terms().check()?;
+        self.lease_timings().check()?;
         self.telemetry.check()?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
@@ -330,7 +333,7 @@ impl Arguments {
         Err(Failure::NoNamespace)
     }
 
-    fn terms(&self) -> LeaseTimings {
+    fn lease_timings(&self) -> LeaseTimings {
         LeaseTimings {
             lease: self.leader_elect_lease_duration,
             renew: self.leader_elect_renew_deadline,
@@ -399,11 +402,12 @@ async fn control(
     tokio::pin!(end);
     let (clock, readiness) = (Clock::wall(), Readiness::new());
     let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
+    let instruments: Instruments = Arc::new(metrics.clone());
     // Asked to end while it starts, it ends as well.
     let cluster = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        cluster = connect::connect(kubeconfig, context, arguments.rate(), &metrics) => cluster?,
+        cluster = connect::connect(kubeconfig, context, arguments.rate(), &instruments) => cluster?,
     };
     let hub = Hub::new(clock);
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
@@ -413,7 +417,9 @@ async fn control(
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
     let (server, admin_address) = (&cluster.url, admin.address());
     tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
-    let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(hub), Arc::new(Log)];
+    let counting = DecisionMetrics(metrics.clone());
+    let mut observers: Vec<Arc<dyn Observer>> =
+        vec![Arc::new(hub), Arc::new(Log), Arc::new(counting)];
     observers.extend(tracing);
     let recording = recording.map(|(recorder, writing)| {
         observers.push(Arc::new(recorder));
@@ -422,7 +428,8 @@ async fn control(
     let watchers = Watchers { observers, metrics, readiness };
     let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
     let (client, config) = (&cluster.client, arguments.config());
-    let controller = Controller::start(client, clock, config, watchers, role);
+    let dialects = dialect::built_in();
+    let controller = Controller::start(client, clock, config, dialects, watchers, role);
     end.await;
     tracing::info!("ending");
     controller.hand_over(elections.stop()).await;
@@ -457,22 +464,23 @@ fn elect(
 ) -> (Elections, Role) {
     let (namespace, name) =
         (arguments.own_namespace(cluster), &arguments.leader_elect_resource_name);
-    let keep = keep::Config { namespace: namespace.to_owned(), name: name.clone() };
+    let histories =
+        history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
     let (stop, stopped) = watch::channel(false);
     let mut task = JoinSet::new();
     if arguments.dry_run || !arguments.leader_elect {
-        let keep = Some(keep).filter(|_| !arguments.dry_run);
-        let role = Role { keep, ..Role::alone() };
+        let histories = Some(histories).filter(|_| !arguments.dry_run);
+        let role = Role { histories, ..Role::alone() };
         return (Elections { stop, task }, role);
     }
     let config = election::Config {
         namespace: namespace.to_owned(),
         name: name.clone(),
         identity: election::identity().to_owned(),
-        terms: arguments.terms(),
+        timings: arguments.lease_timings(),
     };
     let (elected, leading) = watch::channel(None);
-    let (client, metrics) = (cluster.client.clone(), metrics.clone());
-    task.spawn(election::run(client, clock, config, metrics, elected, stopped));
-    (Elections { stop, task }, Role { leading, keep: Some(keep) })
+    let (client, instruments) = (cluster.client.clone(), Arc::new(metrics.clone()));
+    task.spawn(election::run(client, clock, config, instruments, elected, stopped));
+    (Elections { stop, task }, Role { leading, histories: Some(histories) })
 }

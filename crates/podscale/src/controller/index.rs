@@ -123,7 +123,7 @@ impl Index {
                     // What was decided before keeps its moment, so that a start does not decide
                     // everything at once.
                     let known = managed.wire.status().observed_generation;
-                    let decided = known == Some(managed.metadata.generation());
+                    let decided = known == Some(managed.metadata().generation);
                     state.put(managed, &self.rules, now, decided);
                 }
             }

@@ -158,7 +158,7 @@ fn reading(selected: &Selected<'_>, place: usize, answer: &Answer) -> Reading {
         pod_metrics: Ok(&[]),
         custom_metrics: Ok(&[]),
         external_metrics: Ok(&[]),
-        series: None,
+        unselected: None,
     };
     let used: Vec<&PodMetrics>;
     match answer {

@@ -33,7 +33,7 @@ impl Outcome {
     pub fn of(decision: &Decision) -> Outcome {
         if let Some(rescale) = &decision.rescale {
             return match decision.rescaled_at {
-                None if decision.steps.withheld.is_some() => Outcome::Withheld,
+                None if decision.withheld().is_some() => Outcome::Withheld,
                 None => Outcome::Failed,
                 Some(_) if rescale.to > rescale.from => Outcome::Up,
                 Some(_) => Outcome::Down,

@@ -143,14 +143,21 @@ async fn loss(mut leading: watch::Receiver<Option<Term>>) {
     }
 }
 
-/// An autoscaler's turn: however it ends, the next one comes.
-struct Turn {
-    schedule: Arc<Schedule>,
+/// An object that is being reconciled: however that ends, it is put back.
+struct Taken {
+    index: Arc<Index>,
     key: Key,
 }
 
-impl Drop for Turn {
+impl Drop for Taken {
     fn drop(&mut self) {
         self.index.done(&self.key);
+    }
+}
+
+/// Enqueues the objects that asked about what is announced, for ever.
+pub(super) async fn enqueue_announced(index: Arc<Index>, mut announcements: Announcements) {
+    while let Some(topics) = announcements.next().await {
+        index.announced(&topics);
     }
 }

@@ -1,7 +1,7 @@
 //! What one autoscaler did over time, in bounded space: recent points in full, older ones ever
 //! sparser, and the decisions worth telling.
 
-use super::model::Outcome;
+use crate::controller::outcome::Outcome;
 use super::picture::Picture;
 use podscale_core::Time;
 use serde::Serialize;

@@ -7,6 +7,8 @@
 use super::history::{History, Point, Room};
 use super::model::Row;
 use super::picture::Picture;
+use crate::controller::observer::{Decided, Observer};
+use crate::dialect::Key;
 use podscale_client::clock::Clock;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
@@ -254,6 +256,16 @@ impl State {
 impl Entry {
     fn glimpse(&self) -> Glimpse {
         Glimpse { latest: Arc::clone(&self.latest), trend: self.history.trend(TREND) }
+    }
+}
+
+impl Observer for Hub {
+    fn decided(&self, decided: &Decided<'_>) {
+        self.publish(Picture::of(decided));
+    }
+
+    fn gone(&self, key: &Key) {
+        self.remove(&key.to_string());
     }
 }
 

@@ -3,6 +3,7 @@
 use super::model::{
     AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit,
 };
+use crate::controller::observer::Decided;
 use crate::controller::outcome::{Outcome, holds};
 use podscale_core::model::{Aim, Milli, Source};
 use podscale_core::status::{Condition, Current};
@@ -30,10 +31,17 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Of an object of this kind after a decision, which must be settled. `autoscaler` is that of
-    /// the snapshot.
+    /// Of an object after a pass.
     #[must_use]
-    pub fn of(
+    pub fn of(decided: &Decided<'_>) -> Picture {
+        let Decided { object, snapshot, outcome, .. } = decided;
+        Picture::new(object.key.kind.name, &object.model, snapshot, &outcome.decision)
+    }
+
+    /// Of an object of this kind after a decision whose writes have ended. `autoscaler` is that of the
+    /// snapshot.
+    #[must_use]
+    pub fn new(
         kind: &'static str,
         autoscaler: &Arc<Autoscaler>,
         snapshot: &Snapshot<'_>,
@@ -133,7 +141,7 @@ impl Picture {
         match (self.outcome, &self.error) {
             (Outcome::Failed, Some(error)) => error.to_string(),
             (Outcome::Failed, None) => self.steps.iter().last().map(line).unwrap_or_default(),
-            (Outcome::Up | Outcome::Down, _) => self.rescale_reason(),
+            (Outcome::Up | Outcome::Down | Outcome::Withheld, _) => self.rescale_reason(),
             (Outcome::Held | Outcome::Limited | Outcome::Paused, _) => {
                 self.steps.iter().rev().find(holds).map(line).unwrap_or_default()
             }

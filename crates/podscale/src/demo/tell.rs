@@ -2,8 +2,8 @@
 
 use podscale_client::clock::Clock;
 use crate::controller::observer::{Decided, Observer, why};
-use crate::dashboard::Outcome;
-use crate::world::Key;
+use crate::dashboard::{Outcome, Picture};
+use crate::dialect::Key;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -67,12 +67,12 @@ impl<W: Write + Send> Teller<W> {
 
 impl<W: Write + Send> Observer for Teller<W> {
     fn decided(&self, decided: &Decided<'_>) {
-        let told = decided.picture().told();
+        let told = Picture::of(decided).told();
         let sign = match told.outcome {
             Outcome::Up => "▲",
             Outcome::Down => "▼",
             Outcome::Failed => "✗",
-            Outcome::Steady | Outcome::Held | Outcome::Limited | Outcome::Paused => "·",
+            _ => "·",
         };
         let text = match told.outcome {
             Outcome::Up | Outcome::Down => {
@@ -82,14 +82,14 @@ impl<W: Write + Send> Observer for Teller<W> {
             _ => format!("stays {}  {}", told.from, told.reason),
         };
         let mut state = self.state.lock();
-        let before = state.last.insert(decided.key.clone(), told.outcome);
+        let before = state.last.insert(decided.key().clone(), told.outcome);
         let news = match told.outcome {
             Outcome::Up | Outcome::Down => true,
             Outcome::Steady => false,
             other => before != Some(other),
         };
         if news {
-            let (time, key) = (self.elapsed(), decided.key.to_string());
+            let (time, key) = (self.elapsed(), decided.key().to_string());
             state.tell(&format!("{time}  {sign} {key:<24} {text}"));
         }
     }

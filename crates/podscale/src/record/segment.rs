@@ -3,7 +3,7 @@
 
 use super::Entry;
 use super::step::step;
-use crate::world::Key;
+use crate::dialect::Key;
 use podscale_api::hpa::v2::{
     API_VERSION as HPA_VERSION, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND as HPA_KIND,
@@ -33,7 +33,7 @@ struct Segment {
     recording: Recording,
     gap: u64,
     settings: Settings,
-    /// What the next look must find for its decision to follow from the last one.
+    /// What the next pass must find for its decision to follow from the last one.
     uid: String,
     generation: i64,
     spec: HorizontalPodAutoscalerSpec,

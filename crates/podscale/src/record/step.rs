@@ -2,8 +2,7 @@
 //! have mattered.
 
 use super::Entry;
-use crate::controller::observer::StatusWrite;
-use crate::scrape::Answer;
+use crate::source::Answer;
 use podscale_api::hpa::v2::{MetricIdentifier, MetricSpec};
 use podscale_api::metrics::PodMetrics;
 use podscale_api::pod::Pod;
@@ -13,8 +12,8 @@ use podscale_api::recording::{
 };
 use podscale_api::selector::Selector;
 use podscale_api::time::ExactTimestamp;
+use podscale_core::pass::{ScaleWrite, StatusWrite, WriteOutcome};
 use podscale_core::snapshot::ScaleError;
-use podscale_core::{ScaleWrite, Withheld};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -49,33 +48,35 @@ pub(super) fn step(entry: &Entry) -> Step {
                     selector: Some(selector.to_string()),
                 }),
             });
-            take_in(&mut step, entry, &selector);
+            add_surroundings(&mut step, entry, &selector);
         }
         // The spec itself says that its version makes no sense.
         Err(ScaleError::ApiVersion(_)) => {}
         Err(ScaleError::NoResource(error)) => errors.rest_mapping = Some(error.to_string()),
         Err(ScaleError::Unreadable(error)) => errors.get_scale = Some(error.to_string()),
     }
-    if let Some((write, at)) = &inputs.write {
-        match write {
-            ScaleWrite::Withheld(why) => step.scale_withheld = Some(*why),
-            ScaleWrite::Failed(error) => errors.update_scale = Some(error.to_string()),
-            ScaleWrite::Written => {}
+    let writes = &entry.writes;
+    step.written_at = writes.scale_ended_at.map(ExactTimestamp);
+    match &writes.scale {
+        WriteOutcome::Ended(ScaleWrite::Withheld(why)) => step.scale_withheld = Some(*why),
+        WriteOutcome::Ended(ScaleWrite::Failed(error)) => {
+            errors.update_scale = Some(error.to_string());
         }
-        step.written_at = step.scale_withheld.is_none().then_some(ExactTimestamp(*at));
+        _ => {}
     }
-    if inputs.status == StatusWrite::PutOff {
-        step.status_withheld = step.scale_withheld.or(Some(Withheld::Deferred));
-    }
-    if let StatusWrite::Failed(error) = &inputs.status {
-        errors.update_status = Some(error.to_string());
+    match &writes.status {
+        WriteOutcome::Ended(StatusWrite::Withheld(why)) => step.status_withheld = Some(*why),
+        WriteOutcome::Ended(StatusWrite::Failed(error)) => {
+            errors.update_status = Some(error.to_string());
+        }
+        _ => {}
     }
     step.errors = (errors != StepErrors::default()).then_some(errors);
     step
 }
 
-/// Pods, metrics and rivals, as far as the selector can have met them.
-fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
+/// Pods, metrics and other autoscalers, as far as the selector can have met them.
+fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
     let inputs = &entry.inputs;
     let parsed = (!selector.is_empty()).then(|| Selector::parse(selector).ok()).flatten();
     let Some(parsed) = parsed else { return };
@@ -120,18 +121,18 @@ fn take_in(step: &mut Step, entry: &Entry, selector: &str) {
     }
     let matters = |pod: &&Arc<Pod>| picked(pod) || named.contains(&*pod.metadata.name);
     step.pods = inputs.pods.iter().filter(matters).map(|pod| Pod::clone(pod)).collect();
-    let rival = |selector: &str| {
+    let overlaps = |selector: &str| {
         Selector::parse(selector).is_ok_and(|other| {
-            let theirs = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));
-            step.pods.iter().any(|pod| picked(pod) && theirs(pod))
+            let also = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));
+            step.pods.iter().any(|pod| picked(pod) && also(pod))
         })
     };
-    let rivals = inputs.others.iter().filter(|(_, selector)| rival(selector));
+    let overlapping = inputs.others.iter().filter(|(_, selector)| overlaps(selector));
     let other = |(name, selector): &(_, _)| OtherAutoscaler {
         name: AsRef::<str>::as_ref(name).to_owned(),
         selector: AsRef::<str>::as_ref(selector).to_owned(),
     };
-    step.other_autoscalers = rivals.map(other).collect();
+    step.other_autoscalers = overlapping.map(other).collect();
 }
 
 /// Whether a metric finds its values among those of all by its name alone.

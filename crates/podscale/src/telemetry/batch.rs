@@ -3,7 +3,7 @@
 use super::send::{SendError, Taken};
 use super::settings::{Pace, Signal};
 use crate::metrics::Metrics;
-use podscale_client::outage::{News, Trouble};
+use podscale_client::outage::{Notice, Outage};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,13 +88,13 @@ pub(super) struct Losses {
     url: String,
     metrics: Metrics,
     lost: u64,
-    trouble: Trouble,
+    outage: Outage,
 }
 
 impl Losses {
     /// Nothing is lost yet.
     pub(super) fn new(signal: Signal, url: String, metrics: Metrics) -> Losses {
-        Losses { signal, url, metrics, lost: 0, trouble: Trouble::default() }
+        Losses { signal, url, metrics, lost: 0, outage: Outage::default() }
     }
 
     /// So many items were sent, and so many had found no place before.
@@ -117,13 +117,13 @@ impl Losses {
 
     fn tell(&mut self, problem: Option<String>, now: Instant) {
         let (signal, url) = (self.signal.name(), &self.url);
-        match self.trouble.news(problem.is_some(), now) {
-            News::Nothing => {}
-            News::Over => {
+        match self.outage.observe(problem.is_some(), now) {
+            Notice::Nothing => {}
+            Notice::Over => {
                 tracing::info!(lost = self.lost, "{signal} reach the collector again");
                 self.lost = 0;
             }
-            News::Trouble => {
+            Notice::Ongoing => {
                 let (lost, problem) = (self.lost, problem.unwrap_or_default());
                 tracing::warn!(%problem, lost, "{signal} do not reach the collector at {url}");
             }

@@ -3,7 +3,7 @@
 use super::TelemetryError;
 use super::batch::{Losses, Queue, queue};
 use super::export::NAME;
-use super::points::{Times, metrics};
+use super::points::{Times, points};
 use super::send::Sender;
 use super::settings::{Destination, Pace};
 use crate::metrics::Metrics;
@@ -136,7 +136,7 @@ fn report(metrics: &Metrics, resource: &Attributes, times: Times) -> Vec<u8> {
     };
     let of_scope = ScopeMetrics {
         scope: Some(scope),
-        metrics: metrics(&metrics.text(), times),
+        metrics: points(&metrics.text(), times),
         schema_url: String::new(),
     };
     let described = Described { attributes: resource.attributes.0.clone(), ..Described::default() };

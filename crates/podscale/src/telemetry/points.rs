@@ -1,7 +1,7 @@
 //! The metrics as OTLP data points. What `/metrics` shows is the only source: its text is read and
 //! told again, so that both always say the same.
 
-use podscale_cluster::metrics::exposition::{Labels, Sample, samples};
+use podscale_metrics::exposition::{Labels, Sample, samples};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
@@ -19,7 +19,7 @@ pub(super) struct Times {
 }
 
 /// What OpenMetrics text says.
-pub(super) fn metrics(text: &str, times: Times) -> Vec<Metric> {
+pub(super) fn points(text: &str, times: Times) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     let mut family = Family::default();
     for line in text.lines() {

@@ -90,7 +90,7 @@ fn style(row: &Shown) -> Style {
     match row.outcome {
         _ if trouble(row).is_some() => Style::new().fg(Color::Red),
         Outcome::Up | Outcome::Down => Style::new().fg(Color::Green),
-        Outcome::Held | Outcome::Limited => Style::new().fg(Color::Yellow),
+        Outcome::Held | Outcome::Limited | Outcome::Withheld => Style::new().fg(Color::Yellow),
         Outcome::Paused => Style::new().fg(Color::DarkGray),
         Outcome::Steady | Outcome::Failed => Style::new(),
     }
