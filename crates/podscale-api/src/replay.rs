@@ -257,12 +257,7 @@ fn answer_to(step: &Step, place: usize) -> Option<&RecordedAnswer> {
 }
 
 /// What one metric says by an answer of its own.
-fn answered(
-    selected: &Selected<'_>,
-    place: usize,
-    answer: &RecordedAnswer,
-    now: Time,
-) -> Reading {
+fn answered(selected: &Selected<'_>, place: usize, answer: &RecordedAnswer, now: Time) -> Reading {
     if let Some(error) = &answer.error {
         return Reading::Failed(error.as_str().into());
     }

@@ -2,9 +2,9 @@
 
 mod transport;
 
-use crate::rate_limit::{RateLimit, Rate};
 use crate::cause::one_line;
 use crate::instrument::{Instruments, RequestLayer};
+use crate::rate_limit::{Rate, RateLimit};
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};

@@ -3,11 +3,11 @@
 
 pub mod candidate;
 
+use crate::call::{self, About, CallError, segment};
 use crate::clock::Clock;
 use crate::instrument::Instruments;
-use crate::call::{self, About, CallError, segment};
 use crate::watch::{Change, Presence, follow};
-use candidate::{Candidate, Record, Step, Stored, LeaseTimings};
+use candidate::{Candidate, LeaseTimings, Record, Step, Stored};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -89,15 +89,22 @@ pub async fn run(
     let (start, metadata) = (Instant::now(), None);
     let mut shell = Shell { client, clock, start, config, candidate, leading, metadata, changes };
     let (client, path) = (shell.client.clone(), shell.watch_path());
-    let watching = follow(&client, &path, RESOURCE, Presence::Always, &instruments, |change: Change<Value>| {
-        let lease = match change {
-            Change::All(all) => all.into_iter().next(),
-            Change::Applied(lease) => Some(lease),
-            Change::Deleted(_) => None,
-        };
-        // The newest counts; while others wait to be read, the poll will find it.
-        let _ = news.try_send(lease);
-    });
+    let watching = follow(
+        &client,
+        &path,
+        RESOURCE,
+        Presence::Always,
+        &instruments,
+        |change: Change<Value>| {
+            let lease = match change {
+                Change::All(all) => all.into_iter().next(),
+                Change::Applied(lease) => Some(lease),
+                Change::Deleted(_) => None,
+            };
+            // The newest counts; while others wait to be read, the poll will find it.
+            let _ = news.try_send(lease);
+        },
+    );
     tokio::select! {
         biased;
         _ = stopped.wait_for(|stop| *stop) => {}
@@ -263,9 +270,7 @@ fn stored(lease: &Value) -> Option<Stored> {
     let version = lease.pointer("/metadata/resourceVersion")?.as_str()?.to_owned();
     let spec = |field: &str| lease.pointer(&format!("/spec/{field}"));
     let number = |field| spec(field).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
-    let time = |field| {
-        spec(field)?.as_str()?.parse::<Timestamp>().ok()
-    };
+    let time = |field| spec(field)?.as_str()?.parse::<Timestamp>().ok();
     let record = Record {
         holder: spec("holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned(),
         seconds: number("leaseDurationSeconds").unwrap_or(0),

@@ -3,8 +3,8 @@
 
 mod correlate;
 
-use crate::clock::{Clock, stamp};
 use crate::call::{self, About, CallError, segment};
+use crate::clock::{Clock, stamp};
 use correlate::{Correlator, Place};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};

@@ -154,7 +154,8 @@ fn verb(method: &Method, path: &str, query: &str) -> &'static str {
 
 /// Whether a path is that of many objects rather than of one.
 fn is_collection(path: &str) -> bool {
-    let mut segments = path.trim_matches('/').split('/').skip_while(|s| *s == "api" || *s == "apis");
+    let mut segments =
+        path.trim_matches('/').split('/').skip_while(|s| *s == "api" || *s == "apis");
     // The core group has a version only, the others have a name and a version.
     let versions = if path.starts_with("/apis/") { 2 } else { 1 };
     if segments.by_ref().take(versions).count() < versions {

@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use axum::Router;
     use axum::body::Body;
-    use http::Uri;
     use futures::future::join_all;
+    use http::Uri;
     use std::sync::atomic::{AtomicU32, Ordering};
     use tower::ServiceExt;
 

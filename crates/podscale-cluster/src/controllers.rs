@@ -19,8 +19,6 @@ pub mod scheduler;
 pub mod stateful;
 pub mod written;
 
-use podscale_client::clock::Clock;
-use podscale_client::events::{self, Recorder};
 use cache::Cache;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -31,6 +29,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use pod::{Pod, controller_of};
+use podscale_client::clock::Clock;
+use podscale_client::events::{self, Recorder};
 use queue::Shutdown;
 use replicas::Replicas;
 use serde::de::DeserializeOwned;

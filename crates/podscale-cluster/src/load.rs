@@ -6,10 +6,10 @@
 //! no workload idle.
 
 use super::nodes::{Table, Usage};
-use podscale_client::clock::Clock;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use podscale_api::Labels;
+use podscale_client::clock::Clock;
 use podscale_sim::load::LoadError;
 use podscale_sim::workload::{Kind, SpecError, Totals};
 use podscale_sim::{Load, Shape, Trace, WorkloadSpec};

@@ -6,12 +6,12 @@
 
 use crate::load::LoadModel;
 use crate::nodes::{CallError, call};
-use podscale_client::clock::Clock;
 use axum::Router;
 use axum::response::IntoResponse;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use podscale_client::clock::Clock;
 use podscale_metrics::directory::Directory;
 use podscale_metrics::store::Store;
 use podscale_metrics::{answer, resource};

@@ -4,8 +4,8 @@
 //! All nodes of a process share one watch and one task; they know nothing but an API server, a
 //! clock, and what the load model says was used.
 
-use podscale_client::clock::Clock;
 use kube::Client;
+use podscale_client::clock::Clock;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};

@@ -2,8 +2,8 @@
 
 use crate::decision::{Decision, Event, MetricResults, RescaleReason};
 use crate::history::{Learned, Recommendation};
-use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::model::Autoscaler;
+use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
 use crate::{Rescale, text};

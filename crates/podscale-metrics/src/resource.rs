@@ -232,7 +232,8 @@ fn pod_object(pod: &FoundPod) -> Value {
 }
 
 fn node_object(node: &FoundNode) -> Value {
-    let mut metadata = json!({"name": &*node.name, "creationTimestamp": seconds_text(node.used.time)});
+    let mut metadata =
+        json!({"name": &*node.name, "creationTimestamp": seconds_text(node.used.time)});
     if !node.labels.is_empty() {
         metadata["labels"] = json!(node.labels.iter().collect::<BTreeMap<_, _>>());
     }

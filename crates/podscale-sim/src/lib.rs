@@ -9,7 +9,7 @@ pub mod random;
 pub mod trace;
 pub mod workload;
 
-pub use podscale_core::Time;
 pub use load::{Load, LoadError, Shape};
+pub use podscale_core::Time;
 pub use trace::{Trace, TraceError};
 pub use workload::{PodInput, PodUsage, Usage, Workload, WorkloadSpec};

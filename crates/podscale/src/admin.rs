@@ -108,10 +108,10 @@ impl Admin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use podscale_client::clock::Clock;
     use axum::body::Body;
     use axum::http::Request;
     use http_body_util::BodyExt;
+    use podscale_client::clock::Clock;
     use tower::ServiceExt;
 
     async fn ask(router: &Router, path: &str) -> (u16, String) {

@@ -194,8 +194,16 @@ impl Controller {
         let history_store = role.histories.map(store);
         let (concurrency, leading) = (config.concurrency, role.leading);
         let mut workers = JoinSet::new();
-        let all =
-            Workers { reconciler, index, metrics, concurrency, history_store, synced, leading, stopped };
+        let all = Workers {
+            reconciler,
+            index,
+            metrics,
+            concurrency,
+            history_store,
+            synced,
+            leading,
+            stopped,
+        };
         workers.spawn(all.run());
         Controller { stop, workers, events, watches }
     }

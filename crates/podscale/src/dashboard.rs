@@ -10,11 +10,9 @@ mod hub;
 pub mod model;
 mod picture;
 
-pub use hub::Hub;
 pub use crate::controller::outcome::Outcome;
-pub use model::{
-    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit,
-};
+pub use hub::Hub;
+pub use model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit};
 pub use picture::Picture;
 
 use axum::extract::{Path, Query, State};

@@ -6,20 +6,12 @@ pub mod tell;
 
 use crate::admin::door::{self, Limits};
 use crate::admin::{self, Shown};
-use podscale_client::clock::Clock;
-use podscale_cluster::controllers;
-use podscale_cluster::load::{self, LoadModel, WorkloadError};
-use podscale_cluster::metrics::{self, Metrics};
-use podscale_cluster::nodes::{self, Nodes, NodesConfig, NodesError};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::Hub;
-use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
-use podscale_client::call::{self, About};
 use crate::dialect;
+use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
 use crate::telemetry::DecisionMetrics;
-use podscale_client::discovery::RestMapper;
-use podscale_client::instrument::RequestLayer;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
@@ -28,6 +20,14 @@ use kube::Client;
 use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
 use podscale_apiserver::{ApiServer, Certificates, Serving};
+use podscale_client::call::{self, About};
+use podscale_client::clock::Clock;
+use podscale_client::discovery::RestMapper;
+use podscale_client::instrument::RequestLayer;
+use podscale_cluster::controllers;
+use podscale_cluster::load::{self, LoadModel, WorkloadError};
+use podscale_cluster::metrics::{self, Metrics};
+use podscale_cluster::nodes::{self, Nodes, NodesConfig, NodesError};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -181,8 +181,7 @@ impl Demo {
         let mut all: Vec<Arc<dyn Observer>> =
             vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
         all.extend(observers);
-        let watchers =
-            Watchers { observers: all, metrics: own_metrics, ..Watchers::default() };
+        let watchers = Watchers { observers: all, metrics: own_metrics, ..Watchers::default() };
         let (own_metrics, readiness) = (watchers.metrics.clone(), watchers.readiness.clone());
         let requests = RequestLayer::new(Arc::new(own_metrics.clone()));
         let counted = Client::new(requests.layer(way), "default");

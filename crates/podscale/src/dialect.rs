@@ -193,7 +193,8 @@ impl<D: Dialect> AnyDialect for D {
     ) -> BoxFuture<'a, ()> {
         async move {
             let Kind { resource, presence, .. } = D::KIND;
-            let (path, apply) = (D::KIND.path(), |change: Change<D::Wire>| apply(change.map(D::managed)));
+            let (path, apply) =
+                (D::KIND.path(), |change: Change<D::Wire>| apply(change.map(D::managed)));
             follow(client, &path, resource, *presence, instruments, apply).await;
         }
         .boxed()

@@ -2,19 +2,19 @@
 //!
 //! Imports go one way, from the top of this list to its bottom; `tidy` holds them to it.
 
-pub mod settings;
-pub mod readiness;
-pub mod metrics;
-mod pods;
-pub mod dialect;
-mod source;
-mod spans;
+pub mod admin;
+pub mod cli;
 pub mod controller;
 pub mod dashboard;
-pub mod record;
-pub mod telemetry;
-pub mod admin;
-pub mod install;
-pub mod scenario;
 pub mod demo;
-pub mod cli;
+pub mod dialect;
+pub mod install;
+pub mod metrics;
+mod pods;
+pub mod readiness;
+pub mod record;
+pub mod scenario;
+pub mod settings;
+mod source;
+mod spans;
+pub mod telemetry;

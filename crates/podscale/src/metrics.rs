@@ -107,7 +107,11 @@ impl Metrics {
             decisions,
             requests,
             due_lag,
-            queue: registered(own, "queue_depth", "Autoscalers that are due and wait for their turn"),
+            queue: registered(
+                own,
+                "queue_depth",
+                "Autoscalers that are due and wait for their turn",
+            ),
             leader: registered(own, "leader", "Whether this replica leads: 1 or 0"),
             disagreements: registered(
                 own,
@@ -128,7 +132,11 @@ impl Metrics {
                 "recording_dropped_steps",
                 "Decisions not recorded because the disk was too slow",
             ),
-            record_failures: registered(own, "recording_failures", "Writes of recordings that failed"),
+            record_failures: registered(
+                own,
+                "recording_failures",
+                "Writes of recordings that failed",
+            ),
             telemetry_losses: registered(
                 own,
                 "telemetry_lost",

@@ -1,9 +1,9 @@
 //! The pods of the cluster, by namespace, name and label, so that a selector looks at few of them.
 
+use parking_lot::RwLock;
 use podscale_api::labels::Labels;
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
-use parking_lot::RwLock;
 use podscale_client::watch::Change;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -166,7 +166,12 @@ impl Writing {
     }
 }
 
-fn write(entries: &Receiver<Box<Entry>>, mut files: Files, metrics: &Metrics, closing: &AtomicBool) {
+fn write(
+    entries: &Receiver<Box<Entry>>,
+    mut files: Files,
+    metrics: &Metrics,
+    closing: &AtomicBool,
+) {
     let mut segments = Segments::default();
     let mut failing = false;
     loop {

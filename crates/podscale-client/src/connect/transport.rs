@@ -1,8 +1,8 @@
 //! The way to an API server: one connection that all calls share, where the server speaks HTTP/2, so
 //! that what is sent at the same moment travels together.
 
-use crate::rate_limit::RateLimit;
 use crate::instrument::RequestLayer;
+use crate::rate_limit::RateLimit;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;

@@ -79,9 +79,16 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
     let mut told = Vec::new();
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
-        follow::<Object>(&client, "/api/v1/things", "things", Presence::Always, &(Arc::new(()) as Instruments), |change| {
-            let _ = sender.send(change);
-        })
+        follow::<Object>(
+            &client,
+            "/api/v1/things",
+            "things",
+            Presence::Always,
+            &(Arc::new(()) as Instruments),
+            |change| {
+                let _ = sender.send(change);
+            },
+        )
         .await;
     });
     while told.len() < 6 {
@@ -131,7 +138,15 @@ async fn a_watch_that_goes_silent_is_opened_again() {
     });
     let client = Client::new(router, "default");
     let task = tokio::spawn(async move {
-        follow::<Object>(&client, "/api/v1/things", "things", Presence::Always, &(Arc::new(()) as Instruments), |_| {}).await;
+        follow::<Object>(
+            &client,
+            "/api/v1/things",
+            "things",
+            Presence::Always,
+            &(Arc::new(()) as Instruments),
+            |_| {},
+        )
+        .await;
     });
     while asked.lock().len() < 4 {
         tokio::time::sleep(Duration::from_secs(1)).await;

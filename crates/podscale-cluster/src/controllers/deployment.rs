@@ -14,13 +14,13 @@ use super::pod::{controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Recorder, Severity, reference};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{Selector, SelectorExt};
 use plan::{Input, Plan, Write};
+use podscale_client::events::{Recorder, Severity, reference};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 
 use super::calls::call;
 use super::queue::{Shutdown, ended};
-use podscale_client::clock::Clock;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::Client;
 use kube::core::ApiResource;
+use podscale_client::clock::Clock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

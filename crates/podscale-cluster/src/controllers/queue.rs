@@ -3,8 +3,8 @@
 //! each failure of a key.
 
 use super::calls::Error;
-use podscale_client::clock::Clock;
 use parking_lot::Mutex;
+use podscale_client::clock::Clock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::hash::Hash;

@@ -10,7 +10,6 @@ use super::pod::{Pod, controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Recorder, Severity, reference};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod as FullPod, PodTemplateSpec};
@@ -20,6 +19,7 @@ use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::core::SelectorExt;
 use owner::{Owner, Spec};
 use plan::{Observed, Step};
+use podscale_client::events::{Recorder, Severity, reference};
 use std::sync::Arc;
 
 /// How many owners are worked on at a time.
@@ -157,7 +157,12 @@ impl<O: Owner> Replicas<O> {
                 self.written.wrote(key, &created.metadata, self.context.clock.now());
                 let name = created.metadata.name.unwrap_or_default();
                 let message = format!("Created pod: {name}");
-                self.recorder.record(reference(owner), Severity::Normal, "SuccessfulCreate", message);
+                self.recorder.record(
+                    reference(owner),
+                    Severity::Normal,
+                    "SuccessfulCreate",
+                    message,
+                );
                 Ok(())
             }
             Err(error) if error.is_namespace_ending() => Ok(()),
@@ -180,7 +185,12 @@ impl<O: Owner> Replicas<O> {
             Ok(()) => {
                 self.written.deleted(key, &pod.metadata, self.context.clock.now());
                 let message = format!("Deleted pod: {}", pod.name());
-                self.recorder.record(reference(owner), Severity::Normal, "SuccessfulDelete", message);
+                self.recorder.record(
+                    reference(owner),
+                    Severity::Normal,
+                    "SuccessfulDelete",
+                    message,
+                );
                 Ok(())
             }
             // Another pod of this name: ours is gone.

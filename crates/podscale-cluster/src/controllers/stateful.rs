@@ -10,7 +10,6 @@ use super::pod::{Pod, controller_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
-use podscale_client::events::{Recorder, Severity, reference};
 use identity::{claims, new_pod, new_revision, ordinal, remembered, revision_of, template_of};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod as FullPod};
@@ -18,6 +17,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Selector;
 use plan::{Action, Input, Plan};
+use podscale_client::events::{Recorder, Severity, reference};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -231,7 +231,12 @@ impl StatefulSets {
                         "create Claim {name} Pod {0}-{ordinal} in StatefulSet {0} success",
                         key.name
                     );
-                    self.recorder.record(reference(set), Severity::Normal, "SuccessfulCreate", message);
+                    self.recorder.record(
+                        reference(set),
+                        Severity::Normal,
+                        "SuccessfulCreate",
+                        message,
+                    );
                 }
                 Err(error) if error.is_already_exists() || error.is_not_found() => {}
                 Err(error) => return Err(error),

@@ -1,7 +1,6 @@
 //! `custom.metrics.k8s.io/v1beta1` and `v1beta2`: the load model's series of pods, of the objects
 //! that stand for a workload, and of namespaces.
 
-use podscale_metrics::answer::{group_document, seconds_text, Query, Refusal, decimal, selects};
 use super::series::{Metric, series_labels};
 use crate::load::{LoadModel, LoadState, WorkloadState};
 use axum::extract::{Path, RawQuery, State};
@@ -9,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use podscale_api::Selector;
+use podscale_metrics::answer::{Query, Refusal, decimal, group_document, seconds_text, selects};
 use serde_json::{Value, json};
 
 /// The group.

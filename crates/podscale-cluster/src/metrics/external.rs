@@ -1,12 +1,12 @@
 //! `external.metrics.k8s.io/v1beta1`: the load model's series of whole workloads, by label.
 
-use podscale_metrics::answer::{group_document, seconds_text, Query, Refusal, decimal, selects};
 use super::series::{Metric, series_labels};
 use crate::load::{LoadModel, LoadState};
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use podscale_metrics::answer::{Query, Refusal, decimal, group_document, seconds_text, selects};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

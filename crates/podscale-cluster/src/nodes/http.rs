@@ -1,6 +1,5 @@
 //! The HTTP server of a kubelet: metrics of its node and pods in several forms, to be read only.
 
-use podscale_metrics::plain::{ContainerMetrics, Metadata, NodeMetrics, PodMetrics, Resources};
 use super::usage::{Pair, PodSample, Used};
 use super::{Fault, NodeInfo, PodView, Table, Usage, exposition, summary};
 use axum::extract::{Path, Request, State};
@@ -10,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use jiff::Timestamp;
+use podscale_metrics::plain::{ContainerMetrics, Metadata, NodeMetrics, PodMetrics, Resources};
 use std::sync::Arc;
 
 #[cfg(test)]

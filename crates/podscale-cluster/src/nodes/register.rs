@@ -3,13 +3,13 @@
 use super::NodeInfo;
 use super::call::{CallError, call};
 use super::status::seconds;
-use podscale_client::clock::Clock;
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use podscale_client::clock::Clock;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -39,7 +39,11 @@ impl Scene {
                 namespace: "default".into(),
                 name: "web".into(),
                 generation: 1,
-                target: TargetRef { api_version: "apps/v1".into(), kind: "Deployment".into(), name: "web".into() },
+                target: TargetRef {
+                    api_version: "apps/v1".into(),
+                    kind: "Deployment".into(),
+                    name: "web".into(),
+                },
                 min_replicas: 1,
                 max_replicas: 100,
                 metrics: Vec::new(),
@@ -90,7 +94,8 @@ impl Scene {
 
     /// A queue outside the cluster with so many messages, to be shared among pods.
     pub fn queue(mut self, length: i64, per_pod: i64) -> Scene {
-        let series = Series { name: "queue".into(), selector: None, query: None, selector_error: None };
+        let series =
+            Series { name: "queue".into(), selector: None, query: None, selector_error: None };
         let targets = Targets {
             kind: TargetKind::AverageValue,
             average_value: Some(Milli(per_pod * 1000)),

@@ -1,9 +1,9 @@
 //! The metrics of all nodes in plain numbers: `/nodes`, `/nodes/{node}`, `/namespaces/{namespace}/pods`
 //! and `…/pods/{pod}`, where the namespace `all-namespaces` is all of them.
 
+use super::{ContainerMetrics, Metadata, NodeMetrics, PodMetrics, Resources};
 use crate::answer::{Query, Refusal};
 use crate::resource::{FoundNode, FoundPod, Source};
-use super::{ContainerMetrics, Metadata, NodeMetrics, PodMetrics, Resources};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::Method;
 use axum::middleware::{self, Next};

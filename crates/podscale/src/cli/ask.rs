@@ -1,6 +1,5 @@
 //! Asks a running controller, or a running demo, through its admin port.
 
-use podscale_client::cause::innermost;
 use crate::dashboard::{DecisionView, Row};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, Uri};
@@ -9,6 +8,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use podscale_client::cause::innermost;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -2,13 +2,13 @@
 
 use super::conclude;
 use super::signal;
-use podscale_client::clock::Clock;
-use podscale_cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
 use crate::demo::tell::Teller;
 use crate::demo::{Config, Demo, DemoError};
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::settings::duration;
 use clap::Args;
+use podscale_client::clock::Clock;
+use podscale_cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! What the program tells its log, and in which form. The log goes to standard error; nothing in it
 //! is secret: neither tokens nor bodies of requests are ever logged.
 
-use podscale_client::instrument::SPAN_TARGET;
 use crate::telemetry::{BoxedLayer, Telemetry};
 use clap::{Args, ValueEnum};
+use podscale_client::instrument::SPAN_TARGET;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;

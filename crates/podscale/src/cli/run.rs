@@ -2,24 +2,24 @@
 
 use super::{complain, conclude, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
-use podscale_client::clock::Clock;
+use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
 use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
-use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
+use crate::dialect;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
 use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
 use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
-use crate::controller::history_store;
-use crate::dialect;
-use podscale_client::election;
-use podscale_client::instrument::Instruments;
 use clap::{ArgAction, Args};
+use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
+use podscale_client::election;
+use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
+use podscale_client::instrument::Instruments;
 use podscale_client::rate_limit::Rate;
 use podscale_core::Settings;
 use std::io;
@@ -464,8 +464,7 @@ fn elect(
 ) -> (Elections, Role) {
     let (namespace, name) =
         (arguments.own_namespace(cluster), &arguments.leader_elect_resource_name);
-    let histories =
-        history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
+    let histories = history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
     let (stop, stopped) = watch::channel(false);
     let mut task = JoinSet::new();
     if arguments.dry_run || !arguments.leader_elect {

@@ -5,12 +5,12 @@ mod config_map;
 
 use super::act::now;
 use super::index::Index;
-use podscale_client::clock::Clock;
-use podscale_client::election::Term;
-use podscale_client::call::{self, About, CallError, query, segment};
 use config_map::{Stamp, Stored};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
+use podscale_client::call::{self, About, CallError, query, segment};
+use podscale_client::clock::Clock;
+use podscale_client::election::Term;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -54,7 +54,12 @@ pub(super) struct HistoryStore {
 
 impl HistoryStore {
     /// Stores the histories of these objects.
-    pub(super) fn new(client: Client, clock: Clock, config: Config, index: Arc<Index>) -> HistoryStore {
+    pub(super) fn new(
+        client: Client,
+        clock: Clock,
+        config: Config,
+        index: Arc<Index>,
+    ) -> HistoryStore {
         let (versions, failing) = (Mutex::default(), AtomicBool::new(false));
         HistoryStore { client, clock, config, index, versions, failing }
     }
@@ -114,7 +119,9 @@ impl HistoryStore {
         let path = format!("{}{}", self.folder(), query(&[("labelSelector", &selector)]));
         let about = About { resource: RESOURCE, name: "" };
         let maps = call::get::<Maps>(&self.client, &path, about);
-        let maps = tokio::time::timeout(LOAD_DEADLINE, maps).await.unwrap_or(Err(CallError::Late(LOAD_DEADLINE)))?;
+        let maps = tokio::time::timeout(LOAD_DEADLINE, maps)
+            .await
+            .unwrap_or(Err(CallError::Late(LOAD_DEADLINE)))?;
         Ok(maps.items.unwrap_or_default())
     }
 

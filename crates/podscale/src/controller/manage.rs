@@ -106,7 +106,11 @@ mod tests {
             ("excluded counts more", &some, "b", "", "", false),
             ("another namespace", &some, "c", "true", "", false),
         ] {
-            assert_eq!(manage.manages(object(namespace, annotation, label).metadata()), expected, "{what}");
+            assert_eq!(
+                manage.manages(object(namespace, annotation, label).metadata()),
+                expected,
+                "{what}"
+            );
         }
         let shown = |change| match some.filter(change) {
             Change::All(all) => format!("all {}", all.len()),

@@ -125,11 +125,7 @@ impl Observatory {
 
     /// What the source of each metric answers, and how long that took. The object hears of new answers
     /// from now on.
-    async fn ask(
-        &self,
-        view: &View<'_>,
-        selector: &str,
-    ) -> (Vec<Answer>, SmallVec<[Duration; 2]>) {
+    async fn ask(&self, view: &View<'_>, selector: &str) -> (Vec<Answer>, SmallVec<[Duration; 2]>) {
         let Managed { key, model, .. } = view.object;
         let question = |metric| Question {
             namespace: &key.namespace,
@@ -138,7 +134,8 @@ impl Observatory {
             max_age: view.max_age,
         };
         let topic = |metric| self.sources.find(metric)?.topic(&question(metric));
-        let topics: BTreeSet<Topic> = model.metrics.iter().filter_map(|m| topic(&m.source)).collect();
+        let topics: BTreeSet<Topic> =
+            model.metrics.iter().filter_map(|m| topic(&m.source)).collect();
         self.index.subscribe(key, view.object.uid(), topics);
         let asking = model.metrics.iter().map(async |metric| {
             let began = Instant::now();

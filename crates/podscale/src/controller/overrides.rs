@@ -110,7 +110,8 @@ mod tests {
             time: invalid duration \"soon\"; write it as in \"30s\"";
         assert_eq!(own.complaints, [complaint]);
         for bad in ["0s", "-1s", "5ms", "x"] {
-            let own = Overrides::read(&metadata(&[(SYNC_PERIOD, bad)]), &defaults).expect("it says something");
+            let own = Overrides::read(&metadata(&[(SYNC_PERIOD, bad)]), &defaults)
+                .expect("it says something");
             assert_eq!((own.period, own.complaints.len()), (None, 1), "{bad}");
         }
     }

@@ -236,7 +236,10 @@ impl Reconciler {
         match standing.stance {
             Stance::Away => {}
             Stance::StepBack => self.report_conflict(object, pass.snapshot().now).await,
-            Stance::Act if says_conflict(pass.snapshot().status) && !pass.decision().changes_status(pass.snapshot()) => {
+            Stance::Act
+                if says_conflict(pass.snapshot().status)
+                    && !pass.decision().changes_status(pass.snapshot()) =>
+            {
                 // That it could not be taken back shows at the next reconcile.
                 let _ = self.store_status(object, pass).await;
             }

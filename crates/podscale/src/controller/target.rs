@@ -58,7 +58,8 @@ impl TargetReader {
         }
         let group = version.split_once('/').map_or("", |(group, _)| group);
         let resource = self.mapper.of_group(group, &target.kind).await;
-        let resource = resource.map_err(|error| ScaleError::NoResource(error.to_string().into()))?;
+        let resource =
+            resource.map_err(|error| ScaleError::NoResource(error.to_string().into()))?;
         let path = format!("{}/{}/scale", resource.path(namespace), segment(&target.name));
         if freshness == Freshness::Watched
             && let Some(scale) = self.targets.scale(&resource, namespace, &target.name).await

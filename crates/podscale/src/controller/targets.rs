@@ -1,11 +1,6 @@
 //! The sizes of the usual targets, kept up to date by watching them, so that reading a scale costs
 //! no call. A kind is watched from the moment somebody asks for one of its objects.
 
-use podscale_client::discovery::Resource;
-use podscale_client::resource_version::is_newer;
-use podscale_client::instrument::Instruments;
-use podscale_client::watch::{Change, Presence, Watched, follow};
-use podscale_core::model::TargetRef;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use kube::Client;
@@ -13,6 +8,11 @@ use parking_lot::{Mutex, RwLock};
 use podscale_api::labels::Labels;
 use podscale_api::scale::Scale;
 use podscale_api::selector::{LabelSelector, Selector};
+use podscale_client::discovery::Resource;
+use podscale_client::instrument::Instruments;
+use podscale_client::resource_version::is_newer;
+use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_core::model::TargetRef;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -184,13 +184,19 @@ impl Targets {
 
     /// The scale of a target as the last change left it; `None` if its kind is not watched, not
     /// known in time, or has no such object: then the API server has the word.
-    pub(super) async fn scale(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Scale> {
+    pub(super) async fn scale(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Scale> {
         let (known, since) = self.known(resource)?;
         let mut synced = known.synced.subscribe();
         // All who ask at the beginning wait for one list rather than ask one by one; if the list
         // cannot be had, nobody waits later.
         let synced = synced.wait_for(|synced| *synced);
-        if !matches!(tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await, Ok(Ok(_))) {
+        if !matches!(tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await, Ok(Ok(_)))
+        {
             return None;
         }
         let namespaces = known.namespaces.read();
@@ -248,13 +254,14 @@ impl Targets {
             let readiness = self.readiness.clone();
             let since = Instant::now();
             self.watches.lock().spawn(async move {
-                let watching = follow(&client, path, qualified, Presence::Always, &instruments, |change| {
-                    let whole = matches!(change, Change::All(_));
-                    known.take_in(change);
-                    if whole {
-                        readiness.has(list);
-                    }
-                });
+                let watching =
+                    follow(&client, path, qualified, Presence::Always, &instruments, |change| {
+                        let whole = matches!(change, Change::All(_));
+                        known.take_in(change);
+                        if whole {
+                            readiness.has(list);
+                        }
+                    });
                 // From then on nobody waits for the list, which may be forbidden.
                 let deadline = async {
                     tokio::time::sleep_until(since + FIRST_LIST_DEADLINE).await;

@@ -1,11 +1,11 @@
 use super::*;
-use podscale_client::call::{self, About};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::{Next, from_fn, map_request};
 use axum::routing::get;
 use axum::{Json, Router};
 use podscale_apiserver::ApiServer;
+use podscale_client::call::{self, About};
 use serde_json::{Value, json};
 
 const HPA: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";

@@ -1,8 +1,8 @@
 //! What one autoscaler did over time, in bounded space: recent points in full, older ones ever
 //! sparser, and the decisions worth telling.
 
-use crate::controller::outcome::Outcome;
 use super::picture::Picture;
+use crate::controller::outcome::Outcome;
 use podscale_core::Time;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};

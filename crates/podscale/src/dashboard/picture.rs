@@ -1,8 +1,6 @@
 //! An autoscaler right after a decision: kept as values, told in words only when somebody reads it.
 
-use super::model::{
-    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit,
-};
+use super::model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit};
 use crate::controller::observer::Decided;
 use crate::controller::outcome::{Outcome, holds};
 use podscale_core::model::{Aim, Milli, Source};

@@ -1,9 +1,9 @@
 use super::*;
-use podscale_client::clock::Clock;
 use crate::dashboard::picture::sample::picture;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use futures::StreamExt;
+use podscale_client::clock::Clock;
 use serde_json::Value;
 use tower::ServiceExt;
 

@@ -1,11 +1,11 @@
 //! Tells what is decided, and why, in lines that people read while they watch.
 
-use podscale_client::clock::Clock;
 use crate::controller::observer::{Decided, Observer, why};
 use crate::dashboard::{Outcome, Picture};
 use crate::dialect::Key;
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use podscale_client::clock::Clock;
 use std::collections::HashMap;
 use std::io::Write;
 

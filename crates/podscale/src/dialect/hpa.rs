@@ -60,11 +60,8 @@ pub fn managed(mut hpa: HorizontalPodAutoscaler) -> Managed {
     writers.retain(|writer| &*writer.subresource == "status");
     writers.shrink_to_fit();
     let model = Arc::new(translate::autoscaler(&hpa));
-    let key = Key {
-        namespace: Arc::clone(&model.namespace),
-        name: Arc::clone(&model.name),
-        kind: &HPA,
-    };
+    let key =
+        Key { namespace: Arc::clone(&model.namespace), name: Arc::clone(&model.name), kind: &HPA };
     Managed { key, model, wire: Arc::new(hpa) }
 }
 
@@ -148,8 +145,10 @@ mod tests {
         assert_eq!(body["metadata"]["resourceVersion"], "8");
         assert_eq!(body["kind"], "HorizontalPodAutoscaler");
         let condition = &body["status"]["conditions"][0];
-        assert_eq!((&condition["type"], &condition["message"]),
-            (&CONFLICT_CONDITION.into(), &"why".into()));
+        assert_eq!(
+            (&condition["type"], &condition["message"]),
+            (&CONFLICT_CONDITION.into(), &"why".into())
+        );
         assert_eq!(body["status"]["currentReplicas"], 2);
         let again = said.with_status(NewStatus::Conflict { message: "still", now: Time(1) });
         assert_eq!(again.status().conditions.len(), 1, "it is said once");

@@ -1,8 +1,8 @@
 //! Creates the objects of a scenario through the API, as anybody would.
 
+use kube::Client;
 use podscale_client::call::{self, About, CallError, query};
 use podscale_client::discovery::{MapperError, RestMapper};
-use kube::Client;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -35,7 +35,11 @@ pub enum ApplyError {
 /// # Errors
 /// Its kind is not known, or the API server refuses it, for instance for a field that it does not
 /// know.
-pub async fn apply(client: &Client, kinds: &RestMapper, manifest: &Value) -> Result<(), ApplyError> {
+pub async fn apply(
+    client: &Client,
+    kinds: &RestMapper,
+    manifest: &Value,
+) -> Result<(), ApplyError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (version, kind) = (text("/apiVersion").unwrap_or(""), text("/kind").unwrap_or(""));
     let name = text("/metadata/name").unwrap_or("");

@@ -1,8 +1,8 @@
 //! Answers that several may use for a while: each is fetched once, also if many ask at once.
 
-use podscale_client::clock::Clock;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
+use podscale_client::clock::Clock;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         max_age: Duration,
         fetch: impl FnOnce() -> F,
     ) -> V {
-        let max_age = SignedDuration::try_from(max_age).unwrap_or(SignedDuration::MAX).min(self.kept);
+        let max_age =
+            SignedDuration::try_from(max_age).unwrap_or(SignedDuration::MAX).min(self.kept);
         let entry = self.entry(question, max_age);
         // Of all who wait only one fetches, so what that takes is not part of each of them.
         entry.answer.get_or_init(|| Box::pin(fetch())).await.clone()
@@ -55,7 +56,9 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         let now = self.clock.now();
         let younger = |entry: &Entry<V>, than| now.duration_since(entry.asked) < than;
         let mut answers = self.answers.lock();
-        if now.duration_since(answers.swept) >= self.kept || answers.by_question.len() >= MOST_ANSWERS {
+        if now.duration_since(answers.swept) >= self.kept
+            || answers.by_question.len() >= MOST_ANSWERS
+        {
             answers.by_question.retain(|_, entry| younger(entry, self.kept));
             answers.swept = now;
             if answers.by_question.len() >= MOST_ANSWERS {

@@ -129,9 +129,7 @@ impl MetricSource for CustomMetrics {
         async move {
             let values = match question.metric {
                 Source::Pods(series) => self.of_pods(question, series).await,
-                Source::Object { series, object } => {
-                    self.of_object(question, series, object).await
-                }
+                Source::Object { series, object } => self.of_object(question, series, object).await,
                 _ => return Answer::Nothing,
             };
             values.map_or_else(Answer::Failed, Answer::Custom)

@@ -1,10 +1,10 @@
 //! `external.metrics.k8s.io`: values from outside the cluster.
 
+use super::MetricSource;
 use super::answer::{Answer, Values};
 use super::cache::Cache;
 use super::question::{Question, series_query};
 use super::server::Server;
-use super::MetricSource;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use podscale_api::metrics::ExternalMetricValue;
@@ -28,11 +28,7 @@ impl ExternalMetrics {
         ExternalMetrics { server, answers: Cache::new(clock, LONGEST_KEPT) }
     }
 
-    async fn values(
-        &self,
-        question: Question<'_>,
-        series: &Series,
-    ) -> Values<ExternalMetricValue> {
+    async fn values(&self, question: Question<'_>, series: &Series) -> Values<ExternalMetricValue> {
         let query = query(&[("labelSelector", series_query(series)?)]);
         let path = format!(
             "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/{}{query}",

@@ -1,12 +1,10 @@
 //! Sets telemetry up: what listens in the program, and the thread that carries it away.
 
+use super::Outcomes;
 use super::carry::Carrier;
 use super::settings::{Settings, settings};
-use super::Outcomes;
-use podscale_client::instrument::SPAN_TARGET;
 use super::{Arguments, BoxedLayer, TelemetryError};
 use crate::controller::observer::Observer;
-use podscale_client::election;
 use crate::metrics::Metrics;
 use futures::future::{BoxFuture, join_all};
 use opentelemetry::trace::TracerProvider;
@@ -16,6 +14,8 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use podscale_client::election;
+use podscale_client::instrument::SPAN_TARGET;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! The metrics as OTLP data points. What `/metrics` shows is the only source: its text is read and
 //! told again, so that both always say the same.
 
-use podscale_metrics::exposition::{Labels, Sample, samples};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
     metric::Data, number_data_point::Value,
 };
+use podscale_metrics::exposition::{Labels, Sample, samples};
 
 /// The label of a histogram's bounds.
 const BOUND: &str = "le";

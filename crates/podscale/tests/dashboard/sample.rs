@@ -156,8 +156,12 @@ impl Workload {
 
 impl Gauge {
     fn metric(self) -> Metric {
-        let series =
-            |name: &str| Series { name: name.into(), selector: None, query: None, selector_error: None };
+        let series = |name: &str| Series {
+            name: name.into(),
+            selector: None,
+            query: None,
+            selector_error: None,
+        };
         let average = |amount| Targets {
             kind: TargetKind::AverageValue,
             average_value: Some(Milli(amount * 1000)),
@@ -213,7 +217,11 @@ fn workload(
             namespace: namespace.into(),
             name: name.into(),
             generation: 1,
-            target: TargetRef { api_version: "apps/v1".into(), kind: "Deployment".into(), name: name.into() },
+            target: TargetRef {
+                api_version: "apps/v1".into(),
+                kind: "Deployment".into(),
+                name: name.into(),
+            },
             min_replicas: min,
             max_replicas: max,
             metrics: gauges.iter().map(|gauge| gauge.metric()).collect(),

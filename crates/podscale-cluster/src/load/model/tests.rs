@@ -1,11 +1,11 @@
 use super::*;
-use podscale_client::clock::Clock;
 use crate::load::{LoadModel, Wish, http, text};
 use crate::nodes::Usage as UsageBoard;
 use crate::nodes::lifecycle::{Life, Stage};
 use crate::nodes::pod::{Facts, WirePod};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use podscale_client::clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

@@ -2,11 +2,11 @@
 
 use super::Config;
 use crate::controller::index::histories::Recalled;
-use podscale_client::election::Term;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use podscale_api::time::{format_rfc3339_micros, parse_rfc3339};
+use podscale_client::election::Term;
 use podscale_core::{History, Span, Time};
 use std::collections::BTreeMap;
 

@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn what_is_not_stored_is_known() {
         let mut histories = Histories::default();
-        let (a, b, c) = (recalled(&[5000], false), recalled(&[5000], false), recalled(&[1000], false));
+        let (a, b, c) =
+            (recalled(&[5000], false), recalled(&[5000], false), recalled(&[1000], false));
         let known = || [("1", &a.history), ("2", &b.history), ("3", &c.history)].into_iter();
         assert!(histories.changed("1", true));
         assert!(!histories.changed("1", true), "that is no news");

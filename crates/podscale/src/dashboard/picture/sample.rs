@@ -9,7 +9,11 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Pict
         namespace: "shop".into(),
         name: name.into(),
         generation: 1,
-        target: TargetRef { api_version: "apps/v1".into(), kind: "Deployment".into(), name: name.into() },
+        target: TargetRef {
+            api_version: "apps/v1".into(),
+            kind: "Deployment".into(),
+            name: name.into(),
+        },
         min_replicas: 1,
         max_replicas: 10,
         metrics: Vec::new(),

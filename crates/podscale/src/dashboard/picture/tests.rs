@@ -23,7 +23,11 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
         namespace: "shop".into(),
         name: "web".into(),
         generation: 1,
-        target: TargetRef { api_version: "apps/v1".into(), kind: "Deployment".into(), name: "web".into() },
+        target: TargetRef {
+            api_version: "apps/v1".into(),
+            kind: "Deployment".into(),
+            name: "web".into(),
+        },
         min_replicas: 1,
         max_replicas: 8,
         metrics: vec![

@@ -3,10 +3,10 @@
 
 use super::super::FRESHNESS_PARTS;
 use super::super::cache::Cache;
-use podscale_client::clock::Clock;
-use podscale_client::call::{self, About};
 use kube::Client;
 use parking_lot::Mutex;
+use podscale_client::call::{self, About};
+use podscale_client::clock::Clock;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,12 +2,12 @@
 //! objects of several namespaces ask.
 
 use super::super::cache::Cache;
-use podscale_client::clock::Clock;
 use crate::pods::{demanded, label_number};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_api::metrics::PodMetrics;
 use podscale_api::selector::Selector;
+use podscale_client::clock::Clock;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::{HashMap, HashSet};
