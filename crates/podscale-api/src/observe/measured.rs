@@ -50,7 +50,7 @@ impl Selected<'_> {
         if any { Reading::PerPod(readings) } else { Reading::Empty }
     }
 
-    fn with_requests(
+    pub(super) fn with_requests(
         &self,
         reading: Reading,
         resource: &str,
