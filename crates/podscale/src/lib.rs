@@ -16,5 +16,5 @@ pub mod record;
 pub mod scenario;
 pub mod settings;
 mod source;
-mod spans;
+pub mod spans;
 pub mod telemetry;
