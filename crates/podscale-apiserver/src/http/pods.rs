@@ -14,9 +14,9 @@ use crate::write::delete::{DeleteOptions, delete};
 use crate::write::update::{Proposal, update};
 use crate::write::{Endpoint, check_namespace};
 
-fn success() -> Response {
+fn success(call: &Call) -> ApiResult<Response> {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    respond::json(StatusCode::CREATED, &status)
+    respond::render(call, StatusCode::CREATED, &status)
 }
 
 fn read(call: &Call, kind: &str) -> ApiResult<Value> {
@@ -42,7 +42,7 @@ pub(super) fn evict(call: &Call) -> ApiResult<Response> {
         options.read(given)?;
     }
     delete(&context.write(call), call.name(), &options)?;
-    Ok(success())
+    success(call)
 }
 
 /// Puts a pod on a node.
@@ -84,7 +84,7 @@ pub(super) fn bind(call: &Call) -> ApiResult<Response> {
         Ok(Proposal::Patched(pod))
     };
     update(&context.write(call), call.name(), Endpoint::Binding, false, &mut produce)?;
-    Ok(success())
+    success(call)
 }
 
 fn binding_info(call: &Call) -> crate::resource::ResourceInfo {
