@@ -41,11 +41,11 @@ pub(super) fn evict(call: &Call) -> ApiResult<Response> {
         match budgets.as_slice() {
             [] => {}
             [budget] => ask(call, &served, budget, &pod, options.dry_run)?,
-            _ => return Ok(several()),
+            _ => return several(call),
         }
     }
     delete(&write, call.name(), &options)?;
-    Ok(success())
+    success(call)
 }
 
 /// Whether the pod still does something that an eviction would disrupt.
@@ -54,7 +54,7 @@ fn is_guarded(pod: &Value) -> bool {
         && !is_set(pod.pointer("/metadata/deletionTimestamp"))
 }
 
-fn several() -> Response {
+fn several(call: &Call) -> ApiResult<Response> {
     let code = StatusCode::INTERNAL_SERVER_ERROR;
     let status = json!({
         "kind": "Status",
@@ -65,7 +65,7 @@ fn several() -> Response {
                     does not support.",
         "code": code.as_u16(),
     });
-    respond::json(code, &status)
+    respond::render(call, code, &status)
 }
 
 fn budgets_of(call: &Call, served: &Served, pod: &Value) -> Vec<Value> {

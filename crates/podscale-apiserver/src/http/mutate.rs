@@ -57,11 +57,15 @@ impl Context {
 
 /// The format of the body.
 pub(super) fn body_format(call: &Call) -> ApiResult<Format> {
-    match call.content_type() {
+    // Custom resources have no protobuf form.
+    format_of(call.content_type(), !call.served.info.custom)
+}
+
+fn format_of(content_type: &str, protobuf: bool) -> ApiResult<Format> {
+    match content_type {
         "" | "application/json" => Ok(Format::Json),
         "application/yaml" | "text/yaml" => Ok(Format::Yaml),
-        // Custom resources have no protobuf form.
-        "application/vnd.kubernetes.protobuf" if !call.served.info.custom => Ok(Format::Protobuf),
+        "application/vnd.kubernetes.protobuf" if protobuf => Ok(Format::Protobuf),
         _ => Err(ApiError::unsupported_media_type(BODY_TYPES)),
     }
 }
@@ -281,7 +285,8 @@ fn delete_options(call: &Call) -> ApiResult<DeleteOptions> {
             Some(if orphan { Propagation::Orphan } else { Propagation::Background });
     }
     if !call.body.is_empty() {
-        let format = body_format(call)?;
+        // Options have a protobuf form even where the objects have none.
+        let format = format_of(call.content_type(), true)?;
         let (body, _) = decode::parse(&call.body, format, Some("meta/v1.DeleteOptions"))
             .map_err(ApiError::bad_request)?;
         options.read(&body)?;
@@ -325,7 +330,8 @@ pub(super) fn delete(call: &Call) -> ApiResult<Response> {
         Deleted::Gone(written) => {
             let object = written.into_value();
             let uid = text(&object, "/metadata/uid");
-            respond::json(StatusCode::OK, &status::deleted(&call.served.info, call.name(), uid))
+            let status = status::deleted(&call.served.info, call.name(), uid);
+            respond::render(call, StatusCode::OK, &status)?
         }
         Deleted::Pending(written) => respond::object(call, StatusCode::OK, written)?,
     };
@@ -372,6 +378,6 @@ pub(super) fn delete_collection(call: &Call) -> ApiResult<Response> {
         "metadata": { "resourceVersion": call.server.store.revision().to_string() },
         "items": items,
     });
-    let response = respond::render(call, StatusCode::OK, &list);
+    let response = respond::render(call, StatusCode::OK, &list)?;
     Ok(respond::with_warnings(response, &warnings))
 }

@@ -13,9 +13,9 @@ use crate::write::decode;
 use crate::write::update::{Proposal, update};
 use crate::write::{Endpoint, check_namespace};
 
-pub(super) fn success() -> Response {
+pub(super) fn success(call: &Call) -> ApiResult<Response> {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    respond::json(StatusCode::CREATED, &status)
+    respond::render(call, StatusCode::CREATED, &status)
 }
 
 pub(super) fn read(call: &Call, kind: &str) -> ApiResult<Value> {
@@ -71,7 +71,7 @@ pub(super) fn bind(call: &Call) -> ApiResult<Response> {
         Ok(Proposal::Patched(pod))
     };
     update(&context.write(call), call.name(), Endpoint::Binding, false, &mut produce)?;
-    Ok(success())
+    success(call)
 }
 
 fn binding_info(call: &Call) -> crate::resource::ResourceInfo {
