@@ -39,8 +39,9 @@ pub(crate) fn negotiate(headers: &HeaderMap, custom: bool) -> ApiResult<Output> 
     if !given.iter().any(|range| media(range).is_some()) {
         return Err(ApiError::not_acceptable());
     }
-    let written =
-        |output: &Output| !(custom && output.media == Media::Protobuf && output.form == Form::Object);
+    let written = |output: &Output| {
+        !(custom && output.media == Media::Protobuf && output.form == Form::Object)
+    };
     given.into_iter().filter_map(accept).find(written).ok_or_else(ApiError::no_such_form)
 }
 

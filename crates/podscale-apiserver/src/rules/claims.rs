@@ -88,8 +88,7 @@ pub(crate) fn check_claim(claim: &Value) -> Vec<FieldError> {
     let unknown = modes.iter().filter(|mode| !ACCESS_MODES.contains(mode));
     errors.extend(unknown.map(|mode| FieldError::not_supported(&field, *mode, &ACCESS_MODES)));
     let single = |mode: &&str| *mode == "ReadWriteOncePod";
-    if modes.iter().any(|mode| single(mode)) && modes.iter().filter(known).any(|mode| !single(mode))
-    {
+    if modes.iter().any(single) && modes.iter().filter(known).any(|mode| !single(mode)) {
         let detail = "may not use ReadWriteOncePod with other access modes";
         errors.push(FieldError::forbidden(&field, detail));
     }

@@ -397,7 +397,7 @@ fn check_limit_order(
     let (limit, request) = (amounts.get("default"), amounts.get("defaultRequest"));
     if let (Some(limit), Some(request)) = (limit, request)
         && limit != request
-        && !(is_native(name) && !name.starts_with("hugepages-"))
+        && (!is_native(name) || name.starts_with("hugepages-"))
     {
         let path = path.child("defaultRequest").key(name);
         let detail =

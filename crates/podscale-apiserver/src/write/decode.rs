@@ -172,8 +172,8 @@ fn unrecognized(served: &Served, problem: &str, body: &[u8]) -> ApiError {
 
 /// An object from its protobuf form; of an object of another kind no more than that is told.
 fn from_protobuf(served: &Served, body: &[u8]) -> ApiResult<Value> {
-    let envelope = protobuf::open(body)
-        .map_err(|problem| unrecognized(served, &problem.to_string(), body))?;
+    let envelope =
+        protobuf::open(body).map_err(|problem| unrecognized(served, &problem.to_string(), body))?;
     let info = &served.info;
     let of_this_kind = envelope.kind.is_empty() || envelope.kind == info.kind;
     let mut value = match &served.ty {
