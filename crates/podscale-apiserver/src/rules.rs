@@ -368,9 +368,9 @@ static QUOTAS: Rules = Rules {
 };
 
 static LIMIT_RANGES: Rules = Rules {
-    default: quota::default_limit_range,
-    check: quota::check_limit_range,
-    check_update: quota::check_limit_range_update,
+    default: quota::limit_range::default_limit_range,
+    check: quota::limit_range::check_limit_range,
+    check_update: quota::limit_range::check_limit_range_update,
     create_on_update: true,
     ..PLAIN
 };
