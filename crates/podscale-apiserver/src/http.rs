@@ -2,6 +2,7 @@
 
 mod accept;
 mod discovery;
+mod eviction;
 mod filter;
 mod list;
 mod mutate;
@@ -78,11 +79,12 @@ impl Call {
 }
 
 async fn handle(State(server): State<ApiServer>, request: Request<Body>) -> Response {
+    let media = accept::of_status(request.headers());
     let result = match authorize(&server, &request) {
         Ok(()) => dispatch(server, request).await,
         Err(error) => Err(error),
     };
-    result.unwrap_or_else(|error| respond::error(&error))
+    result.unwrap_or_else(|error| respond::error(&error, media))
 }
 
 fn authorize(server: &ApiServer, request: &Request<Body>) -> ApiResult<()> {
@@ -138,7 +140,7 @@ async fn resource(
     let (parts, body) = request.into_parts();
     let params = Params::parse(parts.uri.query().unwrap_or_default());
     let body = read_body(body).await?;
-    let output = accept::negotiate(&parts.headers)?;
+    let output = accept::negotiate(&parts.headers, served.info.custom)?;
     let call = Call { server, served, path, params, headers: parts.headers, output, body };
     let response = route_call(&call, &parts.method)?;
     if call.served.info.group.is_empty() && call.served.info.plural == "endpoints" {
@@ -187,7 +189,7 @@ fn route_subresource(call: &Call, method: &Method, name: &str) -> ApiResult<Resp
         (Subresource::Scale(paths), &Method::PUT) => scale::update(call, paths),
         (Subresource::Scale(paths), &Method::PATCH) => scale::patch(call, paths),
         (Subresource::Finalize, &Method::PUT) => mutate::update(call, Endpoint::Finalize),
-        (Subresource::Eviction, &Method::POST) => pods::evict(call),
+        (Subresource::Eviction, &Method::POST) => eviction::evict(call),
         (Subresource::Binding, &Method::POST) => pods::bind(call),
         (Subresource::Log, &Method::GET) => pods::log(call),
         _ => Err(ApiError::method_not_allowed()),

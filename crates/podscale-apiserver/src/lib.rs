@@ -21,6 +21,7 @@ pub mod table;
 pub mod types;
 mod value;
 mod view;
+mod wire;
 mod write;
 
 pub use serve::{Certificates, Serving};

@@ -59,7 +59,7 @@ fn fingerprint<'a>(resources: impl IntoIterator<Item = &'a Resource<'a>>) -> u64
     hasher.finish()
 }
 
-/// What a document describes, as a hash, and its JSON.
+/// What a document describes, as a hash, and its bytes.
 type Document = (u64, Arc<[u8]>);
 
 /// Makes documents and keeps them until what they describe changes.
@@ -94,15 +94,22 @@ impl Documents {
         if own.is_empty() {
             return None;
         }
-        Some(self.kept(path, fingerprint(&own), || version_3(&own)))
+        Some(self.kept(path, fingerprint(&own), || json_bytes(&version_3(&own))))
     }
 
-    /// The document at `/openapi/v2`, as JSON.
-    pub fn version_2(&self, resources: &[Resource<'_>]) -> Arc<[u8]> {
-        self.kept("v2", fingerprint(resources), || v2::document(&version_3(resources)))
+    /// The document at `/openapi/v2`, in the form that is wanted.
+    pub fn version_2(&self, form: Form, resources: &[Resource<'_>]) -> Arc<[u8]> {
+        let hash = fingerprint(resources);
+        let document = || v2::document(&version_3(resources));
+        match form {
+            Form::Json => self.kept("v2", hash, || json_bytes(&document())),
+            Form::Protobuf => {
+                self.kept("v2 in protobuf", hash, || v2::protobuf::encode(&document()))
+            }
+        }
     }
 
-    fn kept(&self, name: &str, hash: u64, make: impl FnOnce() -> Value) -> Arc<[u8]> {
+    fn kept(&self, name: &str, hash: u64, make: impl FnOnce() -> Vec<u8>) -> Arc<[u8]> {
         let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((old, bytes)) = made().get(name)
             && *old == hash
@@ -110,20 +117,45 @@ impl Documents {
             return Arc::clone(bytes);
         }
         // Made without the lock held: it takes a while, and doing it twice harms no one.
-        let bytes: Arc<[u8]> = make().to_string().into_bytes().into();
+        let bytes: Arc<[u8]> = make().into();
         made().insert(name.to_owned(), (hash, Arc::clone(&bytes)));
         bytes
     }
 }
 
-/// Whether an `Accept` header allows JSON. Version 2 is also asked for in protobuf alone, which is
-/// not served: kubectl then goes by its own knowledge of the built-in kinds, as it should.
-pub fn accepts_json(accept: &str) -> bool {
-    let accepted = |range: &str| {
-        let kind = range.split(';').next().unwrap_or_default().trim();
-        matches!(kind, "" | "*/*" | "application/*" | "application/json")
-    };
-    accept.split(',').any(accepted)
+fn json_bytes(document: &Value) -> Vec<u8> {
+    document.to_string().into_bytes()
+}
+
+/// How version 2 is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As JSON.
+    Json,
+    /// As gnostic's protobuf messages.
+    Protobuf,
+}
+
+impl Form {
+    /// The first form of an `Accept` header that is written here.
+    pub fn accepted(accept: &str) -> Option<Self> {
+        let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
+            "" | "*/*" | "application/*" | "application/json" => Some(Self::Json),
+            // The second is how it was called before; clients still do.
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+            | "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" => Some(Self::Protobuf),
+            _ => None,
+        };
+        accept.split(',').find_map(known)
+    }
+
+    /// The type of the answer.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+        }
+    }
 }
 
 fn version_3(resources: &[Resource<'_>]) -> Value {

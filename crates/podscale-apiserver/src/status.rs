@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::resource::ResourceInfo;
 use crate::store::Expired;
+use crate::types::protobuf::ProtobufError;
 
 /// Why a request was refused, in the form clients know.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,6 +195,16 @@ impl ApiError {
         let message = "only the following media types are accepted: application/json, \
                        application/yaml, application/vnd.kubernetes.protobuf";
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// The answer has no protobuf form, or does not fit into it.
+    pub fn no_protobuf(error: ProtobufError) -> Self {
+        match error {
+            ProtobufError::NoForm(_) => {
+                Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", error.to_string())
+            }
+            other => Self::internal(other),
+        }
     }
 
     /// The content type is of no patch.

@@ -44,6 +44,8 @@ pub enum Type {
     IntOrString,
     /// Any JSON.
     Raw,
+    /// Any JSON too, but protobuf has a message for it: the structure of this number.
+    Opaque(usize),
     /// Something that may be absent, where absent differs from empty.
     Optional(Box<Type>),
     /// A list.
@@ -73,6 +75,8 @@ pub enum Merge {
 pub struct Strategy {
     /// Lists are merged, not replaced.
     pub merge: bool,
+    /// Structures are replaced, not merged.
+    pub replace: bool,
     /// Keys that the patch does not list are dropped on request.
     pub retain_keys: bool,
     /// Tells the items of a merged list apart.
@@ -107,8 +111,19 @@ pub struct Structure {
     pub atomic: bool,
     fields: Vec<Field>,
     by_name: HashMap<&'static str, usize>,
-    /// Messages whose fields JSON has among this structure's own, by their numbers.
-    pub inlined: Vec<(u32, Type)>,
+    /// Whether JSON shows only the part that is set, and not the structure around it.
+    pub(crate) union: bool,
+    /// What its protobuf message consists of, in order of the numbers.
+    parts: Vec<(u32, Part)>,
+}
+
+/// One part of a structure's protobuf message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    /// The field at this position.
+    Field(usize),
+    /// A message whose fields JSON has among the structure's own.
+    Inlined(Type),
 }
 
 impl Structure {
@@ -120,6 +135,24 @@ impl Structure {
     /// All fields in the order of the Go type.
     pub fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// The parts of its protobuf message, in order of their numbers.
+    pub(crate) fn parts(&self) -> &[(u32, Part)] {
+        &self.parts
+    }
+
+    /// The part of its protobuf message that has this number.
+    pub(crate) fn part(&self, number: u32) -> Option<&Part> {
+        let at = self.parts.binary_search_by_key(&number, |(own, _)| *own).ok()?;
+        self.parts.get(at).map(|(_, part)| part)
+    }
+
+    fn add_part(&mut self, number: u32, part: Part) {
+        if number > 0 {
+            let at = self.parts.partition_point(|(own, _)| *own < number);
+            self.parts.insert(at, (number, part));
+        }
     }
 
     /// The name without its package.
@@ -135,10 +168,12 @@ pub struct Types {
     by_name: HashMap<&'static str, usize>,
 }
 
+const TABLE: &str = concat!(include_str!("types/kubernetes.txt"), include_str!("types/wire.txt"));
+
 /// The table of Kubernetes' types.
 pub fn kubernetes() -> &'static Types {
     static TYPES: OnceLock<Types> = OnceLock::new();
-    TYPES.get_or_init(|| Types::parse(include_str!("types/kubernetes.txt")))
+    TYPES.get_or_init(|| Types::parse(TABLE))
 }
 
 impl Types {
@@ -165,22 +200,25 @@ impl Types {
                 let name = parts.next().unwrap_or(head);
                 types.structures.push(Structure {
                     name,
-                    atomic: parts.any(|part| part == "map=atomic"),
+                    atomic: parts.clone().any(|part| part == "map=atomic"),
                     fields: Vec::new(),
                     by_name: HashMap::new(),
-                    inlined: Vec::new(),
+                    union: parts.any(|part| part == "union"),
+                    parts: Vec::new(),
                 });
             } else if let Some(inlined) = line.strip_prefix('~') {
                 if let Some((number, ty)) = inlined.split_once(' ')
                     && let (Ok(number), Some(ty)) = (number.parse(), types.parse_type(ty))
                     && let Some(structure) = types.structures.last_mut()
                 {
-                    structure.inlined.push((number, ty));
+                    structure.add_part(number, Part::Inlined(ty));
                 }
             } else if let Some(field) = types.parse_field(line)
                 && let Some(structure) = types.structures.last_mut()
             {
-                structure.by_name.insert(field.name, structure.fields.len());
+                let at = structure.fields.len();
+                structure.by_name.insert(field.name, at);
+                structure.add_part(field.number, Part::Field(at));
                 structure.fields.push(field);
             }
         }
@@ -207,6 +245,7 @@ impl Types {
                 "list" | "map" => field.merge = parse_merge(value),
                 "patch" => {
                     field.strategy.merge = value.split(',').any(|word| word == "merge");
+                    field.strategy.replace = value.split(',').any(|word| word == "replace");
                     field.strategy.retain_keys = value.split(',').any(|word| word == "retainKeys");
                 }
                 "key" => field.strategy.key = Some(value),
@@ -246,7 +285,8 @@ impl Types {
             "duration" => Type::Duration,
             "quantity" => Type::Quantity,
             "intstr" => Type::IntOrString,
-            "raw" => Type::Raw,
+            "raw" if go.is_empty() => Type::Raw,
+            "raw" => Type::Opaque(*self.by_name.get(go)?),
             name => Type::Struct(*self.by_name.get(name)?),
         })
     }

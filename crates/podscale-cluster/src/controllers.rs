@@ -6,6 +6,7 @@ pub mod accounts;
 pub mod cache;
 pub mod calls;
 pub mod claim;
+pub mod claim_protection;
 pub mod deployment;
 pub mod endpoints;
 pub mod garbage;
@@ -23,7 +24,8 @@ use cache::Cache;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, ReplicationController, Service, ServiceAccount,
+    Endpoints, Namespace, Node, PersistentVolumeClaim, ReplicationController, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::runtime::watcher;
@@ -74,6 +76,8 @@ pub struct Caches {
     pub namespaces: Cache<Namespace>,
     /// All service accounts.
     pub accounts: Cache<ServiceAccount>,
+    /// All claims on volumes.
+    pub claims: Cache<PersistentVolumeClaim>,
     /// All services.
     pub services: Cache<Service>,
     /// All endpoints.
@@ -118,6 +122,7 @@ impl Caches {
             leases: Cache::new(vec![]),
             namespaces: Cache::new(vec![]),
             accounts: Cache::new(vec![]),
+            claims: Cache::new(vec![]),
             services: Cache::new(vec![]),
             endpoints: Cache::new(vec![]),
             slices: Cache::new(vec![endpoints::service_of]),
@@ -135,6 +140,7 @@ impl Caches {
         feed(tasks, &self.stateful_sets, client, shutdown);
         feed(tasks, &self.namespaces, client, shutdown);
         feed(tasks, &self.accounts, client, shutdown);
+        feed(tasks, &self.claims, client, shutdown);
         feed(tasks, &self.services, client, shutdown);
         feed(tasks, &self.endpoints, client, shutdown);
         feed(tasks, &self.slices, client, shutdown);
@@ -174,6 +180,7 @@ pub fn spawn_all(client: Client, clock: Clock, shutdown: Shutdown) -> JoinSet<()
     start.spawn(node_life::NodeLife::start(context.clone(), end()));
     start.spawn(endpoints::EndpointKeeper::start(context.clone(), end()));
     start.spawn(accounts::start(context.clone(), end()));
+    start.spawn(claim_protection::start(context.clone(), end()));
     start.spawn(namespaces::start(context.clone(), kinds.clone(), end()));
     start.spawn(garbage::Collector::start(context.clone(), kinds.clone(), end()));
     start.spawn(kinds.run(client.clone(), clock, end()));

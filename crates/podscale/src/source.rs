@@ -19,6 +19,8 @@ mod tests;
 
 pub(crate) use answer::Answer;
 pub(crate) use question::Question;
+#[cfg(test)]
+pub(crate) use subscriptions::Notifier;
 pub(crate) use subscriptions::{Announcements, Topic, notifications};
 
 use crate::metrics::Metrics;

@@ -8,7 +8,15 @@ use crate::status::{ApiError, ApiResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Output {
     pub form: Form,
-    pub yaml: bool,
+    pub media: Media,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    Json,
+    Yaml,
+    Protobuf,
 }
 
 /// What is shown of objects.
@@ -22,32 +30,42 @@ pub(crate) enum Form {
     Metadata,
 }
 
-/// Reads the Accept header.
-pub(crate) fn negotiate(headers: &HeaderMap) -> ApiResult<Output> {
-    let plain = Output { form: Form::Object, yaml: false };
-    let given: Vec<&str> = headers
+/// Reads the Accept header. Custom objects have no protobuf form, only their metadata has.
+pub(crate) fn negotiate(headers: &HeaderMap, custom: bool) -> ApiResult<Output> {
+    let given: Vec<&str> = ranges(headers).collect();
+    if given.is_empty() {
+        return Ok(Output { form: Form::Object, media: Media::Json });
+    }
+    if !given.iter().any(|range| media(range).is_some()) {
+        return Err(ApiError::not_acceptable());
+    }
+    let written = |output: &Output| {
+        !(custom && output.media == Media::Protobuf && output.form == Form::Object)
+    };
+    given.into_iter().filter_map(accept).find(written).ok_or_else(ApiError::no_such_form)
+}
+
+/// How to write a Status: the first way that the client accepts, or JSON.
+pub(crate) fn of_status(headers: &HeaderMap) -> Media {
+    ranges(headers).find_map(media).unwrap_or(Media::Json)
+}
+
+fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers
         .get_all(header::ACCEPT)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .filter(|value| !value.is_empty())
-        .collect();
-    if given.is_empty() {
-        return Ok(plain);
-    }
-    let known = |range: &&str| media(range).is_some();
-    if !given.iter().any(known) {
-        return Err(ApiError::not_acceptable());
-    }
-    given.into_iter().find_map(accept).ok_or_else(ApiError::no_such_form)
 }
 
-/// Whether the media type is YAML; `None` if it is neither that nor JSON.
-fn media(range: &str) -> Option<bool> {
+/// What a media type stands for; `None` if it is not written here.
+fn media(range: &str) -> Option<Media> {
     match range.split(';').next()?.trim() {
-        "application/json" | "*/*" | "application/*" => Some(false),
-        "application/yaml" => Some(true),
+        "application/json" | "*/*" | "application/*" => Some(Media::Json),
+        "application/yaml" => Some(Media::Yaml),
+        "application/vnd.kubernetes.protobuf" => Some(Media::Protobuf),
         _ => None,
     }
 }
@@ -55,7 +73,7 @@ fn media(range: &str) -> Option<bool> {
 fn accept(range: &str) -> Option<Output> {
     let mut parts = range.split(';').map(str::trim);
     parts.next()?;
-    let yaml = media(range)?;
+    let media = media(range)?;
     let mut form = "";
     let (mut group, mut version) = ("", "");
     for part in parts {
@@ -73,7 +91,7 @@ fn accept(range: &str) -> Option<Output> {
         "PartialObjectMetadata" | "PartialObjectMetadataList" if meta => Form::Metadata,
         _ => return None,
     };
-    Some(Output { form, yaml })
+    Some(Output { form, media })
 }
 
 /// Whether the client wants discovery in one piece.

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::accept::wants_aggregated;
 use super::path::Route;
 use super::{plain, respond};
-use crate::openapi::{Resource, accepts_json};
+use crate::openapi::{Form, Resource};
 use crate::registry::{Registry, Served, View};
 use crate::resource::{ResourceInfo, Subresource, api_version};
 use crate::server::Inner;
@@ -82,10 +82,11 @@ fn open_api(server: &Inner, path: &str, request: &Parts) -> ApiResult<Response> 
         "v2" => {
             let accept =
                 request.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-            if !accept.is_none_or(accepts_json) {
-                return Err(ApiError::not_acceptable());
-            }
-            Ok(document(&server.documents.version_2(&resources)))
+            let form = Form::accepted(accept.unwrap_or_default());
+            let form = form.ok_or_else(ApiError::not_acceptable)?;
+            let bytes = server.documents.version_2(form, &resources);
+            let kind = HeaderValue::from_static(form.content_type());
+            Ok(respond::typed(StatusCode::OK, kind, bytes.to_vec()))
         }
         _ => {
             let path = rest.strip_prefix("v3/").ok_or_else(ApiError::no_such_path)?;

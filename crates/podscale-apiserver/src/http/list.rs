@@ -1,5 +1,7 @@
 //! Reading objects: one, all, or page by page.
 
+mod protobuf;
+
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -10,7 +12,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::accept::Form;
+use super::accept::{Form, Media};
 use super::filter::Filter;
 use super::params::{ListParams, Version};
 use super::{Call, respond};
@@ -58,9 +60,9 @@ pub(super) fn list(call: &Call) -> ApiResult<Response> {
             let items: Vec<Value> = page.items.iter().map(|item| item.value()).collect();
             let now = call.server.now();
             let table = call.served.printer.table(&items, metadata, include, true, now);
-            Ok(respond::render(call, StatusCode::OK, &table))
+            respond::render(call, StatusCode::OK, &table)
         }
-        Form::Object if call.output.yaml => {
+        Form::Object if call.output.media == Media::Yaml => {
             let items: Vec<Value> =
                 page.items.iter().map(|item| from_storage(&call.served, item.value())).collect();
             let list = json!({
@@ -69,7 +71,10 @@ pub(super) fn list(call: &Call) -> ApiResult<Response> {
                 "metadata": metadata,
                 "items": items,
             });
-            Ok(respond::render(call, StatusCode::OK, &list))
+            respond::render(call, StatusCode::OK, &list)
+        }
+        form if call.output.media == Media::Protobuf => {
+            Ok(protobuf::list(call, form, metadata, page.items))
         }
         form => Ok(stream(call, form, &metadata, page.items)),
     }
@@ -77,11 +82,7 @@ pub(super) fn list(call: &Call) -> ApiResult<Response> {
 
 /// Sends the items as they are encoded, so that a large list is never in memory twice.
 fn stream(call: &Call, form: Form, metadata: &Value, items: Vec<Arc<Object>>) -> Response {
-    let info = &call.served.info;
-    let (kind, version) = match form {
-        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
-        _ => (info.list_kind.clone(), info.api_version()),
-    };
+    let (kind, version) = list_kind(call, form);
     let head = format!(
         "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
         Value::from(kind),
@@ -131,6 +132,15 @@ fn stream(call: &Call, form: Form, metadata: &Value, items: Vec<Arc<Object>>) ->
         }
     });
     respond::bytes(StatusCode::OK, Body::from_stream(chunks))
+}
+
+/// Kind and version of a list in this form.
+fn list_kind(call: &Call, form: Form) -> (String, String) {
+    let info = &call.served.info;
+    match form {
+        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        _ => (info.list_kind.clone(), info.api_version()),
+    }
 }
 
 /// Part of a list.

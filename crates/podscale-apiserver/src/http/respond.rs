@@ -7,21 +7,30 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::Call;
-use super::accept::Form;
+use super::accept::{Form, Media};
 use crate::registry::{Served, View};
 use crate::status::ApiError;
 use crate::store::Object;
 use crate::table::{IncludeObject, partial_object_metadata};
 use crate::view::from_storage;
+use crate::wire;
 use crate::write::Written;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+pub(crate) const PROTOBUF: HeaderValue =
+    HeaderValue::from_static("application/vnd.kubernetes.protobuf");
 
 /// An answer of JSON bytes.
 pub(crate) fn bytes(code: StatusCode, body: impl Into<Body>) -> Response {
+    typed(code, JSON, body)
+}
+
+/// An answer of bytes of this type.
+pub(crate) fn typed(code: StatusCode, kind: HeaderValue, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = code;
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }
 
@@ -31,11 +40,13 @@ pub(crate) fn json(code: StatusCode, value: &Value) -> Response {
 }
 
 /// The answer to a request that failed.
-pub(crate) fn error(error: &ApiError) -> Response {
+pub(crate) fn error(error: &ApiError, media: Media) -> Response {
     if error.plain {
         return super::plain(error.code, error.message.clone());
     }
-    let mut response = json(error.code, &error.to_value());
+    let status = error.to_value();
+    let mut response =
+        written(media, error.code, &status).unwrap_or_else(|_| json(error.code, &status));
     if let Some(seconds) =
         error.details.as_ref().and_then(|details| details.get("retryAfterSeconds"))
         && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
@@ -73,7 +84,7 @@ pub(crate) fn object(
 ) -> Result<Response, ApiError> {
     match (written, call.output.form) {
         (written, Form::Table) => table(call, code, &written.into_value()),
-        (Written::Stored(object), Form::Object) if !call.output.yaml => {
+        (Written::Stored(object), Form::Object) if call.output.media == Media::Json => {
             Ok(bytes(code, object_bytes(&call.served, &object)))
         }
         (written, _) => value(call, code, from_storage(&call.served, written.into_value())),
@@ -87,7 +98,7 @@ pub(crate) fn value(call: &Call, code: StatusCode, value: Value) -> Result<Respo
         Form::Metadata => partial_object_metadata(&value),
         Form::Table => return table(call, code, &value),
     };
-    Ok(render(call, code, &shown))
+    render(call, code, &shown)
 }
 
 /// An answer with one stored object as a table.
@@ -96,20 +107,25 @@ fn table(call: &Call, code: StatusCode, value: &Value) -> Result<Response, ApiEr
     let version = value.pointer("/metadata/resourceVersion").cloned();
     let metadata = json!({ "resourceVersion": version });
     let table = call.served.printer.table([value], metadata, include, true, call.server.now());
-    Ok(render(call, code, &table))
+    render(call, code, &table)
 }
 
-/// An answer of JSON or YAML.
-pub(crate) fn render(call: &Call, code: StatusCode, value: &Value) -> Response {
-    if call.output.yaml
-        && let Ok(text) = serde_saphyr::to_string(value)
-    {
-        let mut response = bytes(code, text);
-        let kind = HeaderValue::from_static("application/yaml");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        return response;
-    }
-    json(code, value)
+/// An answer as the client wants it written.
+pub(crate) fn render(call: &Call, code: StatusCode, value: &Value) -> Result<Response, ApiError> {
+    written(call.output.media, code, value)
+}
+
+fn written(media: Media, code: StatusCode, value: &Value) -> Result<Response, ApiError> {
+    Ok(match media {
+        Media::Json => json(code, value),
+        Media::Yaml => match serde_saphyr::to_string(value) {
+            Ok(text) => typed(code, YAML, text),
+            Err(_) => json(code, value),
+        },
+        Media::Protobuf => {
+            typed(code, PROTOBUF, wire::object(value).map_err(ApiError::no_protobuf)?)
+        }
+    })
 }
 
 /// How much of each object a table carries along.

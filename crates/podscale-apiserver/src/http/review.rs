@@ -36,5 +36,5 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
     let context = Context::of(call, "CreateOptions")?;
     track(&context.write(call), &mut review);
     fields(&mut review).insert("status".to_owned(), status);
-    Ok(respond::json(StatusCode::CREATED, &review))
+    respond::render(call, StatusCode::CREATED, &review)
 }

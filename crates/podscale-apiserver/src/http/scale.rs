@@ -87,7 +87,7 @@ fn selector(value: &Value) -> Option<String> {
     }
 }
 
-fn respond_with(call: &Call, object: Value, paths: &ScalePaths) -> Response {
+fn respond_with(call: &Call, object: Value, paths: &ScalePaths) -> ApiResult<Response> {
     let scale = scale_of(&object, paths);
     let shown = match call.output.form {
         Form::Object => scale,
@@ -107,7 +107,7 @@ pub(super) fn get(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
     let key = crate::store::key(call.namespace(), call.name());
     let found = call.server.store.get(&call.served.storage, &key);
     let found = found.ok_or_else(|| ApiError::not_found(&call.served.info, call.name()))?;
-    Ok(respond_with(call, from_storage(&call.served, found.value()), paths))
+    respond_with(call, from_storage(&call.served, found.value()), paths)
 }
 
 /// Replaces a Scale.
@@ -198,5 +198,5 @@ fn write(
         Ok(Proposal::Patched(object))
     };
     let outcome = replace(&writing, call.name(), Endpoint::Scale, false, &mut produce)?;
-    Ok(respond_with(call, from_storage(&call.served, outcome.written.into_value()), paths))
+    respond_with(call, from_storage(&call.served, outcome.written.into_value()), paths)
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
-use super::accept::Form;
+use super::accept::{Form, Media, Output};
 use super::filter::Filter;
 use super::params::{ListParams, Version};
 use super::{Call, respond};
@@ -20,11 +20,16 @@ use crate::server::Inner;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Change, Cursor, Event, Object};
 use crate::table::{IncludeObject, partial_object_metadata};
+use crate::view::from_storage;
+use crate::wire;
 
 /// Events are sent in pieces of about this size.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// How long a watch lasts that names no time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+const PROTOBUF_STREAM: HeaderValue =
+    HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
 
 /// Answers with a stream of events.
 pub(super) fn watch(call: &Call) -> ApiResult<Response> {
@@ -37,7 +42,7 @@ pub(super) fn watch(call: &Call) -> ApiResult<Response> {
         server: call.server.clone(),
         served: call.served.clone(),
         filter,
-        form: call.output.form,
+        output: call.output,
         include,
         headers: true,
         bookmarks: params.bookmarks,
@@ -52,7 +57,8 @@ pub(super) fn watch(call: &Call) -> ApiResult<Response> {
         let chunk = watch.next().await?;
         Some((Ok::<_, std::convert::Infallible>(chunk), watch))
     });
-    Ok(respond::bytes(StatusCode::OK, Body::from_stream(chunks)))
+    let kind = if call.output.media == Media::Protobuf { PROTOBUF_STREAM } else { respond::JSON };
+    Ok(respond::typed(StatusCode::OK, kind, Body::from_stream(chunks)))
 }
 
 /// Why an idle watch goes on.
@@ -108,7 +114,7 @@ struct Watch {
     server: Arc<Inner>,
     served: Arc<Served>,
     filter: Filter,
-    form: Form,
+    output: Output,
     include: IncludeObject,
     /// Whether the next table still has to name its columns.
     headers: bool,
@@ -141,7 +147,7 @@ impl Watch {
             let cursor = match std::mem::replace(&mut self.source, Source::Ended) {
                 Source::Live(cursor) => cursor,
                 Source::Broken(error) => {
-                    put_event(&mut chunk, "ERROR", error.to_value().to_string().as_bytes());
+                    self.put_value(&mut chunk, "ERROR", &error.to_value());
                     return Some(chunk.freeze());
                 }
                 Source::Ended => return None,
@@ -218,11 +224,15 @@ impl Watch {
     }
 
     fn put(&mut self, chunk: &mut BytesMut, kind: &str, object: &Object) {
-        match self.form {
-            Form::Object => put_event(chunk, kind, &respond::object_bytes(&self.served, object)),
+        match self.output.form {
+            Form::Object if self.output.media == Media::Json => {
+                put_event(chunk, kind, &respond::object_bytes(&self.served, object));
+            }
+            Form::Object => {
+                self.put_value(chunk, kind, &from_storage(&self.served, object.value()));
+            }
             Form::Metadata => {
-                let partial = partial_object_metadata(&object.value());
-                put_event(chunk, kind, partial.to_string().as_bytes());
+                self.put_value(chunk, kind, &partial_object_metadata(&object.value()));
             }
             Form::Table => {
                 let value = object.value();
@@ -235,7 +245,20 @@ impl Watch {
                     self.server.now(),
                 );
                 self.headers = false;
-                put_event(chunk, kind, table.to_string().as_bytes());
+                self.put_value(chunk, kind, &table);
+            }
+        }
+    }
+
+    /// Adds an event with what has been made for it.
+    fn put_value(&self, chunk: &mut BytesMut, kind: &str, value: &Value) {
+        if self.output.media != Media::Protobuf {
+            return put_event(chunk, kind, value.to_string().as_bytes());
+        }
+        match wire::object(value) {
+            Ok(bytes) => wire::put_event(chunk, kind, &bytes),
+            Err(error) => {
+                tracing::error!(%error, "an event of a watch cannot be written in protobuf");
             }
         }
     }
@@ -247,7 +270,7 @@ impl Watch {
             fields.insert("annotations".to_owned(), end);
         }
         let info = &self.served.info;
-        let object = match self.form {
+        let object = match self.output.form {
             Form::Object => json!({
                 "kind": info.kind,
                 "apiVersion": info.api_version(),
@@ -266,7 +289,7 @@ impl Watch {
                 "rows": [],
             }),
         };
-        put_event(chunk, "BOOKMARK", object.to_string().as_bytes());
+        self.put_value(chunk, "BOOKMARK", &object);
     }
 }
 

@@ -87,7 +87,8 @@ fn every_reference_leads_to_a_schema() {
         ("", "/definitions", "#/definitions/"),
     ] {
         let document: Value = match path {
-            "" => serde_json::from_slice(&Documents::default().version_2(&resources)).unwrap(),
+            "" => serde_json::from_slice(&Documents::default().version_2(Form::Json, &resources))
+                .unwrap(),
             path => document(&resources, path),
         };
         let schemas = document.pointer(schemas).unwrap();
@@ -145,14 +146,16 @@ fn a_document_is_made_once() {
 }
 
 #[test]
-fn json_is_served_to_those_who_take_it() {
+fn version_2_is_written_as_it_is_asked_for() {
     for (accept, expected) in [
-        ("", true),
-        ("*/*", true),
-        ("application/json, */*", true),
-        ("application/json;q=0.5", true),
-        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", false),
+        ("", Some(Form::Json)),
+        ("*/*", Some(Form::Json)),
+        ("application/json, */*", Some(Form::Json)),
+        ("application/json;q=0.5", Some(Form::Json)),
+        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", Some(Form::Protobuf)),
+        ("application/com.github.proto-openapi.spec.v2.v1.0+protobuf", Some(Form::Protobuf)),
+        ("text/html", None),
     ] {
-        assert_eq!(accepts_json(accept), expected, "{accept}");
+        assert_eq!(Form::accepted(accept), expected, "{accept}");
     }
 }

@@ -1,5 +1,7 @@
 //! Version 2 of the document, made from version 3.
 
+pub(super) mod protobuf;
+
 use serde_json::{Map, Value, json};
 
 /// The same document in the older form.

@@ -47,6 +47,7 @@ pub fn zero(types: &Types, ty: &Type) -> Value {
         | Type::Time
         | Type::MicroTime
         | Type::Raw
+        | Type::Opaque(_)
         | Type::Optional(_)
         | Type::List(_)
         | Type::Map(_) => Value::Null,
@@ -74,7 +75,7 @@ impl Decoder<'_> {
                 };
             }
             (Type::Raw, Value::Null) => return Ok(None),
-            (Type::Raw, value) => value,
+            (Type::Raw | Type::Opaque(_), value) => value,
             (Type::Text(_), value @ Value::String(_)) => value,
             (Type::Bool(_), value @ Value::Bool(_)) => value,
             (Type::Integer { go, min, max }, Value::Number(number)) => {
@@ -201,7 +202,7 @@ impl Decoder<'_> {
             Type::Duration => "string".to_owned(),
             Type::Quantity => "resource.Quantity".to_owned(),
             Type::IntOrString => "intstr.IntOrString".to_owned(),
-            Type::Raw => "interface {}".to_owned(),
+            Type::Raw | Type::Opaque(_) => "interface {}".to_owned(),
             Type::Optional(inner) => self.go_name(inner),
             Type::List(inner) => format!("[]{}", self.go_name(inner)),
             Type::Map(inner) => format!("map[string]{}", self.go_name(inner)),
@@ -290,13 +291,17 @@ fn bytes(text: String) -> Result<Value, String> {
 
 fn time(text: &str) -> Result<Value, String> {
     let time: Timestamp = text.parse().map_err(|_| bad_time(text))?;
-    Ok(Value::String(time_text(time)))
+    // Go's zero time stands for no time, and is written as null.
+    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(time_text(time)) })
 }
 
 fn micro_time(text: &str) -> Result<Value, String> {
     let time: Timestamp = text.parse().map_err(|_| bad_time(text))?;
-    Ok(Value::String(micro_time_text(time)))
+    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(micro_time_text(time)) })
 }
+
+/// The first moment of the year 1, which Go's types hold while no time is set.
+const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
 /// A time as `metav1.Time` is written: whole seconds.
 pub fn time_text(time: Timestamp) -> String {

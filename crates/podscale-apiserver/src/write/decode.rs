@@ -142,17 +142,14 @@ pub(crate) fn object(
     format: Format,
     validation: FieldValidation,
 ) -> ApiResult<Decoded> {
+    if format == Format::Protobuf {
+        return typed(served, from_protobuf(served, body)?, Vec::new(), validation);
+    }
     let refuse = |problem: &str| {
-        ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
-             json parse error: {problem} ({})",
-            served.info.kind,
-            summary(body)
-        ))
+        let problem = format!("couldn't get version/kind; json parse error: {problem}");
+        unrecognized(served, &problem, body)
     };
-    let name = types::name_of(&served.info.group, &served.info.version, &served.info.kind);
-    let (value, duplicates) =
-        parse(body, format, Some(&name)).map_err(|problem| refuse(&problem))?;
+    let (value, duplicates) = parse(body, format, None).map_err(|problem| refuse(&problem))?;
     if !value.is_object() {
         let what = if value.is_array() { "array" } else { "value" };
         return Err(refuse(&format!(
@@ -162,6 +159,37 @@ pub(crate) fn object(
     }
     let duplicates = duplicates.into_iter().map(|path| format!("duplicate field {path:?}"));
     typed(served, value, duplicates.collect(), validation)
+}
+
+/// The error for a body that is no object at all.
+fn unrecognized(served: &Served, problem: &str, body: &[u8]) -> ApiError {
+    let kind = &served.info.kind;
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
+        summary(body)
+    ))
+}
+
+/// An object from its protobuf form; of an object of another kind no more than that is told.
+fn from_protobuf(served: &Served, body: &[u8]) -> ApiResult<Value> {
+    let envelope =
+        protobuf::open(body).map_err(|problem| unrecognized(served, &problem.to_string(), body))?;
+    let info = &served.info;
+    let of_this_kind = envelope.kind.is_empty() || envelope.kind == info.kind;
+    let mut value = match &served.ty {
+        Some(ty) if of_this_kind => protobuf::decode(types::kubernetes(), ty, envelope.raw)
+            .map_err(|problem| {
+                ApiError::bad_request(format!(
+                    "{} in version {:?} cannot be handled as a {}: {problem}",
+                    info.kind, info.version, info.kind
+                ))
+            })?,
+        _ => Value::Null,
+    };
+    let object = fields(&mut value);
+    object.insert("apiVersion".to_owned(), Value::from(envelope.api_version));
+    object.insert("kind".to_owned(), Value::from(envelope.kind));
+    Ok(value)
 }
 
 /// The paths of fields that the served type does not have.

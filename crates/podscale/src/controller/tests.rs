@@ -1,3 +1,5 @@
+mod seams;
+
 use super::ownership::CONFLICT_EVENT;
 use super::*;
 use crate::dialect::hpa::CONFLICT_CONDITION;
