@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// after the same autoscaler: start kube-controller-manager with
 /// --controllers=*,-horizontal-pod-autoscaler-controller, or look on with --dry-run-mode.
 ///
-/// Exit codes: 0 printed, 2 asked wrongly.
+/// Exit codes: 0 printed, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The namespace to run in; it is made as well.
