@@ -114,13 +114,13 @@ fn is_path(name: &str) -> bool {
         && (ending || name.starts_with("crates/") || name.starts_with("podscale-"))
 }
 
-/// Whether a path from the project's root, or from its crates, names a file or a folder of files.
+/// Whether a path names a file or a folder of files: from the project's root, from its crates, or from
+/// the sources of the program.
 fn is_meant(name: &str, file: &str) -> bool {
-    let within = |path: &str| {
-        path == name
-            || path
-                .strip_prefix(name)
-                .is_some_and(|rest| name.ends_with('/') || rest.starts_with('/'))
+    let is = |path: &str| {
+        let rest = path.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
     };
-    within(file) || file.strip_prefix("crates/").is_some_and(within)
+    let from = |folder: &str| file.strip_prefix(folder).is_some_and(is);
+    from("") || from("crates/") || from("crates/podscale/src/")
 }
