@@ -100,27 +100,25 @@ fn imports(name: &str, parent: &str) -> Imports {
         .into_iter()
         .filter_map(|(file, text)| Some((file.strip_prefix(&prefix)?.to_owned(), text)))
         .collect();
-    let children: BTreeSet<String> =
-        of_crate.iter().filter_map(|(file, _)| child(&module(file), &within)).collect();
-    for (file, text) in &of_crate {
-        let module = module(file);
-        if file == "main.rs"
-            || !module.starts_with(&within.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())
-        {
-            continue;
-        }
-        let (code, from) = (shipped(text), child(&module, &within));
-        let Some(from) = from else {
-            for to in declared(&code) {
-                imports.insert((top.to_owned(), to), format!("{prefix}{file}"));
-            }
+    let modules: Vec<Vec<String>> = of_crate.iter().map(|(file, _)| module(file)).collect();
+    let children: BTreeSet<&String> =
+        modules.iter().filter_map(|module| below(module, &within)?.first()).collect();
+    for ((file, text), module) in of_crate.iter().zip(&modules) {
+        let Some(place) = below(module, &within).filter(|_| file != "main.rs") else { continue };
+        let code = shipped(text);
+        let mut import = |from: &str, to: &str| {
+            imports.insert((from.to_owned(), to.to_owned()), format!("{prefix}{file}"));
+        };
+        let Some(from) = place.first() else {
+            declared(&code).iter().for_each(|to| import(top, to));
             continue;
         };
-        for path in paths(&code, &module) {
-            let Some(rest) = path.strip_prefix(within.as_slice()) else { continue };
-            let to = rest.first().filter(|to| children.contains(**to)).copied().unwrap_or(top);
+        for path in paths(&code, module) {
+            let Some(path) = path.strip_prefix(within.as_slice()) else { continue };
+            let to = path.first().and_then(|to| children.iter().find(|child| **child == to));
+            let to = to.map_or(top, |to| to.as_str());
             if to != from {
-                imports.insert((from.clone(), to.to_owned()), format!("{prefix}{file}"));
+                import(from, to);
             }
         }
     }
@@ -133,10 +131,10 @@ fn module(file: &str) -> Vec<String> {
     path.split('/').filter(|part| *part != "lib").map(str::to_owned).collect()
 }
 
-/// The child of `within` that a module is, or is part of.
-fn child(module: &[String], within: &[&str]) -> Option<String> {
-    let same = module.len() > within.len() && module.iter().zip(within).all(|(a, b)| a == b);
-    same.then(|| module[within.len()].clone())
+/// The rest of a module's path below another module, if it is that one or within it.
+fn below<'a>(module: &'a [String], within: &[&str]) -> Option<&'a [String]> {
+    let (start, rest) = module.split_at_checked(within.len())?;
+    start.iter().eq(within).then_some(rest)
 }
 
 /// All paths in a module that begin with `crate`, `super` or `self`, from the crate's root.
