@@ -291,8 +291,8 @@ impl Arguments {
         (per_second > 0.0).then_some(Rate { per_second, burst })
     }
 
-    /// Looks that have begun share the calls that are allowed. With about as many as there are calls
-    /// in a second, what one has read is still fresh when its turn to write comes.
+    /// Running reconciles share the requests that the rate limit allows. With about as many as there
+    /// are requests in a second, what one has read is still fresh when it writes.
     fn concurrency(&self) -> usize {
         let most = usize::from(self.concurrency);
         #[expect(
