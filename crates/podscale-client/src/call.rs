@@ -86,6 +86,30 @@ pub struct About<'a> {
     pub name: &'a str,
 }
 
+/// What a server answered, before it is decoded.
+#[derive(Debug)]
+pub struct Answer {
+    /// The form it says it has; empty if it says none.
+    pub content_type: String,
+    /// What it sent.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The answer as JSON; while it is a large one, other tasks go on elsewhere.
+    ///
+    /// # Errors
+    /// It is not JSON, or of another shape.
+    pub fn json<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
+        if self.body.len() > LARGE_BYTES && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+            tokio::task::block_in_place(|| serde_json::from_slice(&self.body))
+        } else {
+            serde_json::from_slice(&self.body)
+        }
+    }
+}
+
 /// Reads an object.
 ///
 /// # Errors
@@ -95,20 +119,20 @@ pub async fn get<T: DeserializeOwned>(
     path: &str,
     about: About<'_>,
 ) -> Result<T, CallError> {
-    exchange(client, "GET", path, Vec::new(), about, &AtomicUsize::new(0)).await
+    decoded("GET", path, get_answer(client, path, about, &AtomicUsize::new(0)).await?)
 }
 
-/// Reads an object that is large and was read before; `size` remembers how large it was, so that its
-/// room need not grow by copying what has come in.
+/// Reads an answer as it comes. `size` remembers how large the last one was, so that the room of a
+/// large one need not grow by copying what has come in.
 ///
 /// # Errors
-/// The server refused, could not be reached, or made no sense.
-pub async fn get_large<T: DeserializeOwned>(
+/// The server refused or could not be reached.
+pub async fn get_answer(
     client: &Client,
     path: &str,
     about: About<'_>,
     size: &AtomicUsize,
-) -> Result<T, CallError> {
+) -> Result<Answer, CallError> {
     exchange(client, "GET", path, Vec::new(), about, size).await
 }
 
@@ -124,51 +148,47 @@ pub async fn send<T: DeserializeOwned>(
     about: About<'_>,
 ) -> Result<T, CallError> {
     let body = serde_json::to_vec(object).map_err(|e| CallError::Unreadable(e.to_string()))?;
-    send_body(client, verb, path, body, about).await
+    decoded(verb, path, send_body(client, verb, path, body, about).await?)
 }
 
-/// Sends what is JSON already, and reads the answer.
+/// Sends what is JSON already, and reads the answer as it comes.
 ///
 /// # Errors
-/// The server refused, could not be reached, or made no sense.
-pub async fn send_body<T: DeserializeOwned>(
+/// The server refused or could not be reached.
+pub async fn send_body(
     client: &Client,
     verb: &'static str,
     path: &str,
     body: Vec<u8>,
     about: About<'_>,
-) -> Result<T, CallError> {
+) -> Result<Answer, CallError> {
     exchange(client, verb, path, body, about, &AtomicUsize::new(0)).await
 }
 
-async fn exchange<T: DeserializeOwned>(
+fn decoded<T: DeserializeOwned>(
+    verb: &'static str,
+    path: &str,
+    answer: Answer,
+) -> Result<T, CallError> {
+    answer.json().map_err(|error| {
+        CallError::Unreadable(format!("the answer to {verb} {path} cannot be read: {error}"))
+    })
+}
+
+async fn exchange(
     client: &Client,
     verb: &'static str,
     path: &str,
     body: Vec<u8>,
     about: About<'_>,
     size: &AtomicUsize,
-) -> Result<T, CallError> {
+) -> Result<Answer, CallError> {
     // Thousands may be about to call while few do, so what a call needs is not part of each of them.
     let answer = Box::pin(async {
-        let body = open_patiently(client, verb, path, body, about).await?;
-        read(body, ANSWER_LIMIT_BYTES, size).await
+        let (content_type, body) = open_patiently(client, verb, path, body, about).await?;
+        Ok(Answer { content_type, body: read(body, ANSWER_LIMIT_BYTES, size).await? })
     });
-    let answer =
-        tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))??;
-    decode(&answer).map_err(|error| {
-        CallError::Unreadable(format!("the answer to {verb} {path} cannot be read: {error}"))
-    })
-}
-
-/// Reads an answer; while it is a large one, others go on elsewhere.
-fn decode<T: DeserializeOwned>(answer: &[u8]) -> serde_json::Result<T> {
-    let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
-    if answer.len() > LARGE_BYTES && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
-        tokio::task::block_in_place(|| serde_json::from_slice(answer))
-    } else {
-        serde_json::from_slice(answer)
-    }
+    tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))?
 }
 
 /// As [`open`], but again after a while if the server asks for that, as Kubernetes' clients do.
@@ -178,7 +198,7 @@ async fn open_patiently(
     path: &str,
     body: Vec<u8>,
     about: About<'_>,
-) -> Result<Body, CallError> {
+) -> Result<(String, Body), CallError> {
     let mut tries = 1;
     loop {
         let answer = send_request(client, verb, path, body.clone()).await?;
@@ -187,7 +207,11 @@ async fn open_patiently(
                 tries += 1;
                 tokio::time::sleep(pause).await;
             }
-            _ => return body_of(answer, verb, about).await,
+            _ => {
+                let form = answer.headers().get("content-type").and_then(|f| f.to_str().ok());
+                let form = form.unwrap_or_default().to_owned();
+                return Ok((form, body_of(answer, verb, about).await?));
+            }
         }
     }
 }
@@ -311,7 +335,7 @@ fn words(code: u16, text: &str) -> Cow<'static, str> {
              processing the request"
         }
         500.. => {
-            let quoted = podscale_api::quote::quote(text);
+            let quoted = podscale_api::quote::quote(if text.is_empty() { "unknown" } else { text });
             return Cow::Owned(format!(
                 "an error on the server ({quoted}) has prevented the request from succeeding"
             ));

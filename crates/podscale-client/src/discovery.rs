@@ -208,7 +208,9 @@ impl RestMapper {
                 format!("/apis/{}/{}", segment(group), segment(&version))
             };
             let Some(found) = self.read::<Resources>(&path).await? else { continue };
-            let is_it = |r: &ApiResource| r.kind == *kind && !r.name.contains('/');
+            // As upstream's mapper does, a kind may also be written in lower case.
+            let named = |r: &ApiResource| r.kind == *kind || r.kind.to_lowercase() == *kind;
+            let is_it = |r: &ApiResource| named(r) && !r.name.contains('/');
             if let Some(resource) = found.resources.into_iter().find(is_it) {
                 return Ok(Some(Arc::new(Resource {
                     group: group.clone(),

@@ -176,7 +176,8 @@ fn event(pending: &PendingEvent, place: Place, now: Timestamp) -> Event {
         reason: Some(pending.reason.into()),
         message: Some(place.message),
         source: Some(EventSource { component: Some(pending.component.into()), host: None }),
-        reporting_component: Some(pending.component.into()),
+        // Those that stand for several name no reporter, as upstream's.
+        reporting_component: Some(if place.combined { "" } else { pending.component }.into()),
         reporting_instance: Some(String::new()),
         first_timestamp: Some(stamp(place.first)),
         last_timestamp: Some(stamp(now)),

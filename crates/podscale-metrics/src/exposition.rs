@@ -1,5 +1,7 @@
 //! Reads Prometheus' exposition text, sample by sample, without copying it.
 
+pub mod write;
+
 use memchr::{memchr, memchr2, memchr3};
 use std::borrow::Cow;
 use thiserror::Error;

@@ -1,5 +1,5 @@
-//! What telemetry costs a look at an autoscaler that reads one metric and makes one call: without its
-//! hooks, with them and nobody listening, and with everything sent to a collector. Prints one table.
+//! What telemetry costs a reconcile that makes one request: without its hooks, with them and nobody
+//! listening, and with everything sent to a collector. Prints one table.
 //!
 //! `cargo bench --profile quick -p podscale --bench telemetry`
 
@@ -13,20 +13,22 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use podscale::cli::logs;
 use podscale::controller::observer::{Decided, Log, Observer, Took};
+use podscale::dialect::hpa;
 use podscale::metrics::Metrics;
-use podscale::scrape::Answer;
-use podscale::telemetry::{self, Telemetry, spans};
-use podscale::world::Key;
-use podscale_api::hpa::v2::{HorizontalPodAutoscaler, MetricSpec};
-use podscale_core::decide;
+use podscale::spans;
+use podscale::telemetry::{self, Telemetry};
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_client::instrument::RequestLayer;
+use podscale_core::pass::Pass;
 use scene::Scene;
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
+use tower::{Layer, Service, service_fn};
 use tracing::Instrument;
 
-const LOOKS: u32 = 50_000;
+const RECONCILES: u32 = 50_000;
 /// More than one, since others use the machine as well; the quickest counts.
 const ROUNDS: usize = 5;
 /// Tells the process what it is to measure.
@@ -46,7 +48,9 @@ fn main() -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let url = runtime.block_on(collect())?;
-    println!("| hooks | µs per look | CPU µs per look, sending included |\n|---|---|---|");
+    println!(
+        "| hooks | µs per reconcile | CPU µs per reconcile, sending included |\n|---|---|---|"
+    );
     for (mode, name) in [("none", "none"), ("off", "nobody listens"), ("on", "all is sent")] {
         let mut best = [f64::MAX; 2];
         for _ in 0..ROUNDS {
@@ -83,54 +87,39 @@ fn measure(mode: &str) -> Result<()> {
     flags.log.start(&telemetry)?;
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Log)];
     observers.extend(telemetry.observer());
-    let mut scene = Scene::of(2).cpu(50, 50).limits(1, 10);
-    scene.settle_in();
-    let key = Key { namespace: "shop".into(), name: "web".into() };
-    let (hpa, metric) = (HorizontalPodAutoscaler::default(), MetricSpec::default());
-    let autoscaler = Arc::new(scene.snapshot().autoscaler.clone());
+    let scene = Scene::of(2).cpu(50, 50).limits(1, 10);
+    let object = hpa::managed(HorizontalPodAutoscaler::default());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let look = async || {
+    let took = Took::default();
+    let reconcile = async || {
         let snapshot = black_box(scene.snapshot());
-        let decision = decide(&snapshot);
-        let took = Took::default();
-        let decided = Decided {
-            key: &key,
-            hpa: &hpa,
-            autoscaler: &autoscaler,
-            snapshot: &snapshot,
-            decision: &decision,
-            took: &took,
-            inputs: None,
-        };
+        let outcome = Pass::begin(&snapshot).finish();
+        let decided = Decided::new(&object, &snapshot, &outcome, &took);
         observers.iter().for_each(|observer| observer.decided(black_box(&decided)));
     };
-    let answer = async || black_box(Answer::Nothing);
+    let answer = async |_: http::Request<()>| Ok::<_, ()>(black_box(http::Response::new(())));
+    let request = || http::Request::new(());
+    let mut plain = service_fn(answer);
+    let mut measured = RequestLayer::new(Arc::new(())).layer(service_fn(answer));
     let began = (Instant::now(), cpu_seconds());
     runtime.block_on(async {
-        for _ in 0..LOOKS {
+        for _ in 0..RECONCILES {
             if mode == "none" {
-                black_box(answer().await);
-                look().await;
+                let _ = black_box(plain.call(request()).await);
+                reconcile().await;
                 continue;
             }
-            let span = spans::look(&key);
             async {
-                let call = async {
-                    let span = spans::call("get", "resource metrics");
-                    let answer = answer().instrument(span.clone()).await;
-                    spans::answered(&span, 200);
-                    answer
-                };
-                black_box(spans::read(&metric, call).await);
-                look().await;
+                let _ = black_box(measured.call(request()).await);
+                reconcile().await;
             }
-            .instrument(span)
+            .instrument(spans::reconcile(&object.key))
             .await;
         }
     });
     let took = began.0.elapsed().as_secs_f64();
     telemetry.finish();
-    let micros = 1e6 / f64::from(LOOKS);
+    let micros = 1e6 / f64::from(RECONCILES);
     println!("{} {}", took * micros, (cpu_seconds() - began.1) * micros);
     Ok(())
 }

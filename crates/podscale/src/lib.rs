@@ -10,7 +10,7 @@ pub mod settings;
 
 pub mod dialect;
 
-mod spans;
+pub mod spans;
 
 mod source;
 

@@ -8,6 +8,7 @@ mod answer;
 mod cache;
 mod circuit_breaker;
 mod custom_metrics;
+mod decode;
 mod external_metrics;
 mod question;
 mod resource_metrics;
@@ -18,10 +19,11 @@ mod tests;
 
 pub(crate) use answer::Answer;
 pub(crate) use question::Question;
-pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
+pub(crate) use subscriptions::{Announcements, Topic, notifications};
 
 use crate::metrics::Metrics;
 use crate::spans;
+use decode::Codec;
 use futures::future::BoxFuture;
 use kube::Client;
 use podscale_client::clock::Clock;
@@ -63,11 +65,15 @@ impl Sources {
         mapper: RestMapper,
         metrics: &Metrics,
     ) -> Sources {
-        let server = |name| server::Server::new(name, client.clone(), metrics.clone());
+        let server =
+            |name, codec| server::Server::new(name, codec, client.clone(), metrics.clone());
+        let resource = server("resource", Codec::Typed { kind: Some("PodMetricsList") });
+        let custom = server("custom", Codec::Dynamic { kind: "MetricValueList" });
+        let external = server("external", Codec::Typed { kind: None });
         Sources {
-            resource: Arc::new(resource_metrics::ResourceMetrics::new(server("resource"), clock)),
-            custom: Arc::new(custom_metrics::CustomMetrics::new(server("custom"), clock, mapper)),
-            external: Arc::new(external_metrics::ExternalMetrics::new(server("external"), clock)),
+            resource: Arc::new(resource_metrics::ResourceMetrics::new(resource, clock)),
+            custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
+            external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
         }
     }
 

@@ -9,7 +9,8 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span, info_span};
 
 /// A reconcile of one object; what came of it is noted on it later.
-pub(crate) fn reconcile(key: &Key) -> Span {
+#[must_use]
+pub fn reconcile(key: &Key) -> Span {
     info_span!(
         target: SPAN_TARGET,
         parent: None,

@@ -28,9 +28,9 @@ struct Counted(Mutex<BTreeMap<String, (u32, u32)>>);
 impl Observer for Counted {
     fn decided(&self, decided: &Decided<'_>) {
         let mut counts = self.0.lock();
-        let count = counts.entry(decided.key.to_string()).or_default();
+        let count = counts.entry(decided.key().to_string()).or_default();
         count.0 += 1;
-        count.1 += u32::from(decided.decision.rescaled_at.is_some());
+        count.1 += u32::from(decided.decision().rescaled_at.is_some());
     }
 }
 

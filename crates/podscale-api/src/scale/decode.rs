@@ -13,7 +13,7 @@ use crate::serde_form::null_default;
 
 /// Where the scale client makes its scheme; part of a message. Builds of Kubernetes spell it
 /// differently, so nothing should depend on it.
-const SCHEME: &str = "k8s.io/client-go/scale/util.go:146";
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// What Go calls the two fields that every object is first read for.
 const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
@@ -128,9 +128,8 @@ fn type_meta(body: &[u8]) -> Result<TypeMeta, ScaleDecodeError> {
             Ok(Value::Array(_)) => not_an_object("array"),
             Ok(Value::Number(_)) => not_an_object("number"),
             Ok(Value::Bool(_)) => not_an_object("bool"),
-            _ if body.trim_ascii().is_empty() => {
-                ScaleDecodeError::Missing { field: "Kind", body: String::new() }
-            }
+            Ok(Value::Null) => missing_kind(body),
+            _ if body.trim_ascii().is_empty() => missing_kind(body),
             _ => not_an_object("string"),
         });
     }
@@ -143,8 +142,44 @@ fn type_meta(body: &[u8]) -> Result<TypeMeta, ScaleDecodeError> {
     })
 }
 
+fn missing_kind(body: &[u8]) -> ScaleDecodeError {
+    ScaleDecodeError::Missing { field: "Kind", body: String::from_utf8_lossy(body).into_owned() }
+}
+
 fn fields<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ScaleDecodeError> {
-    serde_json::from_slice(body).map_err(|error| ScaleDecodeError::Field(error.to_string()))
+    serde_json::from_slice(body).map_err(|error| {
+        let go = serde_json::from_slice(body).ok().and_then(|value| wrong_type(&value));
+        ScaleDecodeError::Field(go.unwrap_or_else(|| error.to_string()))
+    })
+}
+
+/// The first field of a Scale that has a value of another type, in Go's words.
+fn wrong_type(scale: &Value) -> Option<String> {
+    const FIELDS: [(&str, &str, &str); 3] = [
+        ("ScaleSpec", "spec.replicas", "int32"),
+        ("ScaleStatus", "status.replicas", "int32"),
+        ("ScaleStatus", "status.selector", "string"),
+    ];
+    FIELDS.iter().find_map(|(of, field, wanted)| {
+        let value = scale.pointer(&format!("/{}", field.replace('.', "/")))?;
+        let found = match value {
+            Value::Null => return None,
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(_) if value.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) => {
+                "number".to_owned()
+            }
+            Value::Number(number) => format!("number {number}"),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) => "object".to_owned(),
+        };
+        let fits = (*wanted == "int32" && found == "number") || found == *wanted;
+        (!fits).then(|| {
+            format!(
+                "json: cannot unmarshal {found} into Go struct field {of}.{field} of type {wanted}"
+            )
+        })
+    })
 }
 
 fn from_old(OldScale { metadata, spec, status }: OldScale) -> Result<Scale, ScaleDecodeError> {
@@ -257,6 +292,7 @@ mod tests {
                 r#"Object 'apiVersion' is missing in '{"kind":"Scale"}'"#.to_owned(),
             ),
             ("{}", "Object 'Kind' is missing in '{}'".to_owned()),
+            ("null", "Object 'Kind' is missing in 'null'".to_owned()),
             ("", "Object 'Kind' is missing in ''".to_owned()),
             (
                 r#"{"kind":"Scale","apiVersion":"a/b/c"}"#,
@@ -271,7 +307,8 @@ mod tests {
             assert_eq!(refused, error, "{body}");
         }
         let wrong = br#"{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":"3"}}"#;
-        assert!(matches!(Scale::decode(wrong), Err(ScaleDecodeError::Field(_))));
+        let text = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32";
+        assert_eq!(Scale::decode(wrong), Err(ScaleDecodeError::Field(text.to_owned())));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) struct Place {
     pub(super) message: String,
     pub(super) count: i32,
     pub(super) first: Timestamp,
+    /// Whether it stands for several that differ in their message alone.
+    pub(super) combined: bool,
 }
 
 /// Who says something about whom.
@@ -60,7 +62,7 @@ impl Correlator {
         // What is not written for lack of a budget is counted all the same.
         entry.1 = entry.1.saturating_add(1);
         let (name, count, first) = entry.clone();
-        self.may_spend(source, now).then_some(Place { name, message, count, first })
+        self.may_spend(source, now).then_some(Place { name, message, count, first, combined })
     }
 
     fn is_one_of_many(&mut self, subject: &Subject, message: &str, now: Timestamp) -> bool {
@@ -142,7 +144,8 @@ mod tests {
             uid: Some(uid.into()),
             ..ObjectReference::default()
         };
-        PendingEvent { component: "c", about, kind, reason: "Created", message: message.to_owned() }
+        let (reason, message) = ("Created", message.to_owned());
+        PendingEvent { component: "c", about, severity, reason, message }
     }
 
     #[test]

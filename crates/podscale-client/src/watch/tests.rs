@@ -50,10 +50,9 @@ fn the_version_comes_from_the_object_or_from_a_second_reading() {
         (of("ERROR", r#"{"kind":"Status","code":500,"message":"no"}"#), "1, told 0, no"),
     ] {
         assert_eq!(after::<Object>(&line), expected, "{line}");
-        assert_eq!(after::<hpa::v2::Lean>(&line), expected, "{line}");
         assert_eq!(after::<Pod>(&line), expected, "{line}");
     }
-    let nonsense = after::<hpa::v2::Lean>(&of("ADDED", r#"{"spec":7}"#));
+    let nonsense = after::<Pod>(&of("ADDED", r#"{"spec":7}"#));
     assert!(nonsense.starts_with("1, told 0, a line of a watch cannot be read"), "{nonsense}");
 }
 

@@ -1,7 +1,7 @@
 //! The load model's numbers as Prometheus reads them.
 
 use super::{LoadState, WorkloadState};
-use crate::nodes::exposition::{Label, Number};
+use podscale_metrics::exposition::write::{Label, Number};
 use std::fmt::Write;
 
 type Family = (&'static str, &'static str, &'static str, fn(&WorkloadState) -> f64);

@@ -6,8 +6,10 @@ use crate::nodes::{PodView, Table, Usage};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use jiff::Timestamp;
+use podscale_metrics::plain;
+use podscale_metrics::store::Scrape;
+use serde_json::Value;
 use std::collections::HashMap;
-use store::{Scrape, Store};
 use tower::ServiceExt;
 
 /// Two pods of `web` on one node, each scraped twice, 15 s apart; `new` only once.
@@ -26,16 +28,18 @@ fn source() -> resource::Source {
         let time = Timestamp::from_second(second).unwrap();
         store.replace(vec![("node-1".into(), Scrape::read(&text).unwrap())], time);
     }
-    let directory = scrape::Directory::default();
-    directory.set(
-        &[
-            ("shop", "web-1", "web"),
-            ("shop", "api-1", "api"),
-            ("shop", "new-1", "new"),
-            ("test", "web-1", "web"),
-        ],
-        &["node-1", "node-2"],
-    );
+    let directory = Directory::default();
+    for (namespace, name, app) in [
+        ("shop", "web-1", "web"),
+        ("shop", "api-1", "api"),
+        ("shop", "new-1", "new"),
+        ("test", "web-1", "web"),
+    ] {
+        let labels = [("app", app)].into_iter().collect();
+        directory.apply_pod((namespace.into(), name.into()), labels);
+    }
+    let nodes = ["node-1", "node-2"].map(|name| (name.into(), Default::default()));
+    directory.replace_nodes(nodes.into());
     resource::Source { store: Arc::new(store), directory: Arc::new(directory) }
 }
 
@@ -284,7 +288,7 @@ async fn each_group_describes_itself() {
 
 #[tokio::test]
 async fn plain_forms() {
-    let router = plain::router(source());
+    let router = plain::server::router(source());
     let pods = get(&router, "/namespaces/all-namespaces/pods").await;
     assert_eq!(pods.as_array().unwrap().len(), 2);
     let web = &get(&router, "/namespaces/shop/pods?labelSelector=app%3Dweb").await[0];

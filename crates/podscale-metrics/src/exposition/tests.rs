@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_back(value in any::<f64>(), label in "\\PC{0,20}", time in any::<i64>()) {
-        use crate::cluster::nodes::exposition::{Label, Number};
+        use super::write::{Label, Number};
         let text = format!("m{{l=\"{}\"}} {} {time}\n", Label(&label), Number(value));
         let sample = samples(&text).next().unwrap().unwrap();
         prop_assert_eq!(sample.labels.get("l").unwrap(), label);

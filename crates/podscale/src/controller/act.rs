@@ -1,7 +1,7 @@
 //! Does what was decided: gives targets their size, stores statuses, records events. Chooses
 //! nothing.
 
-use super::target::{Freshness, Target, read_scale};
+use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
 use crate::dialect::{Managed, WireObject};
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -57,15 +57,12 @@ impl Actor {
     ) -> Option<(ScaleWrite, Time)> {
         let mut scale = target.scale.clone();
         let name = scale.metadata.name.clone();
-        let resource = target.resource.qualified();
-        let about = About { resource: &resource, name: &name };
+        let about = About { resource: &target.resource.plural, name: &name };
         let mut tries = 0;
         let write = loop {
             scale.spec.replicas = replicas;
             tries += 1;
-            let written: Result<Scale, CallError> =
-                call::send(&self.client, "PUT", &target.path, &scale, about).await;
-            match written {
+            match self.send_scale(&target.path, &scale, about).await {
                 Ok(stored) => {
                     self.targets.wrote(&target.resource, &stored);
                     break ScaleWrite::Written;
@@ -87,6 +84,16 @@ impl Actor {
         Some((write, now(&self.clock)))
     }
 
+    async fn send_scale(
+        &self,
+        path: &str,
+        scale: &Scale,
+        about: About<'_>,
+    ) -> Result<Scale, CallError> {
+        let body = serde_json::to_vec(scale).map_err(|e| CallError::Unreadable(e.to_string()))?;
+        decode(&call::send_body(&self.client, "PUT", path, body, about).await?)
+    }
+
     /// Stores the status of an object, given with its new status; the object as it is then.
     ///
     /// # Errors
@@ -99,7 +106,8 @@ impl Actor {
         let body = new.to_body().map_err(|error| CallError::Unreadable(error.to_string()))?;
         let path = object.key.kind.status_path(&object.key);
         let about = About { resource: object.key.kind.resource, name: &object.key.name };
-        let stored: Stored = call::send_body(&self.client, "PUT", &path, body, about).await?;
+        let answer = call::send_body(&self.client, "PUT", &path, body, about).await?;
+        let stored: Stored = answer.json().map_err(|e| CallError::Unreadable(e.to_string()))?;
         new.set_resource_version(stored.metadata.resource_version);
         Ok(Managed { wire: new.into(), ..object.clone() })
     }

@@ -23,7 +23,7 @@ mod verdict;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use comparison::Comparison;
-pub(crate) use verdict::{Disagreement, Reason, Verdict};
+use verdict::{Reason, Verdict};
 
 use super::index::Index;
 use super::index::histories::Recalled;

@@ -28,7 +28,18 @@ pub struct Decided<'a> {
     pub(crate) inputs: Option<&'a Inputs>,
 }
 
-impl Decided<'_> {
+impl<'a> Decided<'a> {
+    /// A pass of which nobody wants to know what it was made on.
+    #[must_use]
+    pub fn new(
+        object: &'a Managed,
+        snapshot: &'a Snapshot<'a>,
+        outcome: &'a pass::Outcome,
+        took: &'a Took,
+    ) -> Decided<'a> {
+        Decided { object, snapshot, outcome, took, inputs: None }
+    }
+
     /// Whose pass it was.
     #[must_use]
     pub fn key(&self) -> &Key {

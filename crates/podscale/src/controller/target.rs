@@ -4,11 +4,12 @@
 use super::targets::Targets;
 use kube::Client;
 use podscale_api::scale::Scale;
-use podscale_client::call::{self, About, CallError, segment};
+use podscale_client::call::{self, About, Answer, CallError, segment};
 use podscale_client::discovery::{Resource, RestMapper};
 use podscale_core::model::TargetRef;
 use podscale_core::snapshot::ScaleError;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// How up to date a target must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,16 @@ pub(super) async fn read_scale(
     path: &str,
     name: &str,
 ) -> Result<Scale, CallError> {
-    let about = About { resource: &resource.qualified(), name };
-    call::get(client, path, about).await
+    // Upstream's scale client names the resource without its group.
+    let about = About { resource: &resource.plural, name };
+    let answer = call::get_answer(client, path, about, &AtomicUsize::new(0)).await?;
+    decode(&answer)
+}
+
+/// The Scale in an answer.
+///
+/// # Errors
+/// It is none.
+pub(super) fn decode(answer: &Answer) -> Result<Scale, CallError> {
+    Scale::decode(&answer.body).map_err(|error| CallError::Unreadable(error.to_string()))
 }

@@ -1,4 +1,7 @@
+use super::ownership::CONFLICT_EVENT;
 use super::*;
+use crate::dialect::hpa::CONFLICT_CONDITION;
+use crate::dialect::{self, Key};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::{Next, from_fn, map_request};
@@ -102,11 +105,11 @@ impl Cluster {
         role: Role,
     ) -> Controller {
         let watchers = Watchers { metrics: metrics.clone(), ..Watchers::default() };
-        Controller::start(client, self.clock, config, watchers, role)
+        Controller::start(client, self.clock, config, dialect::built_in(), watchers, role)
     }
 }
 
-/// Waits until something holds; time is not the wall's, so this is long in vain only.
+/// Waits until something holds; time is virtual, so this is long in vain only.
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     for _ in 0..2000 {
         if holds().await {
@@ -123,7 +126,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn only_the_leader_acts() {
     let cluster = Cluster::with(json!({})).await;
     let (elect, leading) = watch::channel(None);
-    let role = Role { leading, keep: None };
+    let role = Role { leading, histories: None };
     let controller = cluster.control(Config::default(), &Metrics::new(), role);
     tokio::time::sleep(MINUTE).await;
     assert_eq!(cluster.replicas().await, 1, "a standby");
@@ -141,22 +144,22 @@ async fn only_the_leader_acts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_writes_nothing_and_tells_disagreements() {
+async fn a_dry_run_writes_nothing_and_reports_disagreements() {
     let cluster = Cluster::with(json!({"podscale.dev/tolerance": "much"})).await;
     let (config, metrics) = (Config { dry_run: true, ..Config::default() }, Metrics::new());
     let controller = cluster.control(config, &metrics, Role::alone());
-    let told = |count: u32| {
+    let reported = |count: u32| {
         let text = metrics.text();
         text.contains(&format!("\npodscale_disagreements_total {count}\n"))
     };
     // As long as the longest window.
     tokio::time::sleep(MINUTE * 6).await;
-    assert!(told(0), "nobody else has chosen anything");
+    assert!(reported(0), "nobody else has chosen anything");
     cluster.overwrite(3).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!(told(0), "the same choice");
+    assert!(reported(0), "the same choice");
     cluster.overwrite(5).await;
-    until("another choice", async || told(1)).await;
+    until("another choice", async || reported(1)).await;
     let hpa = cluster.get(&format!("{HPA}/web")).await;
     assert_eq!(
         hpa["status"],
@@ -168,14 +171,14 @@ async fn a_dry_run_writes_nothing_and_tells_disagreements() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn steps_back_from_an_object_that_another_controller_looks_after() {
+async fn steps_back_from_an_object_that_another_controller_manages() {
     let cluster = Cluster::with(json!({})).await;
     let controller = cluster.control(Config::default(), &Metrics::new(), Role::alone());
     let path = format!("{HPA}/web");
     let condition = async || {
         let hpa = cluster.get(&path).await;
         let conditions = hpa["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.into_iter().find(|c| c["type"] == contest::CONDITION)
+        conditions.into_iter().find(|c| c["type"] == CONFLICT_CONDITION)
     };
     for desired in [7, 8, 7] {
         until("Podscale writes", async || {
@@ -188,7 +191,7 @@ async fn steps_back_from_an_object_that_another_controller_looks_after() {
     }
     until("it says so", async || condition().await.is_some()).await;
     let said = condition().await.unwrap_or_default();
-    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!(contest::REASON)));
+    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!(CONFLICT_EVENT)));
     cluster.resize(1).await;
     let before = cluster.get(&path).await;
     tokio::time::sleep(MINUTE * 4).await;
@@ -198,7 +201,7 @@ async fn steps_back_from_an_object_that_another_controller_looks_after() {
     until("it tries again", async || cluster.replicas().await == 3).await;
     until("it says so", async || condition().await.is_none()).await;
     controller.stop().await;
-    assert!(cluster.reasons().await.contains(&contest::REASON.to_owned()));
+    assert!(cluster.reasons().await.contains(&CONFLICT_EVENT.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,11 +223,14 @@ async fn a_rate_policy_holds_from_one_leader_to_the_next() {
         "metrics": [{"type": "External", "external": {"metric": {"name": "queue"},
             "target": {"type": "AverageValue", "averageValue": "1"}}}]}});
     cluster.send("PATCH", &format!("{HPA}/web"), &spec).await;
-    let keep = || {
+    let histories = || {
         let (namespace, name) = ("default".to_owned(), "podscale".to_owned());
-        Some(keep::Config { namespace, name })
+        Some(history_store::Config { namespace, name })
     };
-    let role = |term| Role { leading: watch::channel(Some(Term::Elected(term))).1, keep: keep() };
+    let role = |term| {
+        let leading = watch::channel(Some(Term::Elected(term))).1;
+        Role { leading, histories: histories() }
+    };
     let first = cluster.control(Config::default(), &Metrics::new(), role(1));
     until("two more", async || cluster.replicas().await == 3).await;
     first.stop().await;
@@ -267,7 +273,8 @@ async fn readiness_when_the_list(comes: bool) {
     let readiness = Readiness::new();
     let watchers = Watchers { readiness: readiness.clone(), ..Watchers::default() };
     let (config, role) = (Config::default(), Role::alone());
-    let controller = Controller::start(&client, cluster.clock, config, watchers, role);
+    let dialects = dialect::built_in();
+    let controller = Controller::start(&client, cluster.clock, config, dialects, watchers, role);
     until("the rest is known", async || readiness.missing() == ["the list of deployments"]).await;
     if comes {
         open.send_replace(true);
@@ -279,11 +286,11 @@ async fn readiness_when_the_list(comes: bool) {
     controller.stop().await;
 }
 
-/// What an observer is told, in order.
+/// What an observer hears, in order.
 #[derive(Default)]
-struct Diary(parking_lot::Mutex<Vec<&'static str>>);
+struct Heard(parking_lot::Mutex<Vec<&'static str>>);
 
-impl Observer for Diary {
+impl Observer for Heard {
     fn decided(&self, _decided: &observer::Decided<'_>) {
         self.0.lock().push("decided");
     }
@@ -294,7 +301,7 @@ impl Observer for Diary {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_goes_during_a_look_leaves_nothing_behind() {
+async fn an_object_that_goes_during_a_reconcile_leaves_nothing_behind() {
     let cluster = Cluster::with(json!({})).await;
     let (open, opened) = watch::channel(false);
     let (begin, mut begun) = watch::channel(false);
@@ -310,24 +317,25 @@ async fn an_object_that_goes_during_a_look_leaves_nothing_behind() {
     };
     let router = Router::new().fallback_service(cluster.server.router());
     let client = Client::new(router.layer(map_request(slow)), "default");
-    let diary = Arc::new(Diary::default());
-    let watchers = Watchers { observers: vec![diary.clone()], ..Watchers::default() };
+    let heard = Arc::new(Heard::default());
+    let watchers = Watchers { observers: vec![heard.clone()], ..Watchers::default() };
     let (config, role) = (Config::default(), Role::alone());
-    let controller = Controller::start(&client, cluster.clock, config, watchers, role);
+    let dialects = dialect::built_in();
+    let controller = Controller::start(&client, cluster.clock, config, dialects, watchers, role);
     begun.wait_for(|begun| *begun).await.expect("a status is being written");
     cluster.send("DELETE", &format!("{HPA}/web"), &json!({})).await;
-    until("it is gone", async || diary.0.lock().last() == Some(&"gone")).await;
+    until("it is gone", async || heard.0.lock().last() == Some(&"gone")).await;
     open.send_replace(true);
-    until("the look ends", async || diary.0.lock().contains(&"decided")).await;
-    until("nothing is left", async || diary.0.lock().last() == Some(&"gone")).await;
+    until("the reconcile ends", async || heard.0.lock().contains(&"decided")).await;
+    until("nothing is left", async || heard.0.lock().last() == Some(&"gone")).await;
     controller.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_see_at_once_and_fewer_write() {
+async fn many_observe_at_once_and_fewer_write() {
     let cluster = Cluster::with(json!({})).await;
     let mut hpa = cluster.get(&format!("{HPA}/web")).await;
-    for number in 0..HANDS + 50 {
+    for number in 0..WRITE_PERMITS + 50 {
         hpa["metadata"] = json!({"name": format!("web-{number}")});
         cluster.send("POST", HPA, &hpa).await;
     }
@@ -353,7 +361,7 @@ async fn many_see_at_once_and_fewer_write() {
     let client = Client::new(cluster.server.router().layer(from_fn(slow)), "default");
     let role = Role::alone();
     let controller = cluster.control_through(&client, Config::default(), &Metrics::new(), role);
-    until("all were written", async || sent.lock().2 > HANDS + 50).await;
+    until("all were written", async || sent.lock().2 > WRITE_PERMITS + 50).await;
     controller.stop().await;
-    assert_eq!(sent.lock().1, i32::try_from(HANDS).expect("a small number"));
+    assert_eq!(sent.lock().1, i32::try_from(WRITE_PERMITS).expect("a small number"));
 }

@@ -1,10 +1,5 @@
 use super::*;
-use crate::controller::observer::{Decided, Observer, Took};
-use crate::world::Key;
-use podscale_api::recording::RecordingReader;
-use podscale_api::replay::Replayer;
-use std::fs::File;
-use std::path::Path;
+use podscale_client::instrument::{Instrument, RequestLayer, WatchEnd};
 use std::sync::Arc;
 use tower::{Layer, Service, service_fn};
 
@@ -13,73 +8,16 @@ fn sample<'a>(text: &'a str, series: &str) -> &'a str {
     line.unwrap_or_else(|| panic!("no {series} in\n{text}"))
 }
 
-/// Decisions on recorded inputs must be counted as Kubernetes' controller counts its own.
-#[test]
-fn decisions_are_counted_under_the_names_of_kubernetes() {
-    let metrics = Metrics::new();
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../podscale-api/testdata/named-1.37.jsonl");
-    let (mut steps, mut ups, mut downs, mut failures) = (0u64, 0u64, 0u64, 0u64);
-    for recording in RecordingReader::new(File::open(path).expect("a file")).expect("lines") {
-        let recording = recording.expect("a recording");
-        let key = Key::of(&recording.autoscaler);
-        let mut replayer = Replayer::new(&recording);
-        for step in &recording.steps {
-            replayer.step(step, |replayed| {
-                let (snapshot, decision) = (replayed.snapshot, replayed.decision);
-                let took = Took { whole: Duration::from_millis(3), ..Took::default() };
-                let hpa = &recording.autoscaler;
-                metrics.decided(&Decided {
-                    key: &key,
-                    hpa,
-                    autoscaler: &Arc::new(snapshot.autoscaler.clone()),
-                    snapshot,
-                    decision,
-                    took: &took,
-                    inputs: None,
-                });
-                steps += 1;
-                failures += u64::from(decision.error.is_some());
-                if let (Some(rescale), Some(_)) = (&decision.rescale, decision.rescaled_at) {
-                    ups += u64::from(rescale.to > rescale.from);
-                    downs += u64::from(rescale.to < rescale.from);
-                }
-            });
-        }
-    }
-    let text = metrics.text();
-    let name = "horizontal_pod_autoscaler_controller_reconciliations_total";
-    let count = |wanted: &str| -> u64 {
-        let lines = text.lines().filter(|line| line.starts_with(name) && line.contains(wanted));
-        lines.map(|line| line.rsplit_once(' ').expect("a value").1.parse::<u64>().expect("n")).sum()
-    };
-    assert_eq!(count("action=\"scale_up\""), ups);
-    assert_eq!(count("action=\"scale_down\""), downs);
-    assert_eq!(count("error=\"spec\"") + count("error=\"internal\""), failures);
-    assert_eq!(count(""), steps);
-    assert!(failures > 0 && ups > 0 && downs > 0, "{text}");
-    let seconds = "horizontal_pod_autoscaler_controller_reconciliation_duration_seconds";
-    let bucket = format!("{seconds}_bucket{{le=\"0.004\",action=\"none\",error=\"none\"}}");
-    let whole = format!("{seconds}_count{{action=\"none\",error=\"none\"}}");
-    assert_eq!(sample(&text, &bucket), sample(&text, &whole));
-    for kind in ["Resource", "ContainerResource", "Pods", "Object", "External"] {
-        let name = "horizontal_pod_autoscaler_controller_metric_computation_total";
-        let labels = format!("metric_type=\"{kind}\"}}");
-        let counted = text.lines().filter(|line| line.starts_with(name) && line.contains(&labels));
-        assert!(counted.count() > 0, "{kind}");
-    }
-}
-
 #[test]
 fn sizes_are_asked_for_when_somebody_looks() {
     let metrics = Metrics::new();
     metrics.show_queue(|| 7);
     metrics.show_cache("pods", || 20_000);
-    metrics.looks_after(3);
+    metrics.managed(3);
     metrics.leads(true);
     metrics.due(Duration::from_millis(20));
     metrics.watch_ended("pods", WatchEnd::Expired);
-    metrics.source_answered(Source::Custom, false, Duration::from_secs(2));
+    metrics.source_answered("custom", false, Duration::from_secs(2));
     let text = metrics.text();
     for (series, expected) in [
         ("podscale_queue_depth", "7"),
@@ -113,7 +51,7 @@ async fn calls_are_counted_by_verb_and_code() {
             Response::builder().status(code).body(()).map_err(|_| "no response")
         }
     };
-    let mut service = metrics.call_layer().layer(service_fn(answer));
+    let mut service = RequestLayer::new(Arc::new(metrics.clone())).layer(service_fn(answer));
     for (verb, path) in [
         ("GET", "/api/v1/pods?watch=true"),
         ("PUT", "/apis/autoscaling/v2/namespaces/a/horizontalpodautoscalers/b/status"),

@@ -1,13 +1,13 @@
 use super::*;
 use crate::controller::observer::Took;
-use crate::scrape::Answer;
+use crate::dialect::hpa::managed;
+use crate::source::Answer;
 use podscale_api::hpa::v2::{MetricSpec, metric_type};
 use podscale_api::recording::{Recording, RecordingReader, Step};
 use podscale_api::replay::Replayer;
 use podscale_api::replay::difference::differences;
 use podscale_api::scale::Scale;
-use podscale_core::pass::WriteOutcome;
-use podscale_core::{Snapshot, StatusWrite as Stored, Withheld};
+use podscale_core::{Snapshot, Withheld};
 use std::fs::{self, File};
 
 /// A folder of its own, removed in the end.
@@ -98,8 +98,6 @@ fn inputs(
         pods: step.pods.iter().cloned().map(Arc::new).collect(),
         others: others.map(|o| (o.name.as_str().into(), o.selector.as_str().into())).collect(),
         answers: answers.collect(),
-        write: None,
-        status: StatusWrite::Unchanged,
     }
 }
 
@@ -149,30 +147,11 @@ fn record_again(dry: bool) {
                 hpa.metadata.generation += 1;
             }
             let stored = replayer.step(step, |replayed| {
-                let (snapshot, decision) = (replayed.snapshot, replayed.decision);
-                let mut inputs = inputs(step, snapshot, &hpa, &selector);
-                if let WriteOutcome::Ended(write) = &replayed.pass.scale {
-                    let at = replayed.pass.scale_ended_at.unwrap_or(snapshot.now);
-                    inputs.write = Some((write.clone(), at));
-                }
-                inputs.status = match &replayed.pass.status {
-                    WriteOutcome::Ended(Stored::Written) => StatusWrite::Written,
-                    WriteOutcome::Ended(Stored::Withheld(_)) => StatusWrite::PutOff,
-                    WriteOutcome::Ended(Stored::Failed(error)) => {
-                        StatusWrite::Failed(Arc::clone(error))
-                    }
-                    WriteOutcome::Unchanged | WriteOutcome::Pending => StatusWrite::Unchanged,
-                };
-                let (key, took) = (Key::of(&hpa), Took::default());
-                recorder.decided(&Decided {
-                    key: &key,
-                    hpa: &hpa,
-                    autoscaler: &Arc::new(snapshot.autoscaler.clone()),
-                    snapshot,
-                    decision,
-                    took: &took,
-                    inputs: Some(&inputs),
-                });
+                let (snapshot, outcome) = (replayed.snapshot, replayed.pass);
+                let inputs = Some(inputs(step, snapshot, &hpa, &selector));
+                let (object, took) = (managed(hpa.clone()), Took::default());
+                let (object, took, inputs) = (&object, &took, inputs.as_ref());
+                recorder.decided(&Decided { object, snapshot, outcome, took, inputs });
                 expected += 1;
                 replayed.outcome.status
             });

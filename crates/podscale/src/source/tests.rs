@@ -2,8 +2,9 @@ use super::*;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use parking_lot::Mutex;
+use std::time::Duration;
 
-fn scraper(answer: fn(&str) -> (u16, String)) -> (Scraper, Arc<Mutex<Vec<String>>>) {
+fn sources(answer: fn(&str) -> (u16, String)) -> (Sources, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
     let router = Router::new().fallback(move |uri: Uri| {
@@ -13,13 +14,19 @@ fn scraper(answer: fn(&str) -> (u16, String)) -> (Scraper, Arc<Mutex<Vec<String>
     });
     let client = Client::new(router, "default");
     let clock = Clock::wall();
-    let kinds = RestMapper::new(client.clone(), clock);
-    (Scraper::new(client, clock, kinds, Metrics::new()), asked)
+    let mapper = RestMapper::new(client.clone(), clock);
+    (Sources::metrics_apis(&client, clock, mapper, &Metrics::new()), asked)
 }
 
-fn hpa(metric: &str) -> HorizontalPodAutoscaler {
-    let text = format!(r#"{{"metadata":{{"namespace":"shop"}},"spec":{{"metrics":[{metric}]}}}}"#);
-    serde_json::from_str(&text).expect("an autoscaler")
+/// The source of a metric, as the model has it.
+fn metric(spec: &str) -> Arc<Source> {
+    let text = format!(r#"{{"metadata":{{"namespace":"shop"}},"spec":{{"metrics":[{spec}]}}}}"#);
+    let hpa = serde_json::from_str(&text).expect("an autoscaler");
+    Arc::clone(&podscale_api::translate::autoscaler(&hpa).metrics[0].source)
+}
+
+fn question(metric: &Source) -> Question<'_> {
+    Question { namespace: "shop", metric, pods: "app=web", max_age: Duration::from_secs(3) }
 }
 
 fn served(uri: &str) -> (u16, String) {
@@ -69,34 +76,33 @@ async fn each_type_asks_the_path_that_kubernetes_knows() {
             "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue%2Fx?labelSelector=q%3D1",
         ),
     ];
-    for (metric, expected) in cases {
-        let (scraper, asked) = scraper(served);
-        let hpa = hpa(metric);
-        let spec = &hpa.spec.metrics[0];
-        let answer = scraper.read(&hpa, spec, "app=web", Duration::from_secs(3)).await;
+    for (spec, expected) in cases {
+        let (sources, asked) = sources(served);
+        let metric = metric(spec);
+        let answer = sources.ask(question(&metric)).await;
         assert_eq!(asked.lock().last().map(String::as_str), Some(expected));
         match answer {
             Answer::Resource(values) => assert_eq!(values.len(), 1),
             Answer::Custom(values) => {
                 let value = &values[0];
-                let (metric, object) = match (&spec.pods, &spec.object) {
-                    (Some(pods), _) => (&pods.metric, ("Pod", "p")),
-                    (_, Some(object)) if object.described_object.kind == "Namespace" => {
-                        (&object.metric, ("Namespace", "shop"))
+                let (series, object) = match &*metric {
+                    Source::Pods(series) => (series, ("Pod", "p")),
+                    Source::Object { series, object } if &*object.kind == "Namespace" => {
+                        (series, ("Namespace", "shop"))
                     }
-                    (_, Some(object)) => (&object.metric, ("Ingress", "front")),
+                    Source::Object { series, .. } => (series, ("Ingress", "front")),
                     _ => unreachable!("custom metrics are of pods or objects"),
                 };
                 let described = &value.described_object;
-                assert_eq!(*value.metric.name, *metric.name);
+                assert_eq!(*value.metric.name, *series.name);
                 assert_eq!((&*described.kind, &*described.name), object);
             }
             Answer::External(values) => assert_eq!(&*values[0].metric_name, "queue/x"),
             other => panic!("{expected}: {other:?}"),
         }
         let before = asked.lock().len();
-        scraper.read(&hpa, spec, "app=web", Duration::from_secs(3)).await;
-        assert_eq!(asked.lock().len(), before, "a second look within a moment costs no call");
+        sources.ask(question(&metric)).await;
+        assert_eq!(asked.lock().len(), before, "the same question within a moment costs no call");
     }
 }
 
@@ -116,10 +122,9 @@ async fn errors_read_as_upstream_puts_them() {
             "the server is currently unable to handle the request (get queue.external.metrics.k8s.io)",
         ),
     ];
-    for (metric, expected) in cases {
-        let (scraper, _) = scraper(|_| (503, "service unavailable".to_owned()));
-        let hpa = hpa(metric);
-        match scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", Duration::from_secs(3)).await {
+    for (spec, expected) in cases {
+        let (sources, _) = sources(|_| (503, "service unavailable".to_owned()));
+        match sources.ask(question(&metric(spec))).await {
             Answer::Failed(error) => assert_eq!(&*error, expected),
             other => panic!("{expected}: {other:?}"),
         }
@@ -127,17 +132,17 @@ async fn errors_read_as_upstream_puts_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_version_of_custom_metrics_is_looked_up_once_in_a_period() {
+async fn the_version_of_custom_metrics_is_discovered_once_in_a_period() {
     static SERVED: Mutex<(u16, &str)> = Mutex::new((200, ""));
-    let (scraper, asked) = scraper(|uri| match uri {
+    let (sources, asked) = sources(|uri| match uri {
         "/apis/custom.metrics.k8s.io" => {
             let (code, body) = *SERVED.lock();
             (code, body.to_owned())
         }
         _ => (200, r#"{"items":[]}"#.to_owned()),
     });
-    let hpa = hpa(r#"{"type":"Pods","pods":{"metric":{"name":"rps"}}}"#);
-    let fresh = Duration::from_secs(3);
+    let metric = metric(r#"{"type":"Pods","pods":{"metric":{"name":"rps"}}}"#);
+    let max_age = question(&metric).max_age;
     for (what, code, group, expected) in [
         ("none", 404, "", Err("no custom metrics API (custom.metrics.k8s.io) registered")),
         ("the older one", 200, r#"{"versions":[{"version":"v1beta1"}]}"#, Ok("v1beta1")),
@@ -164,8 +169,8 @@ async fn the_version_of_custom_metrics_is_looked_up_once_in_a_period() {
         ),
     ] {
         *SERVED.lock() = (code, group);
-        tokio::time::sleep(4 * fresh).await;
-        match (scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", fresh).await, expected) {
+        tokio::time::sleep(FRESHNESS_PARTS * max_age).await;
+        match (sources.ask(question(&metric)).await, expected) {
             (Answer::Failed(error), Err(expected)) => assert_eq!(&*error, expected, "{what}"),
             (Answer::Custom(_), Ok(version)) => {
                 let last = asked.lock().last().cloned().unwrap_or_default();
@@ -175,7 +180,7 @@ async fn the_version_of_custom_metrics_is_looked_up_once_in_a_period() {
         }
     }
     *SERVED.lock() = (200, r#"{"versions":[{"version":"v1beta2"}]}"#);
-    tokio::time::sleep(fresh).await;
-    let answer = scraper.read(&hpa, &hpa.spec.metrics[0], "app=web", fresh).await;
+    tokio::time::sleep(max_age).await;
+    let answer = sources.ask(question(&metric)).await;
     assert!(matches!(answer, Answer::Custom(_)), "found as soon as it is there: {answer:?}");
 }

@@ -104,3 +104,6 @@ fn failure(snapshot: &Snapshot<'_>, decision: &Decision) -> Failure {
     });
     first.unwrap_or(Failure::Internal)
 }
+
+#[cfg(test)]
+mod tests;

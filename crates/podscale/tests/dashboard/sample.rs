@@ -144,7 +144,7 @@ impl Workload {
         pass.scale_ended(ScaleWrite::Written, now);
         let decision = pass.finish().decision;
         let kind = "HorizontalPodAutoscaler";
-        let picture = Picture::of(kind, &self.autoscaler, &snapshot, &decision);
+        let picture = Picture::new(kind, &self.autoscaler, &snapshot, &decision);
         let status = decision.status(&snapshot);
         self.history.commit(&decision.learned);
         self.status = status;

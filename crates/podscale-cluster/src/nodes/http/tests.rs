@@ -152,7 +152,10 @@ async fn stats_summary() {
 
 #[test]
 fn label_values_are_escaped_and_numbers_are_short() {
-    assert_eq!(exposition::Label("a\"b\\c\nd").to_string(), "a\\\"b\\\\c\\nd");
+    assert_eq!(
+        podscale_metrics::exposition::write::Label("a\"b\\c\nd").to_string(),
+        "a\\\"b\\\\c\\nd"
+    );
     for (number, text) in [
         (0.0, "0"),
         (1.5, "1.5"),
@@ -161,6 +164,6 @@ fn label_values_are_escaped_and_numbers_are_short() {
         (f64::INFINITY, "+Inf"),
         (f64::NAN, "NaN"),
     ] {
-        assert_eq!(exposition::Number(number).to_string(), text);
+        assert_eq!(podscale_metrics::exposition::write::Number(number).to_string(), text);
     }
 }

@@ -1,13 +1,19 @@
+use super::super::target::TargetReader;
 use super::*;
+use crate::dialect::{NewStatus, hpa};
 use crate::readiness::Readiness;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use axum::{Json, Router};
 use parking_lot::Mutex;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_client::discovery::RestMapper;
+use podscale_core::model::TargetRef;
+use podscale_core::snapshot::ScaleError;
 use serde_json::{Value, json};
 
 /// An actor whose API server answers writes with these codes, in order, and knows deployments.
-fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
+fn actor(codes: Vec<u16>) -> (Actor, TargetReader, Arc<Mutex<Vec<String>>>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let (asked, codes) = (Arc::clone(&log), Arc::new(Mutex::new(codes.into_iter())));
     let router = Router::new().fallback(move |method: Method, uri: Uri, body: Bytes| {
@@ -26,7 +32,12 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
                 asked.lock().push("read".to_owned());
                 let version = asked.lock().len().to_string();
                 let meta = json!({"name": "web", "namespace": "shop", "resourceVersion": version});
-                (200, json!({"metadata": meta, "spec": {"replicas": 2}, "status": {"replicas": 2}}))
+                let status = json!({"replicas": 2, "selector": "app=web"});
+                (
+                    200,
+                    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta,
+                    "spec": {"replicas": 2}, "status": status}),
+                )
             }
             ("PUT", _) => {
                 let replicas = sent.pointer("/spec/replicas").cloned().unwrap_or_default();
@@ -44,18 +55,15 @@ fn actor(codes: Vec<u16>) -> (Actor, Arc<Mutex<Vec<String>>>) {
     });
     let (client, clock) = (Client::new(router, "default"), Clock::wall());
     let (recorder, _) = podscale_client::events::channel(COMPONENT);
-    let kinds = RestMapper::new(client.clone(), clock);
+    let mapper = RestMapper::new(client.clone(), clock);
     let targets =
         Arc::new(Targets::new(client.clone(), crate::metrics::Metrics::new(), Readiness::new()));
-    (Actor::new(client, clock, kinds, targets, recorder), log)
+    let reader = TargetReader::new(client.clone(), mapper, Arc::clone(&targets));
+    (Actor::new(client, clock, targets, recorder), reader, log)
 }
 
-fn target(kind: &str, name: &str, api_version: &str) -> CrossVersionObjectReference {
-    CrossVersionObjectReference {
-        kind: kind.to_owned(),
-        name: name.to_owned(),
-        api_version: api_version.to_owned(),
-    }
+fn target(kind: &str, name: &str, api_version: &str) -> TargetRef {
+    TargetRef { kind: kind.into(), name: name.into(), api_version: api_version.into() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,11 +81,10 @@ async fn resizes_again_after_conflicts_with_what_is_stored_now() {
         (vec![500], Some("no luck"), "read; write 5 on \"1\""),
     ];
     for (codes, error, calls) in cases {
-        let (actor, log) = actor(codes);
-        let found =
-            actor.scale("shop", &target("Deployment", "web", "apps/v1"), Sight::Fresh).await;
-        let found = found.expect("a scale");
-        let (write, _) = actor.resize(&found, 5).await.expect("a fresh look");
+        let (actor, reader, log) = actor(codes);
+        let target = target("Deployment", "web", "apps/v1");
+        let found = reader.read("shop", &target, Freshness::Current).await.expect("a scale");
+        let (write, _) = actor.resize(&found, 5).await.expect("it was read just now");
         let expected = match error {
             Some(error) => ScaleWrite::Failed(error.into()),
             None => ScaleWrite::Written,
@@ -89,7 +96,7 @@ async fn resizes_again_after_conflicts_with_what_is_stored_now() {
 
 #[tokio::test]
 async fn says_why_a_scale_cannot_be_read() {
-    let (actor, _) = actor(vec![]);
+    let (_, reader, _) = actor(vec![]);
     let cases = [
         (
             target("Deployment", "web", "a/b/c"),
@@ -102,19 +109,23 @@ async fn says_why_a_scale_cannot_be_read() {
         (target("Deployment", "gone", "apps/v1"), ScaleError::Unreadable("not there".into())),
     ];
     for (target, expected) in cases {
-        assert_eq!(actor.scale("shop", &target, Sight::Watched).await.err(), Some(expected));
+        assert_eq!(reader.read("shop", &target, Freshness::Watched).await.err(), Some(expected));
     }
 }
 
 #[tokio::test]
 async fn a_status_is_written_with_the_version_that_was_decided_on() {
-    let (actor, log) = actor(vec![200, 409]);
+    let (actor, _, log) = actor(vec![200, 409]);
     let mut hpa = HorizontalPodAutoscaler::default();
     hpa.metadata.resource_version = "41".to_owned();
-    let status = HorizontalPodAutoscalerStatus { desired_replicas: 3, ..Default::default() };
-    let stored = actor.store_status(&hpa, status.clone()).await.expect("written");
-    assert_eq!(stored.metadata.resource_version, "41");
-    assert_eq!(stored.status.map(|s| s.desired_replicas), Some(3));
-    assert!(actor.store_status(&hpa, status).await.is_err_and(|error| error.is_conflict()));
+    let object = hpa::managed(hpa);
+    let new = || {
+        let status = NewStatus::Conflict { message: "why", now: Time(0) };
+        object.wire.with_status(status)
+    };
+    let stored = actor.store_status(&object, new()).await.expect("written");
+    assert_eq!(stored.metadata().resource_version, "41");
+    assert_eq!(stored.wire.status().conditions.len(), 1);
+    assert!(actor.store_status(&object, new()).await.is_err_and(|error| error.is_conflict()));
     assert_eq!(log.lock().join("; "), "write null on \"41\"; write null on \"41\"");
 }

@@ -1,10 +1,13 @@
 use super::*;
-use crate::controller::histories::{Recalled, shard};
-use crate::world::Key;
+use crate::controller::index::histories::{Recalled, shard};
+use crate::controller::manage::Manage;
+use crate::dialect::hpa::{self, HPA};
+use crate::dialect::{Key, Managed};
 use podscale_api::time::parse_rfc3339;
 use podscale_apiserver::ApiServer;
+use podscale_client::watch::Change;
 use podscale_core::history::Recommendation;
-use podscale_core::{History, Time};
+use podscale_core::{History, Settings, Time};
 
 fn server() -> (ApiServer, Clock) {
     let clock = Clock::wall();
@@ -15,15 +18,32 @@ fn server() -> (ApiServer, Clock) {
     (server, clock)
 }
 
-fn keeper(client: &Client, clock: Clock) -> (Keeper, Arc<Histories>) {
-    let histories = Arc::new(Histories::default());
+/// A store, and an index that knows one object.
+fn store(client: &Client, clock: Clock) -> (HistoryStore, Arc<Index>) {
+    let period = Duration::from_secs(15);
+    let index = Arc::new(Index::new(clock, period, Settings::default(), Manage::default(), false));
+    index.apply(&HPA, Change::All(vec![object()]));
     let config = Config { namespace: "default".to_owned(), name: "podscale".to_owned() };
-    let keeper = Keeper::new(client.clone(), clock, config, Arc::clone(&histories));
-    (keeper, histories)
+    let store = HistoryStore::new(client.clone(), clock, config, Arc::clone(&index));
+    (store, index)
+}
+
+fn object() -> Managed {
+    let hpa = serde_json::json!({"metadata": {"namespace": "shop", "name": "web", "uid": "u-1"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
+    hpa::managed(serde_json::from_value(hpa).expect("an autoscaler"))
 }
 
 fn key() -> Key {
-    Key { namespace: "shop".into(), name: "web".into() }
+    object().key
+}
+
+fn recall(index: &Index) -> Recalled {
+    index.standing(&key(), "u-1", Time(0)).expect("an object").recalled
+}
+
+fn remember(index: &Index, recalled: Recalled, rescaled: bool) {
+    index.commit(&key(), "u-1", recalled, rescaled);
 }
 
 fn recalled(replicas: i32, at: Time) -> Recalled {
@@ -36,15 +56,15 @@ async fn the_next_leader_knows_what_the_last_one_did() {
     let (server, clock) = server();
     let client = Client::new(server.router(), "default");
     let at = now(&clock);
-    let (first, histories) = keeper(&client, clock);
+    let (first, index) = store(&client, clock);
     first.load(Term::Elected(1)).await;
-    histories.remember(&key(), "u-1", recalled(4, at), true);
+    remember(&index, recalled(4, at), true);
     // A rescale is stored by itself.
     let stored = async {
         loop {
-            let (other, restored) = keeper(&client, clock);
+            let (other, restored) = store(&client, clock);
             other.load(Term::Elected(2)).await;
-            let found = restored.recall(&key(), "u-1");
+            let found = recall(&restored);
             if found != Recalled::default() {
                 break found;
             }
@@ -52,40 +72,40 @@ async fn the_next_leader_knows_what_the_last_one_did() {
         }
     };
     let found = tokio::select! {
-        () = first.keep(Term::Elected(1)) => unreachable!("it goes on for ever"),
+        () = first.store_rescaled(Term::Elected(1)) => unreachable!("it goes on for ever"),
         found = tokio::time::timeout(Duration::from_secs(20), stored) => found.expect("stored"),
     };
     assert_eq!(found, Recalled { interrupted: true, ..recalled(4, at) }, "the leader may go on");
     // At the end everything is stored, and complete.
-    histories.remember(&key(), "u-1", recalled(5, at), false);
+    remember(&index, recalled(5, at), false);
     first.finish(Term::Elected(1)).await;
-    let (second, restored) = keeper(&client, clock);
+    let (second, restored) = store(&client, clock);
     second.load(Term::Elected(2)).await;
-    assert_eq!(restored.recall(&key(), "u-1"), recalled(5, at));
+    assert_eq!(recall(&restored), recalled(5, at));
     // Whoever was leader before does not overwrite what the next one stored.
-    restored.remember(&key(), "u-1", recalled(6, at), false);
+    remember(&restored, recalled(6, at), false);
     second.finish(Term::Elected(2)).await;
-    histories.remember(&key(), "u-1", recalled(7, at), true);
+    remember(&index, recalled(7, at), true);
     let late = Stamp { term: Term::Elected(1), complete: false };
     assert!(!first.save(&BTreeSet::from([shard("u-1")]), late).await);
-    let (third, restored) = keeper(&client, clock);
+    let (third, restored) = store(&client, clock);
     third.load(Term::Elected(3)).await;
-    assert_eq!(restored.recall(&key(), "u-1"), recalled(6, at));
+    assert_eq!(recall(&restored), recalled(6, at));
 }
 
 #[tokio::test]
 async fn without_a_store_deciding_goes_on() {
     let clock = Clock::wall();
     let client = Client::new(axum::Router::new(), "default");
-    let (keeper, histories) = keeper(&client, clock);
+    let (store, index) = store(&client, clock);
     let at = parse_rfc3339("2026-01-01T00:00:00Z").expect("a time");
-    histories.remember(&key(), "u-1", recalled(4, at), true);
-    keeper.load(Term::Elected(1)).await;
-    let known = histories.recall(&key(), "u-1");
+    remember(&index, recalled(4, at), true);
+    store.load(Term::Elected(1)).await;
+    let known = recall(&index);
     assert_eq!(known, Recalled { interrupted: true, ..recalled(4, at) });
-    histories.remember(&key(), "u-1", recalled(4, now(&clock)), true);
+    remember(&index, recalled(4, now(&clock)), true);
     let stamp = Stamp { term: Term::Elected(1), complete: false };
-    let shards = histories.take_changed(false);
-    assert!(!keeper.save(&shards, stamp).await);
-    assert_eq!(histories.take_changed(false), shards, "it is tried again");
+    let shards = index.take_changed_shards(false);
+    assert!(!store.save(&shards, stamp).await);
+    assert_eq!(index.take_changed_shards(false), shards, "it is tried again");
 }

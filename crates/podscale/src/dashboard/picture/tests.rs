@@ -68,7 +68,7 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
     let mut pass = Pass::begin(&snapshot);
     pass.scale_ended(write.clone(), NOW);
     let decision = pass.finish().decision;
-    let picture = Picture::of("HorizontalPodAutoscaler", &autoscaler, &snapshot, &decision);
+    let picture = Picture::new("HorizontalPodAutoscaler", &autoscaler, &snapshot, &decision);
     assert_eq!((picture.key(), picture.reason()), ("shop/web".to_owned(), picture.told().reason));
     (picture.view(), picture.told())
 }

@@ -2,6 +2,7 @@
 //! objects of several namespaces ask.
 
 use super::super::cache::Cache;
+use super::super::decode::Described;
 use crate::pods::{demanded, label_number};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -78,9 +79,17 @@ impl OfNamespace {
 
 /// The answer to a call, sorted while it is read: in a large cluster, twice the list is a lot.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct List {
+    api_version: String,
+    kind: String,
     items: Items,
+}
+
+impl Described for List {
+    fn type_meta(&self) -> (&str, &str) {
+        (&self.api_version, &self.kind)
+    }
 }
 
 #[derive(Default)]
@@ -230,7 +239,8 @@ mod tests {
     use super::*;
 
     fn list(items: &serde_json::Value) -> List {
-        serde_json::from_value(serde_json::json!({"kind": "List", "items": items})).unwrap()
+        serde_json::from_value(serde_json::json!({"kind": "PodMetricsList", "items": items}))
+            .unwrap()
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::metrics::{Metrics, Source};
+use crate::metrics::Metrics;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn text_becomes_points() {
         gauge i_info{version=1} 1 since 0\n\
         histogram h{k=a} 4 of 1.5, below [0.1, 1.0]: [1, 2, 1]\n\
         histogram h{k=b} 0 of 0.0, below []: [0]\n";
-    let metrics = metrics(text, TIMES);
+    let metrics = points(text, TIMES);
     assert_eq!(told(&metrics), expected);
     let units: Vec<&str> = metrics.iter().map(|metric| metric.unit.as_str()).collect();
     assert_eq!(units, ["", "s", "", "", ""]);
@@ -82,12 +82,12 @@ fn text_becomes_points() {
 #[test]
 fn every_meter_is_told() {
     let metrics = Metrics::new();
-    metrics.source_answered(Source::Custom, true, Duration::from_millis(3));
+    metrics.source_answered("custom", true, Duration::from_millis(3));
     metrics.telemetry_lost("logs", 7);
     metrics.leads(true);
     metrics.due(Duration::from_secs(100));
     let text = metrics.text();
-    let metrics = metrics(&text, TIMES);
+    let metrics = points(&text, TIMES);
     let told = told(&metrics);
     for line in [
         "sum podscale_telemetry_lost_total{signal=logs} 7 since 1",

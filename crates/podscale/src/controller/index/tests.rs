@@ -1,0 +1,179 @@
+use super::*;
+use crate::dialect::hpa::{self, HPA};
+use podscale_core::history::Recommendation;
+use podscale_core::{History, Time};
+use serde_json::{Value, json};
+
+const PERIOD: Duration = Duration::from_secs(15);
+
+fn index(dry_run: bool) -> Index {
+    Index::new(Clock::wall(), PERIOD, Settings::default(), Manage::default(), dry_run)
+}
+
+/// `name uid version max`, and annotations.
+fn object(text: &str, annotations: Value) -> Managed {
+    let parts: Vec<&str> = text.split(' ').collect();
+    let [name, uid, version, max] = parts[..] else { panic!("{text} has four parts") };
+    let max: i32 = max.parse().expect("a number");
+    let hpa = json!({"metadata": {"name": name, "namespace": "shop", "uid": uid,
+        "resourceVersion": version, "generation": 1, "annotations": annotations},
+        "spec": {"maxReplicas": max, "scaleTargetRef": {"kind": "Deployment", "name": name}}});
+    hpa::managed(serde_json::from_value(hpa).expect("an autoscaler"))
+}
+
+fn plain(text: &str) -> Managed {
+    object(text, json!({}))
+}
+
+fn names(keys: &[Key]) -> String {
+    keys.iter().map(Key::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Takes everything that is due now and puts it back.
+fn take_due(index: &Index) -> String {
+    let mut taken = Vec::new();
+    while let Due::Now(key, _) = index.state.lock().take(index.now_micros()) {
+        taken.push(key);
+    }
+    taken.iter().for_each(|key| index.done(key));
+    names(&taken)
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_new_and_changed_specs_are_due_at_once() {
+    let index = index(false);
+    let steps = [
+        ("all are new", Change::All(vec![plain("a 1 5 3")]), "shop/a", ""),
+        ("a status", Change::Applied(plain("a 1 6 3")), "", ""),
+        ("a spec", Change::Applied(plain("a 1 7 4")), "shop/a", ""),
+        ("late news", Change::Applied(plain("a 1 6 3")), "", ""),
+        ("made again", Change::Applied(plain("a 2 9 4")), "shop/a", ""),
+        ("another", Change::All(vec![plain("b 3 10 1")]), "shop/b", "shop/a"),
+        (
+            "settings of its own",
+            Change::Applied(object("b 3 11 1", json!({"podscale.dev/tolerance": "0.5"}))),
+            "shop/b",
+            "",
+        ),
+        ("deleted", Change::Deleted(plain("b 3 12 1")), "", "shop/b"),
+    ];
+    for (what, change, due, gone) in steps {
+        assert_eq!(names(&index.apply(&HPA, change)), gone, "{what}");
+        assert_eq!(take_due(&index), due, "{what}");
+    }
+    index.status_stored(plain("b 3 13 1"), true);
+    assert_eq!(index.len(), 0, "what is gone stays gone");
+    let state = index.state.lock();
+    assert!(state.entries.is_empty() && state.queue.count_due(i64::MAX) == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_the_same_name_and_another_kind_do_not_collide() {
+    static OTHER: Kind = Kind {
+        name: "Other",
+        api_version: "example.org/v1",
+        plural: "others",
+        resource: "others.example.org",
+        presence: podscale_client::watch::Presence::Optional,
+    };
+    let index = index(false);
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3")]));
+    let mut other = plain("a 2 5 3");
+    other.key.kind = &OTHER;
+    index.apply(&OTHER, Change::All(vec![other.clone()]));
+    assert_eq!(index.len(), 2);
+    index.apply(&OTHER, Change::All(Vec::new()));
+    assert!(index.contains(&plain("a 1 5 3").key) && !index.contains(&other.key));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_goes_while_it_is_reconciled_is_not_started_twice() {
+    let index = index(false);
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3")]));
+    let (key, _) = index.next().await;
+    index.register_selector(&key, "1", "app=a");
+    index.apply(&HPA, Change::Deleted(plain("a 1 6 3")));
+    assert!(index.open(&key).is_none() && index.len() == 0);
+    index.apply(&HPA, Change::Applied(plain("a 2 7 3")));
+    assert_eq!(take_due(&index), "", "one of that name is under way");
+    index.commit(&key, "1", Recalled::default(), true);
+    index.done(&key);
+    assert_eq!(take_due(&index), "shop/a", "its successor comes right after");
+    index.apply(&HPA, Change::Deleted(plain("a 2 8 3")));
+    let state = index.state.lock();
+    assert!(state.entries.is_empty() && state.subscribers.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_may_have_a_period_of_its_own() {
+    let index = index(false);
+    let fast = object("fast 1 1 3", json!({"podscale.dev/sync-period": "1s"}));
+    index.apply(&HPA, Change::All(vec![fast, plain("plain 2 1 3")]));
+    let mut counts = HashMap::new();
+    let watching = async {
+        loop {
+            let (key, _) = index.next().await;
+            *counts.entry(key.name.to_string()).or_insert(0) += 1;
+            index.done(&key);
+        }
+    };
+    let watched = tokio::time::timeout(Duration::from_secs(60), watching).await;
+    assert!(watched.is_err(), "it goes on for ever");
+    assert!((59..=62).contains(&counts["fast"]), "{counts:?}");
+    assert!((4..=6).contains(&counts["plain"]), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_samples_enqueue_those_that_asked() {
+    let index = index(false);
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3"), plain("b 2 5 3")]));
+    assert_eq!(take_due(&index), "shop/a,shop/b");
+    let topic = |name: &str| Topic(name.into());
+    index.subscribe(&plain("a 1 5 3").key, "1", BTreeSet::from([topic("x"), topic("y")]));
+    index.announced(&HashSet::from([topic("x"), topic("z")]));
+    assert_eq!(take_due(&index), "", "not sooner than the minimum interval");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(take_due(&index), "shop/a");
+    index.subscribe(&plain("a 1 5 3").key, "1", BTreeSet::from([topic("y")]));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    index.announced(&HashSet::from([topic("x")]));
+    assert_eq!(take_due(&index), "", "it does not ask about that any more");
+    index.apply(&HPA, Change::Deleted(plain("a 1 6 3")));
+    assert!(index.state.lock().subscribers.is_empty());
+}
+
+fn recalled(replicas: i32) -> Recalled {
+    let recommendations = vec![Recommendation { replicas, at: Time(0) }];
+    Recalled { history: History { recommendations, ..History::default() }, interrupted: false }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_has_its_own_history_and_a_namesake_has_not() {
+    let index = index(false);
+    let key = plain("a 1 5 3").key;
+    let recall = |uid: &str| index.standing(&key, uid, Time(0)).map(|standing| standing.recalled);
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3")]));
+    index.commit(&key, "1", recalled(3), false);
+    assert_eq!(recall("1"), Some(recalled(3)));
+    assert_eq!(recall("2"), None);
+    index.interrupt();
+    assert_eq!(recall("1"), Some(Recalled { interrupted: true, ..recalled(3) }));
+    index.restore(HashMap::from([("2".into(), recalled(7))]));
+    assert_eq!(recall("1"), Some(Recalled::default()), "what the last leader knew counts");
+    index.apply(&HPA, Change::Applied(plain("a 2 8 3")));
+    assert_eq!(recall("2"), Some(recalled(7)), "an object that comes later has what was stored");
+}
+
+#[tokio::test(start_paused = true)]
+async fn complaints_about_annotations_are_reported_once_for_each_version_of_them() {
+    let index = index(false);
+    let complain = |version: &str, text: &str| {
+        let annotations = json!({"podscale.dev/tolerance": text});
+        let managed = object(&format!("a 1 {version} 3"), annotations);
+        index.apply(&HPA, Change::Applied(managed.clone()));
+        index.standing(&managed.key, "1", Time(0)).is_some_and(|standing| standing.complain)
+    };
+    assert!(complain("5", "much"));
+    assert!(!complain("6", "much"));
+    assert!(complain("7", "more"));
+}
