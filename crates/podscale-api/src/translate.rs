@@ -5,6 +5,7 @@ use crate::hpa::v2::{
     self, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, MetricIdentifier, MetricSpec,
     metric_type, target_type,
 };
+use crate::quantity::Quantity;
 use crate::quote::quote;
 use crate::selector::LabelSelector;
 use podscale_core::model::{
@@ -111,7 +112,7 @@ fn series(metric: &MetricIdentifier) -> Series {
 }
 
 fn targets(target: &v2::MetricTarget) -> Targets {
-    let milli = |q: &Option<crate::Quantity>| q.as_ref().map(|q| Milli(q.milli_value()));
+    let milli = |q: &Option<Quantity>| q.as_ref().map(|q| Milli(q.milli_value()));
     Targets {
         kind: match target.r#type.as_str() {
             target_type::VALUE => TargetKind::Value,

@@ -1,4 +1,4 @@
-//! The one clock of the program: the wall's, or one that runs faster from a given start.
+//! The one clock of the program: the wall clock, or one that runs faster from a given start.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -23,7 +23,7 @@ impl Clock {
         Clock::fast(Timestamp::now(), 1.0)
     }
 
-    /// A clock that shows `epoch` now and runs `speed` times as fast as the wall's; a speed out of
+    /// A clock that shows `epoch` now and runs `speed` times as fast as the wall clock; a speed out of
     /// range is taken as the nearest that is in range.
     #[must_use]
     pub fn fast(epoch: Timestamp, speed: f64) -> Clock {

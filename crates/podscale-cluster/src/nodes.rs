@@ -165,7 +165,7 @@ impl NodeInfo {
 enum Command {
     /// Make a pod misbehave, or stop doing so.
     Fault { namespace: String, name: String, fault: Option<Fault>, done: oneshot::Sender<bool> },
-    /// Look after the pods of a node again.
+    /// Go over the pods of a node again.
     Look { node: Arc<str> },
 }
 

@@ -1,12 +1,12 @@
 //! Turns one snapshot into one decision. Never fails, never waits, never reads a clock.
 
-use crate::decision::{Decision, Event, MetricResults, RescaleReason};
+use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
 use crate::history::{Learned, Recommendation};
 use crate::model::Autoscaler;
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
-use crate::{Rescale, text};
+use crate::text;
 use std::sync::Arc;
 
 mod limit;

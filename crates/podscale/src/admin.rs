@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long open connections may take to end; time of the wall.
+/// How long open connections may take to end; wall-clock time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What there is to show.

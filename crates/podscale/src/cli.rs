@@ -41,7 +41,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Does what was asked for. Exit codes: 0 done, 1 not as it should be, 2 asked wrongly.
+    /// Does what was asked for. Exit codes: 0 done, 1 not as it should be, 2 usage error.
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {

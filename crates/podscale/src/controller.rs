@@ -15,6 +15,7 @@ pub mod observer;
 pub mod outcome;
 mod overrides;
 mod ownership;
+mod recalled;
 mod reconcile;
 pub mod refresh;
 mod target;

@@ -42,7 +42,7 @@ use tower::Layer;
 const FIRST_METRICS: Duration = Duration::from_secs(90);
 /// How often it is looked whether they are there; the clock's time.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long parts may take to end; time of the wall.
+/// How long parts may take to end; wall-clock time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What to show, and how.
@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Config {
     /// What to show.
     pub scenario: Scenario,
-    /// How many times as fast as the wall's clock.
+    /// How many times as fast as real time.
     pub speed: f64,
     /// How many nodes.
     pub nodes: usize,
@@ -132,7 +132,7 @@ pub struct Demo {
     parts: Parts,
 }
 
-/// Everything that runs; dropping it ends it at once, [`Parts::stop`] in good order.
+/// Everything that runs; dropping it ends it at once, [`Parts::stop`] gracefully.
 struct Parts {
     controller: Controller,
     cluster: JoinSet<()>,
@@ -240,7 +240,7 @@ impl Demo {
         self.kubeconfig.path()
     }
 
-    /// Ends everything in good order and removes the kubeconfig.
+    /// Shuts everything down gracefully and removes the kubeconfig.
     pub async fn stop(self) {
         self.hub.close();
         self.parts.stop().await;
@@ -299,8 +299,8 @@ impl Parts {
     }
 }
 
-/// When a clock of this speed starts: so many whole days ago that it is still behind the wall's
-/// clock after a day. Clients that work out ages by the wall's clock cannot show what has yet to
+/// When a clock of this speed starts: so many whole days ago that it is still behind real
+/// time after a day. Clients that work out ages by their own clock cannot show what has yet to
 /// come.
 fn epoch(now: Timestamp, speed: f64) -> Timestamp {
     // At most the fastest speed, so nothing is lost.

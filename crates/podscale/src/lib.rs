@@ -1,20 +1,29 @@
 //! The parts of the `podscale` program; nothing but its own `main`, tests and benchmarks uses them.
 //!
-//! Imports go one way, from the top of this list to its bottom; `tidy` holds them to it.
+//! Imports go one way: each group of modules below may import those above it, and none of its own.
+//! `tidy` holds them to it.
 
-pub mod admin;
-pub mod cli;
-pub mod controller;
-pub mod dashboard;
-pub mod demo;
-pub mod dialect;
-pub mod install;
 pub mod metrics;
 mod pods;
 pub mod readiness;
-pub mod record;
-pub mod scenario;
 pub mod settings;
-mod source;
+
+pub mod dialect;
+
 pub mod spans;
+
+mod source;
+
+pub mod controller;
+
+pub mod dashboard;
+pub mod record;
 pub mod telemetry;
+
+pub mod admin;
+pub mod install;
+pub mod scenario;
+
+pub mod demo;
+
+pub mod cli;

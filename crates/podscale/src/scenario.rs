@@ -37,7 +37,7 @@ pub struct Scenario {
     /// What there is to see.
     #[serde(default)]
     pub description: String,
-    /// How many times as fast as the wall's clock it runs unless told otherwise.
+    /// How many times as fast as real time it runs unless the flag says otherwise.
     #[serde(default = "default_speed")]
     pub speed: f64,
     /// How many nodes the cluster has unless told otherwise.

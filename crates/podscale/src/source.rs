@@ -92,7 +92,9 @@ impl Sources {
     /// The answer to a question, within a span that shows how long it took.
     pub(crate) async fn ask(&self, question: Question<'_>) -> Answer {
         match self.find(question.metric) {
-            Some(source) => spans::read_metric(question.metric, source.ask(question)).await,
+            Some(source) => {
+                spans::read_metric(question.metric, source.ask(question), Answer::failure).await
+            }
             None => Answer::Nothing,
         }
     }

@@ -2,7 +2,6 @@
 //! made, and cost one comparison.
 
 use crate::dialect::Key;
-use crate::source::Answer;
 use podscale_client::instrument::{SPAN_ERROR, SPAN_TARGET};
 use podscale_core::model::Source;
 use tracing::field::Empty;
@@ -29,7 +28,11 @@ pub fn reconcile(key: &Key) -> Span {
 }
 
 /// Reads one metric within a span, so that it shows how long its source took.
-pub(crate) async fn read_metric(metric: &Source, reading: impl Future<Output = Answer>) -> Answer {
+pub(crate) async fn read_metric<A>(
+    metric: &Source,
+    reading: impl Future<Output = A>,
+    failure: impl FnOnce(&A) -> Option<&str>,
+) -> A {
     let (kind, name) = described(metric);
     let span = info_span!(
         target: SPAN_TARGET,
@@ -40,9 +43,9 @@ pub(crate) async fn read_metric(metric: &Source, reading: impl Future<Output = A
         otel.status_description = Empty,
     );
     let answer = reading.instrument(span.clone()).await;
-    if let Answer::Failed(why) = &answer {
+    if let Some(why) = failure(&answer) {
         span.record("otel.status_code", SPAN_ERROR);
-        span.record("otel.status_description", &**why);
+        span.record("otel.status_description", why);
     }
     answer
 }

@@ -1,5 +1,5 @@
-//! What a collector of OpenTelemetry is told, if one is named: a trace of each look at an autoscaler,
-//! the lines of the log, and the metrics. Deciding never waits for it: everything goes through bounded
+//! What is sent to an OpenTelemetry collector, if one is named: a trace of each reconcile, the lines of
+//! the log, and the metrics. Deciding never waits for it: everything goes through bounded
 //! queues to a thread of its own, and what does not fit is counted and left out.
 
 mod decision_metrics;

@@ -1,7 +1,7 @@
 //! Where two decisions differ, field by field.
 
-use crate::Quantity;
 use crate::hpa::v2::{HorizontalPodAutoscalerStatus, MetricStatus};
+use crate::quantity::Quantity;
 use crate::recording::RecordedDecision;
 use serde::Serialize;
 use serde_json::Value;

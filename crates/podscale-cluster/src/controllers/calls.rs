@@ -4,7 +4,7 @@ pub use podscale_client::clock::stamp;
 use std::future::Future;
 use std::time::Duration;
 
-/// How long the API server may take to answer; time of the wall, since it is the network's.
+/// How long the API server may take to answer; wall-clock time, since it is the network's.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Why a piece of a controller's work could not be done.

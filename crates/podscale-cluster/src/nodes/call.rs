@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long the API server may take to answer; time of the wall, since it is the network's.
+/// How long the API server may take to answer; wall-clock time, since it is the network's.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Why a call failed.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How much faster than the wall's the clock runs.
+/// How much faster than real time the clock runs.
 const SPEED: f64 = 50.0;
 /// How long (of the wall) something may take before it counts as never happening.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -24,7 +24,7 @@ const EXHAUSTED: Duration = Duration::from_secs(1);
 /// The largest head of a request.
 const HEAD_BYTES: usize = 32 * 1024;
 
-/// How many are let in, and for how long they may do nothing; time of the wall.
+/// How many are let in, and for how long they may do nothing; wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How many connections there are at once.

@@ -17,7 +17,7 @@ const OFFERS: usize = 3;
 /// Asks a running `podscale run` or `podscale demo` through its admin port, and tells the latest
 /// decision step by step: what each metric asked for, what held it, what limited it, what was done.
 ///
-/// Exit codes: 0 told, 1 no such autoscaler or nobody to ask, 2 asked wrongly.
+/// Exit codes: 0 explained, 1 no such autoscaler or no controller to ask, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The autoscaler, as NAMESPACE/NAME; the name alone will do if it is the only one.

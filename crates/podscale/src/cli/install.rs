@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 /// Print the manifests that run the controller in a cluster.
 ///
-/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never look
-/// after the same autoscaler: start kube-controller-manager with
-/// --controllers=*,-horizontal-pod-autoscaler-controller, or look on with --dry-run-mode.
+/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never
+/// manage the same autoscaler: start kube-controller-manager with
+/// --controllers=*,-horizontal-pod-autoscaler-controller, or compare only with --dry-run-mode.
 ///
-/// Exit codes: 0 printed, 2 asked wrongly.
+/// Exit codes: 0 printed, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The namespace to run in; it is made as well.

@@ -39,9 +39,9 @@ const RELEASE: Duration = Duration::from_secs(3);
 /// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
 /// runs in, and scales their targets as Kubernetes' own controller does. Flags that
 /// kube-controller-manager has carry its names and defaults; durations are written as in Go (15s,
-/// 1m30s). SIGTERM and Ctrl-C end it in good order.
+/// 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 if it was asked wrongly.
+/// Exit codes: 0 after a graceful shutdown, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
@@ -52,12 +52,12 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
 
-    /// Which autoscalers to look after. The annotation or label podscale.dev/managed: "false" always
+    /// Which autoscalers to manage. The annotation or label podscale.dev/managed: "false" always
     /// excludes one.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
     manage: Which,
 
-    /// Look after those in these namespaces only.
+    /// Manage those in these namespaces only.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -67,7 +67,7 @@ pub struct Arguments {
     )]
     namespaces: Vec<String>,
 
-    /// Look after none in these namespaces.
+    /// Manage none in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -291,8 +291,8 @@ impl Arguments {
         (per_second > 0.0).then_some(Rate { per_second, burst })
     }
 
-    /// Looks that have begun share the calls that are allowed. With about as many as there are calls
-    /// in a second, what one has read is still fresh when its turn to write comes.
+    /// Running reconciles share the requests that the rate limit allows. With about as many as there
+    /// are requests in a second, what one has read is still fresh when it writes.
     fn concurrency(&self) -> usize {
         let most = usize::from(self.concurrency);
         #[expect(

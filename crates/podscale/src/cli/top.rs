@@ -20,7 +20,7 @@ use std::time::Duration;
 /// arrows and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and
 /// trouble. If the output is not a terminal, or with --output, it prints the table once.
 ///
-/// Exit codes: 0 shown, 1 nobody to ask, 2 asked wrongly.
+/// Exit codes: 0 shown, 1 no controller to ask, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]

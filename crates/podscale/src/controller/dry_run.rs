@@ -25,14 +25,13 @@ pub(crate) use attempt::Attempt;
 pub(crate) use comparison::Comparison;
 use verdict::{Reason, Verdict};
 
-use super::index::Index;
-use super::index::histories::Recalled;
-use crate::dialect::{Managed, WireObject};
+use super::recalled::Recalled;
+use crate::dialect::{Key, Managed, WireObject};
 use crate::metrics::Metrics;
 use podscale_api::pod::Pod;
 use podscale_core::snapshot::Scale;
 use podscale_core::status::StoredMetric;
-use podscale_core::{Autoscaler, Snapshot, Span, Time};
+use podscale_core::{Autoscaler, Time};
 use std::sync::Arc;
 
 /// What another controller wrote into a status.
@@ -118,39 +117,20 @@ pub(super) fn remembered(
     recalled
 }
 
-/// Where comparisons are kept and counted.
-pub(super) struct Layer<'a> {
-    pub(super) index: &'a Index,
-    pub(super) metrics: &'a Metrics,
-}
-
-impl Layer<'_> {
-    /// Compares an attempt with what the other controller wrote or stored, and reports what is worth
-    /// it.
-    pub(super) fn compare(
-        &self,
-        object: &Managed,
-        observed: Option<&ObservedWrite>,
-        snapshot: &Snapshot<'_>,
-        attempt: Attempt,
-        period: Span,
-    ) {
-        let key = &object.key;
-        let judge = |c: &mut Comparison| c.judge(observed, snapshot, attempt, period);
-        let Some(verdict) = self.index.compare(key, object.uid(), judge).flatten() else { return };
-        match verdict {
-            Verdict::Agreed => self.metrics.compared("agreed"),
-            Verdict::Disagreed(disagreement) => {
-                self.metrics.compared("disagreed");
-                tracing::warn!(autoscaler = %key, "{disagreement}");
-            }
-            Verdict::Unknown(reason) => {
-                self.metrics.compared("unknown");
-                if reason == Reason::OtherValues {
-                    tracing::warn!(autoscaler = %key, "cannot be compared: {reason}");
-                } else {
-                    tracing::debug!(autoscaler = %key, "a choice cannot be judged: {reason}");
-                }
+/// Reports what a comparison says, as far as it is worth it.
+pub(super) fn report(key: &Key, verdict: Verdict, metrics: &Metrics) {
+    match verdict {
+        Verdict::Agreed => metrics.compared("agreed"),
+        Verdict::Disagreed(disagreement) => {
+            metrics.compared("disagreed");
+            tracing::warn!(autoscaler = %key, "{disagreement}");
+        }
+        Verdict::Unknown(reason) => {
+            metrics.compared("unknown");
+            if reason == Reason::OtherValues {
+                tracing::warn!(autoscaler = %key, "cannot be compared: {reason}");
+            } else {
+                tracing::debug!(autoscaler = %key, "a choice cannot be judged: {reason}");
             }
         }
     }

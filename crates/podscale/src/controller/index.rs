@@ -12,13 +12,14 @@ mod tests;
 use super::dry_run::{Comparison, ObservedWrite};
 use super::manage::Manage;
 use super::overrides::Overrides;
-use super::ownership::Stance;
+use super::ownership::Management;
+use super::recalled::Recalled;
 use crate::dialect::{Key, Kind, Managed};
 use crate::settings::span;
 use crate::source::Topic;
 use due::{Due, Queue, Turn};
 use entry::{Entry, Rules};
-use histories::{Histories, Recalled};
+use histories::Histories;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use podscale_api::pod::Pod;
 use podscale_client::clock::Clock;
@@ -66,7 +67,7 @@ pub(super) struct Opened {
 pub(super) struct Standing {
     pub(super) recalled: Recalled,
     pub(super) overrides: Option<Arc<Overrides>>,
-    pub(super) stance: Stance,
+    pub(super) management: Management,
     /// How often the object is reconciled.
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
@@ -212,7 +213,7 @@ impl Index {
         Some(Standing {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
-            stance: entry.ownership.stance(),
+            management: entry.ownership.management(),
             period,
             complain: !complained,
         })

@@ -11,7 +11,7 @@ pub const MANAGED: &str = "podscale.dev/managed";
 /// Which objects are managed if they say nothing themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
-    /// All HorizontalPodAutoscalers; for clusters where nobody else looks after them.
+    /// All HorizontalPodAutoscalers; for clusters where nobody else manages them.
     #[default]
     Native,
     /// Only those with the annotation or label podscale.dev/managed: "true".

@@ -19,13 +19,13 @@ const QUIET_PERIODS: i64 = 20;
 
 /// What to do with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stance {
+pub(super) enum Management {
     /// Manage it.
-    Act,
+    Active,
     /// Report that another controller does, and write nothing after that.
-    StepBack,
+    SteppingBack,
     /// Write nothing.
-    Away,
+    Ceded,
 }
 
 /// The exchanges of writes over one object.
@@ -110,11 +110,11 @@ impl Ownership {
     }
 
     /// What to do now.
-    pub(super) fn stance(&self) -> Stance {
+    pub(super) fn management(&self) -> Management {
         match self {
-            Ownership::Ours { .. } => Stance::Act,
-            Ownership::Conflict { reported: false, .. } => Stance::StepBack,
-            Ownership::Conflict { reported: true, .. } => Stance::Away,
+            Ownership::Ours { .. } => Management::Active,
+            Ownership::Conflict { reported: false, .. } => Management::SteppingBack,
+            Ownership::Conflict { reported: true, .. } => Management::Ceded,
         }
     }
 }
@@ -151,7 +151,7 @@ pub(super) fn conflict_message(metadata: &ObjectMeta) -> String {
     let who = who.map_or_else(|| "another controller".to_owned(), |(who, _)| format!("{who:?}"));
     format!(
         "{who} manages this autoscaler as well; Podscale writes nothing here until that ends. \
-         Exclude it from one of them, for instance with the annotation podscale.dev/managed: \"false\""
+         Exclude it from one of them, for inmanagement with the annotation podscale.dev/managed: \"false\""
     )
 }
 
@@ -166,30 +166,30 @@ mod tests {
         Time(0).after(Span::seconds(seconds))
     }
 
-    fn decide(ownership: &mut Ownership, now: Time) -> Stance {
+    fn decide(ownership: &mut Ownership, now: Time) -> Management {
         ownership.end_if_quiet(now, PERIOD);
-        let stance = ownership.stance();
+        let management = ownership.management();
         ownership.reported();
-        stance
+        management
     }
 
     /// `o` is our write, `f` another's, `?` a reconcile; each takes so many seconds.
     fn check(what: &str, seconds: i64, happens: &str, expected: &str) {
         let mut ownership = Ownership::default();
-        let mut stances = String::new();
+        let mut states = String::new();
         for (number, happens) in happens.chars().enumerate() {
             let now = at(seconds * i64::try_from(number).expect("few"));
             match happens {
                 'o' => ownership.wrote(),
                 'f' => ownership.foreign_write(now, PERIOD),
-                _ => stances.push(match decide(&mut ownership, now) {
-                    Stance::Act => 'A',
-                    Stance::StepBack => 'B',
-                    Stance::Away => '-',
+                _ => states.push(match decide(&mut ownership, now) {
+                    Management::Active => 'A',
+                    Management::SteppingBack => 'B',
+                    Management::Ceded => '-',
                 }),
             }
         }
-        assert_eq!(stances, expected, "{what}");
+        assert_eq!(states, expected, "{what}");
     }
 
     #[test]
@@ -205,12 +205,12 @@ mod tests {
             ownership.wrote();
             ownership.foreign_write(at(second), PERIOD);
         }
-        assert_eq!(ownership.stance(), Stance::StepBack);
-        assert_eq!(ownership.stance(), Stance::StepBack, "asking changes nothing");
+        assert_eq!(ownership.management(), Management::SteppingBack);
+        assert_eq!(ownership.management(), Management::SteppingBack, "asking changes nothing");
         ownership.reported();
         ownership.foreign_write(at(100), PERIOD);
-        assert_eq!(decide(&mut ownership, at(400)), Stance::Away);
-        assert_eq!(decide(&mut ownership, at(401)), Stance::Act);
+        assert_eq!(decide(&mut ownership, at(400)), Management::Ceded);
+        assert_eq!(decide(&mut ownership, at(401)), Management::Active);
         assert_eq!(ownership, Ownership::default());
     }
 
@@ -218,7 +218,7 @@ mod tests {
     fn an_object_with_a_short_period_of_its_own_is_tried_again_sooner() {
         let mut ownership = Ownership::Conflict { foreign: Some(at(0)), reported: true };
         ownership.end_if_quiet(at(21), Span::seconds(1));
-        assert_eq!(ownership.stance(), Stance::Act);
+        assert_eq!(ownership.management(), Management::Active);
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn what_a_status_says_of_earlier_conflicts_counts() {
         let mut status = Status::default();
-        assert_eq!(Ownership::of(&status).stance(), Stance::Act);
+        assert_eq!(Ownership::of(&status).management(), Management::Active);
         status.conditions.push(podscale_core::status::Condition {
             kind: Err(CONFLICT_CONDITION.into()),
             status: podscale_core::status::ConditionStatus::True,
@@ -258,8 +258,8 @@ mod tests {
             note: podscale_core::status::Note::text("AnotherController", "why"),
         });
         let mut ownership = Ownership::of(&status);
-        assert_eq!(decide(&mut ownership, at(0)), Stance::Away);
-        assert_eq!(decide(&mut ownership, at(300)), Stance::Away);
-        assert_eq!(decide(&mut ownership, at(301)), Stance::Act);
+        assert_eq!(decide(&mut ownership, at(0)), Management::Ceded);
+        assert_eq!(decide(&mut ownership, at(300)), Management::Ceded);
+        assert_eq!(decide(&mut ownership, at(301)), Management::Active);
     }
 }

@@ -1,12 +1,12 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
 use super::act::{Actor, now};
-use super::dry_run::{self, Attempt, ObservedWrite};
-use super::index::histories::Recalled;
+use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
 use super::index::{Index, Opened, Standing};
 use super::observe::{Observation, Observatory, View};
 use super::observer::{Decided, Observer};
-use super::ownership::{CONFLICT_EVENT, Stance, conflict_message, says_conflict};
+use super::ownership::{CONFLICT_EVENT, Management, conflict_message, says_conflict};
+use super::recalled::Recalled;
 use super::refresh::{Load, RefreshRate};
 use super::target::{Freshness, Target};
 use crate::dialect::{Key, Managed, NewStatus};
@@ -16,7 +16,7 @@ use crate::source::FRESHNESS_PARTS;
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
-use podscale_core::{Rescale, Settings, Snapshot, StatusChange, Time};
+use podscale_core::{Rescale, Settings, Snapshot, Span, StatusChange, Time};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -95,14 +95,13 @@ impl Reconciler {
         if let Ok(scale) = &observation.scale {
             standing.recalled.mend(scale.wanted, now);
         }
-        let overrides = standing.overrides.clone();
-        let (status, recalled) = (object.wire.status(), standing.recalled.clone());
+        let (standing, status) = (standing, object.wire.status());
         let snapshot = Snapshot {
             now,
-            settings: overrides.as_deref().map_or(&self.settings, |o| &o.settings),
+            settings: standing.overrides.as_deref().map_or(&self.settings, |o| &o.settings),
             autoscaler: &object.model,
             status: &status,
-            history: &recalled.history,
+            history: &standing.recalled.history,
             scale: &observation.scale,
             pods: &observation.selection,
             readings: &observation.readings,
@@ -110,46 +109,63 @@ impl Reconciler {
         let mut pass = Pass::begin(&snapshot);
         // What the pass decides is compared before any write is reported to it.
         let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
-        let mut committed = false;
-        loop {
-            match pass.next_write() {
-                Write::Scale(rescale) => {
-                    let (write, at) =
-                        self.write_scale(&observation.target, rescale, &standing, now).await?;
-                    pass.scale_ended(write, at);
-                }
-                // What was learned stands, whatever becomes of the status.
-                _ if !committed => {
-                    self.commit(object, &pass, &recalled, attempt.as_ref(), observed);
-                    committed = true;
-                }
-                Write::Status(change) => {
-                    let write = self.write_status(object, &pass, change, &standing).await;
-                    pass.status_ended(write);
-                }
-                Write::Nothing => break,
-            }
-        }
+        let compared = attempt.as_ref().map(|attempt| (attempt, observed));
+        self.perform(&mut pass, &observation.target, &standing, object, compared).await?;
         self.report_ownership(object, &pass, &standing).await;
         let outcome = pass.finish();
-        if !self.dry_run && standing.stance == Stance::Act {
+        if !self.dry_run && standing.management == Management::Active {
             self.actor.record(object, &outcome.decision.events);
         }
         self.complain(object, &standing);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
         if let Some(attempt) = attempt {
-            let compare = dry_run::Layer { index: &self.index, metrics: &self.metrics };
-            compare.compare(object, observed, &snapshot, attempt, standing.period);
+            self.compare(object, observed, &snapshot, attempt, standing.period);
         }
         observation.took.whole = observation.began.elapsed();
-        let inputs = observation.inputs.as_deref();
-        let took = &observation.took;
+        let (took, inputs) = (&observation.took, observation.inputs.as_deref());
         let decided = Decided { object, snapshot: &snapshot, outcome: &outcome, took, inputs };
         // What left nothing behind is no step of a Recording: the next one does not follow from it.
         for observer in self.observers.iter().filter(|o| same_inputs || !o.wants_inputs()) {
             observer.decided(&decided);
         }
         Ok(())
+    }
+
+    /// Performs what a pass asks for. What was learned stands, whatever becomes of the status.
+    async fn perform(
+        &self,
+        pass: &mut Pass<'_>,
+        target: &Result<Target, ScaleError>,
+        standing: &Standing,
+        object: &Managed,
+        attempt: Option<(&Attempt, Option<&ObservedWrite>)>,
+    ) -> Result<(), Changed> {
+        if let Write::Scale(rescale) = pass.next_write() {
+            let now = pass.snapshot().now;
+            let (write, at) = self.write_scale(target, rescale, standing, now).await?;
+            pass.scale_ended(write, at);
+        }
+        self.commit(object, pass, &standing.recalled, attempt);
+        if let Write::Status(change) = pass.next_write() {
+            let write = self.write_status(object, pass, change, standing).await;
+            pass.status_ended(write);
+        }
+        Ok(())
+    }
+
+    /// Dry run: compares an attempt with what the other controller wrote or stored.
+    fn compare(
+        &self,
+        object: &Managed,
+        observed: Option<&ObservedWrite>,
+        snapshot: &Snapshot<'_>,
+        attempt: Attempt,
+        period: Span,
+    ) {
+        let judge = |c: &mut Comparison| c.judge(observed, snapshot, attempt, period);
+        if let Some(verdict) = self.index.compare(&object.key, object.uid(), judge).flatten() {
+            dry_run::report(&object.key, verdict, &self.metrics);
+        }
     }
 
     /// Gives the target its new size, unless that is to be withheld.
@@ -172,7 +188,7 @@ impl Reconciler {
         if self.dry_run {
             return Some(Withheld::DryRun);
         }
-        (standing.stance != Stance::Act).then_some(Withheld::OtherController)
+        (standing.management != Management::Active).then_some(Withheld::OtherController)
     }
 
     /// Keeps what was learned.
@@ -181,12 +197,11 @@ impl Reconciler {
         object: &Managed,
         pass: &Pass<'_>,
         recalled: &Recalled,
-        attempt: Option<&Attempt>,
-        observed: Option<&ObservedWrite>,
+        attempt: Option<(&Attempt, Option<&ObservedWrite>)>,
     ) {
         let mut learned = recalled.clone();
         learned.history.commit(pass.learned());
-        if let Some(attempt) = attempt {
+        if let Some((attempt, observed)) = attempt {
             learned = dry_run::remembered(recalled, learned, attempt, observed, &object.model);
         }
         let rescaled = pass.decision().rescaled_at.is_some();
@@ -233,17 +248,17 @@ impl Reconciler {
         if self.dry_run {
             return;
         }
-        match standing.stance {
-            Stance::Away => {}
-            Stance::StepBack => self.report_conflict(object, pass.snapshot().now).await,
-            Stance::Act
+        match standing.management {
+            Management::Ceded => {}
+            Management::SteppingBack => self.report_conflict(object, pass.snapshot().now).await,
+            Management::Active
                 if says_conflict(pass.snapshot().status)
                     && !pass.decision().changes_status(pass.snapshot()) =>
             {
                 // That it could not be taken back shows at the next reconcile.
                 let _ = self.store_status(object, pass).await;
             }
-            Stance::Act => {}
+            Management::Active => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the program takes from the machine, read from the kernel when somebody looks.
+//! What the program takes from the machine, read from the kernel at every scrape.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};

@@ -18,5 +18,15 @@ pub(crate) enum Answer {
     Failed(Arc<str>),
 }
 
+impl Answer {
+    /// Why the source could not be read, if so.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Answer::Failed(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
 /// The values of one answer, or why there are none.
 pub(super) type Values<T> = Result<Arc<[T]>, Arc<str>>;

@@ -46,7 +46,9 @@ fn served(uri: &str) -> (u16, String) {
         uri if uri.contains("/external.metrics") => {
             r#"{"items":[{"metricName":"odd","value":"4"}]}"#.to_owned()
         }
-        uri if uri.contains("/custom.metrics") => format!(r#"{{"items":[{}]}}"#, value("Pods")),
+        uri if uri.contains("/custom.metrics") => {
+            format!(r#"{{"kind":"MetricValueList","items":[{}]}}"#, value("Pods"))
+        }
         _ => r#"{"items":[{"metadata":{"name":"p","labels":{"app":"web"}}}]}"#.to_owned(),
     };
     (200, body)
@@ -139,7 +141,7 @@ async fn the_version_of_custom_metrics_is_discovered_once_in_a_period() {
             let (code, body) = *SERVED.lock();
             (code, body.to_owned())
         }
-        _ => (200, r#"{"items":[]}"#.to_owned()),
+        _ => (200, r#"{"kind":"MetricValueList","items":[]}"#.to_owned()),
     });
     let metric = metric(r#"{"type":"Pods","pods":{"metric":{"name":"rps"}}}"#);
     let max_age = question(&metric).max_age;

@@ -9,8 +9,8 @@ use std::time::Duration;
 const FLAG: &str = "--otlp-endpoint";
 /// The variable that counts if the flag is not given.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// How many spans wait at most; more than other programs keep, since thousands of looks fall into a
-/// second.
+/// How many spans wait at most; more than other programs keep, since there may be thousands of
+/// reconciles in a second.
 const SPANS: Pace = Pace { queue: 8192, batch: 512, delay: Duration::from_secs(5) };
 const LINES: Pace = Pace { queue: 2048, batch: 512, delay: Duration::from_secs(1) };
 const REPORTS: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! The stored form of histories: one ConfigMap for each shard, with one entry for each object.
 
 use super::Config;
-use crate::controller::index::histories::Recalled;
+use crate::controller::recalled::Recalled;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -1,6 +1,7 @@
 use super::*;
-use crate::controller::index::histories::{Recalled, shard};
+use crate::controller::index::histories::shard;
 use crate::controller::manage::Manage;
+use crate::controller::recalled::Recalled;
 use crate::dialect::hpa::{self, HPA};
 use crate::dialect::{Key, Managed};
 use podscale_api::time::parse_rfc3339;

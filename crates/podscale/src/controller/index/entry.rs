@@ -1,11 +1,11 @@
 //! What is known of one object.
 
 use super::due::Turn;
-use super::histories::Recalled;
 use crate::controller::dry_run::{Comparison, ObservedWrite};
 use crate::controller::manage::Manage;
 use crate::controller::overrides::Overrides;
 use crate::controller::ownership::{self, Ownership};
+use crate::controller::recalled::Recalled;
 use crate::dialect::Managed;
 use crate::settings::span;
 use crate::source::Topic;

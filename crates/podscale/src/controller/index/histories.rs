@@ -1,7 +1,7 @@
 //! What earlier decisions left behind, and what of it is not stored yet. Histories are stored in
 //! shards by the uid of their object, so that one rescale does not rewrite those of all.
 
-use podscale_core::history::{Learned, Recommendation};
+use crate::controller::recalled::Recalled;
 use podscale_core::{History, Span, Time};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,27 +14,6 @@ const LONGEST_MEMORY: Span = Span::seconds(3600);
 /// The shard that an object's history is stored in.
 pub(in crate::controller) fn shard(uid: &str) -> u8 {
     Sha256::digest(uid.as_bytes()).first().map_or(0, |byte| byte % SHARDS)
-}
-
-/// A history, and whether another controller may have decided since without it being known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::controller) struct Recalled {
-    /// The history.
-    pub(in crate::controller) history: History,
-    /// Whether recommendations may be missing at its end.
-    pub(in crate::controller) interrupted: bool,
-}
-
-impl Recalled {
-    /// Mends an interrupted history as a controller that has just started does: the size that is
-    /// found counts as recommended, so that nothing is scaled down for want of memory.
-    pub(in crate::controller) fn mend(&mut self, replicas: i32, at: Time) {
-        if self.interrupted && !self.history.recommendations.is_empty() {
-            let first = Some(Recommendation { replicas, at });
-            self.history.commit(&Learned { first, ..Learned::default() });
-        }
-        self.interrupted = false;
-    }
 }
 
 /// What is not stored yet, and what was stored of objects that have not been seen.
@@ -121,6 +100,7 @@ fn newest(history: &History) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use podscale_core::history::Recommendation;
 
     fn recalled(seconds: &[i64], interrupted: bool) -> Recalled {
         let recommendation =
@@ -153,18 +133,5 @@ mod tests {
         let uids: Vec<String> =
             histories.shards(known(), &rest, now).values().flat_map(names).collect();
         assert_eq!(uids, ["2"], "what is older than an hour is left out");
-    }
-
-    #[test]
-    fn an_interrupted_history_is_mended_with_the_size_that_is_found() {
-        let at = Time(0).after(Span::seconds(100));
-        let mut mended = recalled(&[40], true);
-        mended.mend(3, at);
-        assert_eq!(mended, recalled(&[40, 100], false));
-        for mut untouched in [recalled(&[40], false), recalled(&[], true)] {
-            let before = untouched.history.clone();
-            untouched.mend(3, at);
-            assert_eq!(untouched, Recalled { history: before, interrupted: false });
-        }
     }
 }

@@ -168,10 +168,7 @@ async fn another_dialect_comes_goes_and_collides_with_nothing() {
         made.is_ok()
     })
     .await;
-    until("the pin is decided", async || {
-        cluster.get(other).await["spec"]["replicas"] == 5
-    })
-    .await;
+    until("the pin is decided", async || cluster.get(other).await["spec"]["replicas"] == 5).await;
     until("its status is written in its own form", async || {
         let status = cluster.get(&format!("{PINS}/web")).await["status"].take();
         status["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty())

@@ -1,0 +1,51 @@
+//! What earlier decisions on one object left behind, as this replica knows it.
+
+use podscale_core::history::{Learned, Recommendation};
+use podscale_core::{History, Time};
+
+/// A history, and whether another controller may have decided since without it being known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Recalled {
+    /// The history.
+    pub(super) history: History,
+    /// Whether recommendations may be missing at its end.
+    pub(super) interrupted: bool,
+}
+
+impl Recalled {
+    /// Mends an interrupted history as a controller that has just started does: the size that is
+    /// found counts as recommended, so that nothing is scaled down for want of memory.
+    pub(super) fn mend(&mut self, replicas: i32, at: Time) {
+        if self.interrupted && !self.history.recommendations.is_empty() {
+            let first = Some(Recommendation { replicas, at });
+            self.history.commit(&Learned { first, ..Learned::default() });
+        }
+        self.interrupted = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podscale_core::Span;
+
+    fn recalled(seconds: &[i64], interrupted: bool) -> Recalled {
+        let recommendation =
+            |s: &i64| Recommendation { replicas: 3, at: Time(0).after(Span::seconds(*s)) };
+        let recommendations = seconds.iter().map(recommendation).collect();
+        Recalled { history: History { recommendations, ..History::default() }, interrupted }
+    }
+
+    #[test]
+    fn an_interrupted_history_is_mended_with_the_size_that_is_found() {
+        let at = Time(0).after(Span::seconds(100));
+        let mut mended = recalled(&[40], true);
+        mended.mend(3, at);
+        assert_eq!(mended, recalled(&[40, 100], false));
+        for mut untouched in [recalled(&[40], false), recalled(&[], true)] {
+            let before = untouched.history.clone();
+            untouched.mend(3, at);
+            assert_eq!(untouched, Recalled { history: before, interrupted: false });
+        }
+    }
+}
