@@ -104,12 +104,12 @@ impl Scale {
             ("", _) => missing("Kind"),
             (_, "") => missing("apiVersion"),
             ("Scale", "autoscaling/v1") => {
-                let mut scale: Scale = fields(body)?;
+                let mut scale: Scale = fields(body, "string")?;
                 scale.status.selector = normalized(&scale.status.selector)?;
                 Ok(scale)
             }
             ("Scale", "extensions/v1beta1" | "apps/v1beta1" | "apps/v1beta2") => {
-                from_old(fields(body)?)
+                from_old(fields(body, "map[string]string")?)
             }
             _ => Err(ScaleDecodeError::Kind { kind, version: api_version }),
         }
@@ -146,21 +146,25 @@ fn missing_kind(body: &[u8]) -> ScaleDecodeError {
     ScaleDecodeError::Missing { field: "Kind", body: String::from_utf8_lossy(body).into_owned() }
 }
 
-fn fields<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ScaleDecodeError> {
+/// Reads the fields of a Scale whose selector has this type in Go.
+fn fields<T: serde::de::DeserializeOwned>(
+    body: &[u8],
+    selector: &str,
+) -> Result<T, ScaleDecodeError> {
     serde_json::from_slice(body).map_err(|error| {
-        let go = serde_json::from_slice(body).ok().and_then(|value| wrong_type(&value));
+        let go = serde_json::from_slice(body).ok().and_then(|value| wrong_type(&value, selector));
         ScaleDecodeError::Field(go.unwrap_or_else(|| error.to_string()))
     })
 }
 
 /// The first field of a Scale that has a value of another type, in Go's words.
-fn wrong_type(scale: &Value) -> Option<String> {
-    const FIELDS: [(&str, &str, &str); 3] = [
+fn wrong_type(scale: &Value, selector: &str) -> Option<String> {
+    let fields = [
         ("ScaleSpec", "spec.replicas", "int32"),
         ("ScaleStatus", "status.replicas", "int32"),
-        ("ScaleStatus", "status.selector", "string"),
+        ("ScaleStatus", "status.selector", selector),
     ];
-    FIELDS.iter().find_map(|(of, field, wanted)| {
+    fields.iter().find_map(|(of, field, wanted)| {
         let value = scale.pointer(&format!("/{}", field.replace('.', "/")))?;
         let found = match value {
             Value::Null => return None,
@@ -173,7 +177,11 @@ fn wrong_type(scale: &Value) -> Option<String> {
             Value::Array(_) => "array".to_owned(),
             Value::Object(_) => "object".to_owned(),
         };
-        let fits = (*wanted == "int32" && found == "number") || found == *wanted;
+        let fits = match *wanted {
+            "int32" => found == "number",
+            "string" => found == "string",
+            _ => found == "object",
+        };
         (!fits).then(|| {
             format!(
                 "json: cannot unmarshal {found} into Go struct field {of}.{field} of type {wanted}"

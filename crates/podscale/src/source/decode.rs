@@ -101,10 +101,18 @@ impl Codec {
                 format!("{parse} invalid character '{first}' looking for beginning of value")
             }
             _ if error.is_eof() => format!("{parse} unexpected end of JSON input"),
-            _ if error.is_data() => error.to_string(),
+            // Go does not say where a value of another type stands.
+            _ if error.is_data() => without_place(error.to_string()),
             _ => format!("{parse} {error}"),
         }
     }
+}
+
+fn without_place(mut text: String) -> String {
+    if let Some(place) = text.rfind(" at line ") {
+        text.truncate(place);
+    }
+    text
 }
 
 fn missing_kind(body: &[u8]) -> String {
