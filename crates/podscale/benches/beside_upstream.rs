@@ -13,6 +13,8 @@
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
+#[path = "../tests/control_plane/aggregation.rs"]
+mod aggregation;
 #[path = "../tests/control_plane/keys.rs"]
 mod keys;
 #[path = "../tests/control_plane/kubelet.rs"]

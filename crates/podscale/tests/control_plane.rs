@@ -3,6 +3,8 @@
 //!
 //! Takes minutes, so it runs only with `--include-ignored`; `docs/development.md` tells more.
 
+#[path = "control_plane/aggregation.rs"]
+mod aggregation;
 #[path = "control_plane/behaviours.rs"]
 mod behaviours;
 #[path = "control_plane/beside.rs"]
@@ -47,6 +49,8 @@ mod sources;
 mod stage;
 #[path = "control_plane/targets.rs"]
 mod targets;
+#[path = "control_plane/timelines.rs"]
+mod timelines;
 #[path = "control_plane/troubles.rs"]
 mod troubles;
 
@@ -71,7 +75,7 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let theatre = Theatre::new()?;
-    let trials = trials(&theatre).into_iter().map(|trial| trial.with_ignored_flag(true));
+    let trials = trials(&theatre)?.into_iter().map(|trial| trial.with_ignored_flag(true));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     theatre.close();
     Ok(conclusion.exit_code())
@@ -79,7 +83,7 @@ fn main() -> Result<ExitCode> {
 
 /// Those that share the stage come first, the longest of them at the beginning; each of the others has
 /// it for itself.
-fn trials(theatre: &Theatre) -> Vec<Trial> {
+fn trials(theatre: &Theatre) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     trials.extend(troubles::trials(theatre));
     trials.extend(objects::trials(theatre));
@@ -89,8 +93,9 @@ fn trials(theatre: &Theatre) -> Vec<Trial> {
     trials.extend(rights::trials(theatre));
     trials.extend(installed::trials(theatre));
     trials.extend(sources::trials(theatre));
+    trials.extend(timelines::trials(theatre)?);
     trials.extend(beside::trials(theatre));
     trials.extend(many::trials(theatre));
     trials.extend(outages::trials(theatre));
-    trials
+    Ok(trials)
 }

@@ -1,8 +1,8 @@
 //! Somebody between the controller and the API server who makes trouble: answers that all is too much,
 //! or broken, or late; cuts watches; or lets them go silent while their connections stay open.
 
+use super::aggregation::accept;
 use super::keys::Authority;
-use super::metrics::accept;
 use anyhow::Result;
 use axum::Router;
 use axum::body::Body;

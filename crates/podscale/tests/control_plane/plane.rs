@@ -13,6 +13,7 @@ use kube::{Client, Config};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 const ADMIN_TOKEN: &str = "podscale-test-admin";
 
@@ -21,6 +22,8 @@ const ADMIN_TOKEN: &str = "podscale-test-admin";
 pub enum Autoscaler {
     Off,
     On,
+    /// It, and none of the other controllers.
+    Only,
 }
 
 /// A running control plane. Its folder holds keys, data, logs and kubeconfigs.
@@ -37,6 +40,7 @@ pub struct ControlPlane {
     pub kubeconfig: PathBuf,
     // Ended in this order: nobody misses a program that is gone.
     manager: Mutex<Option<Process>>,
+    manager_port: AtomicU16,
     server: Mutex<Option<Process>>,
     _etcd: Process,
 }
@@ -81,6 +85,7 @@ impl ControlPlane {
             authority,
             kubeconfig,
             manager: Mutex::default(),
+            manager_port: AtomicU16::default(),
             server: Mutex::default(),
             _etcd: etcd_process,
         };
@@ -170,6 +175,7 @@ impl ControlPlane {
         let (controllers, accounts) = match autoscaler {
             Autoscaler::Off => ("*,-horizontal-pod-autoscaler-controller", false),
             Autoscaler::On => ("*", true),
+            Autoscaler::Only => ("horizontal-pod-autoscaler-controller", false),
         };
         let mut arguments = vec![
             format!("--kubeconfig={kubeconfig}"),
@@ -182,6 +188,8 @@ impl ControlPlane {
             format!("--root-ca-file={folder}/ca.crt"),
             format!("--authentication-kubeconfig={kubeconfig}"),
             format!("--authorization-kubeconfig={kubeconfig}"),
+            format!("--tls-cert-file={folder}/server.crt"),
+            format!("--tls-private-key-file={folder}/server.key"),
             "--kube-api-qps=500".to_owned(),
             "--kube-api-burst=1000".to_owned(),
         ];
@@ -189,7 +197,21 @@ impl ControlPlane {
         let program = self.programs.join("kube-controller-manager");
         let process = Process::start("kube-controller-manager", &program, arguments, &self.folder)?;
         *self.manager.lock() = Some(process);
+        self.manager_port.store(port, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The metrics of kube-controller-manager.
+    pub async fn manager_metrics(&self) -> Result<String> {
+        let port = self.manager_port.load(Ordering::Relaxed);
+        let client = client_of(&self.kubeconfig_at("manager", port)?).await?;
+        Ok(client.request_text(Request::get("/metrics").body(Vec::new())?).await?)
+    }
+
+    /// Sends kube-controller-manager a signal by name.
+    pub fn signal_manager(&self, name: &str) -> Result<()> {
+        let manager = self.manager.lock();
+        manager.as_ref().context("kube-controller-manager does not run")?.signal(name)
     }
 
     /// Ends kube-controller-manager.

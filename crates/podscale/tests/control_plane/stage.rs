@@ -159,6 +159,27 @@ impl Theatre {
         })
     }
 
+    /// A scenario that needs nothing of the stage, but must not disturb one that has it for itself.
+    pub fn independent<F>(
+        &self,
+        name: &str,
+        scenario: impl FnOnce(String) -> F + Send + 'static,
+    ) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        self.trial(name, move |name| async move {
+            let _turn = inner.turn.read().await;
+            scenario(name).await
+        })
+    }
+
+    /// Where everything of this run is kept.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
     fn trial<F>(&self, name: &str, run: impl FnOnce(String) -> F + Send + 'static) -> Trial
     where
         F: Future<Output = Result<()>>,

@@ -1,0 +1,119 @@
+//! The same timelines in two clusters, one with kube-controller-manager's own autoscaler and one with
+//! Podscale. After every step both come to rest, and their sizes, statuses and events have to be the same
+//! but for what upstream does by chance, which `timelines/chance.rs` lists.
+//!
+//! Some timelines are about one thing each; others are random, and any seed makes the same one again:
+//! `PODSCALE_SEEDS=1..40 PODSCALE_STEPS=30`. A difference counts if it is there again when the timeline is
+//! run a second time.
+
+#[path = "timelines/backend.rs"]
+mod backend;
+#[path = "timelines/chance.rs"]
+mod chance;
+#[path = "timelines/change.rs"]
+mod change;
+#[path = "timelines/cluster.rs"]
+mod cluster;
+#[path = "timelines/directed.rs"]
+mod directed;
+#[path = "timelines/driver.rs"]
+mod driver;
+#[path = "timelines/execute.rs"]
+mod execute;
+#[path = "timelines/generate.rs"]
+mod generate;
+#[path = "timelines/random.rs"]
+mod random;
+#[path = "timelines/report.rs"]
+mod report;
+#[path = "timelines/specs.rs"]
+mod specs;
+#[path = "timelines/state.rs"]
+mod state;
+#[path = "timelines/workload.rs"]
+mod workload;
+
+use super::stage::Theatre;
+use anyhow::{Context, Result, bail, ensure};
+use change::Timeline;
+use cluster::Clusters;
+use libtest_mimic::Trial;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// How many random timelines there are, and how long they are, unless somebody asks for others.
+const SEEDS: &str = "1..2";
+const STEPS: usize = 6;
+
+pub fn trials(theatre: &Theatre) -> Result<Vec<Trial>> {
+    let clusters =
+        Arc::new(Shared { folder: theatre.folder().join("timelines"), clusters: Mutex::default() });
+    let trial = |name: String, timeline: Timeline| {
+        let clusters = Arc::clone(&clusters);
+        theatre.independent(&format!("timelines::{name}"), move |name| async move {
+            compare(&*clusters.get().await?, &name, &timeline).await
+        })
+    };
+    let mut trials: Vec<Trial> =
+        directed::all().into_iter().map(|(name, steps)| trial(name.to_owned(), steps)).collect();
+    let steps = match std::env::var("PODSCALE_STEPS") {
+        Ok(text) => text.parse().with_context(|| format!("PODSCALE_STEPS={text}"))?,
+        Err(_) => STEPS,
+    };
+    let seeds = std::env::var("PODSCALE_SEEDS").unwrap_or(SEEDS.to_owned());
+    for seed in parse_seeds(&seeds).with_context(|| format!("PODSCALE_SEEDS={seeds}"))? {
+        trials.push(trial(format!("seed_{seed}"), generate::generate(seed, steps)));
+    }
+    Ok(trials)
+}
+
+/// Reads `7`, `1..40` (both included) or several of these with commas.
+fn parse_seeds(text: &str) -> Result<Vec<u64>> {
+    let mut seeds = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
+        ensure!(first <= last && last - first < 10_000, "{part} is no range of seeds");
+        seeds.extend(first..=last);
+    }
+    Ok(seeds)
+}
+
+/// Both clusters, started when the first timeline needs them, and ended with the last.
+struct Shared {
+    folder: PathBuf,
+    clusters: Mutex<Option<Arc<Clusters>>>,
+}
+
+impl Shared {
+    async fn get(&self) -> Result<Arc<Clusters>> {
+        let mut clusters = self.clusters.lock().await;
+        match &*clusters {
+            Some(clusters) => Ok(Arc::clone(clusters)),
+            None => {
+                let started = Clusters::start(Path::new(&self.folder)).await?;
+                Ok(Arc::clone(clusters.insert(Arc::new(started))))
+            }
+        }
+    }
+}
+
+/// Runs a timeline, and again if there are differences.
+async fn compare(clusters: &Clusters, name: &str, timeline: &Timeline) -> Result<()> {
+    let run = async |number: usize| {
+        execute::execute(clusters, timeline, &format!("{name}-{number}")).await
+    };
+    let first = run(1).await?;
+    if first.found.is_empty() {
+        println!("{name}: {} autoscalers at rest compared, no difference", first.compared);
+        return Ok(());
+    }
+    let second = run(2).await?;
+    let report = report::Report::new(timeline, &first.found, &second.found);
+    print!("{}", report.transient(name));
+    match report.repeated() {
+        Some(text) => bail!("{name}: {text}{}", clusters.podscale.last_words()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! What differs, for those who mend it: each subject once, at the first step at which it differs.
+
+use super::change::Timeline;
+use super::execute::Found;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The differences of two runs of a timeline.
+pub struct Report<'a> {
+    timeline: &'a Timeline,
+    repeated: Vec<&'a Found>,
+    transient: Vec<&'a Found>,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(timeline: &'a Timeline, first: &'a [Found], second: &'a [Found]) -> Report<'a> {
+        let keys = |run: &'a [Found]| -> BTreeSet<(usize, &'a str)> {
+            run.iter().map(|found| (found.step, found.difference.subject.as_str())).collect()
+        };
+        let again = keys(second);
+        let is_again =
+            |found: &Found| again.contains(&(found.step, found.difference.subject.as_str()));
+        let (repeated, transient) = first.iter().partition(|found| is_again(found));
+        Report { timeline, repeated, transient }
+    }
+
+    /// Differences that were there only once.
+    pub fn transient(&self, name: &str) -> String {
+        let mut text = String::new();
+        for found in &self.transient {
+            let (step, difference) = (found.step, &found.difference);
+            let _ = writeln!(text, "{name}: only once, step {step}: {}", difference.subject);
+            let _ = writeln!(text, "    upstream: {}", difference.upstream);
+            let _ = writeln!(text, "    podscale: {}", difference.podscale);
+        }
+        text
+    }
+
+    /// Differences that were there both times, and what happened until then; none if there are none.
+    pub fn repeated(&self) -> Option<String> {
+        let mut by_subject: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+        for &found in &self.repeated {
+            by_subject.entry(&found.difference.subject).or_default().push(found);
+        }
+        let last =
+            by_subject.values().filter_map(|all| all.first()).map(|found| found.step).max()?;
+        let mut text = format!("{} differences that repeat\n", by_subject.len());
+        for (number, step) in self.timeline.0.iter().enumerate().take(last + 1) {
+            let _ = writeln!(text, "step {number}:\n  {step}");
+            let here = by_subject.values().filter_map(|all| Some((all.first()?, all.len())));
+            for (found, count) in here.filter(|(found, _)| found.step == number) {
+                let difference = &found.difference;
+                let again = if count > 1 { format!(" (in {count} steps)") } else { String::new() };
+                let _ = writeln!(text, "  !! {}{again}", difference.subject);
+                let _ = writeln!(text, "      upstream: {}", difference.upstream);
+                let _ = writeln!(text, "      podscale: {}", difference.podscale);
+            }
+        }
+        Some(text)
+    }
+}
