@@ -13,7 +13,6 @@ use kube::{Client, Config};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 const ADMIN_TOKEN: &str = "podscale-test-admin";
 
@@ -40,7 +39,8 @@ pub struct ControlPlane {
     pub kubeconfig: PathBuf,
     // Ended in this order: nobody misses a program that is gone.
     manager: Mutex<Option<Process>>,
-    manager_port: AtomicU16,
+    /// Reaches kube-controller-manager itself.
+    manager_client: Mutex<Option<Client>>,
     server: Mutex<Option<Process>>,
     _etcd: Process,
 }
@@ -85,7 +85,7 @@ impl ControlPlane {
             authority,
             kubeconfig,
             manager: Mutex::default(),
-            manager_port: AtomicU16::default(),
+            manager_client: Mutex::default(),
             server: Mutex::default(),
             _etcd: etcd_process,
         };
@@ -197,15 +197,20 @@ impl ControlPlane {
         let program = self.programs.join("kube-controller-manager");
         let process = Process::start("kube-controller-manager", &program, arguments, &self.folder)?;
         *self.manager.lock() = Some(process);
-        self.manager_port.store(port, Ordering::Relaxed);
+        *self.manager_client.lock() = Some(client_of(&self.kubeconfig_at("manager", port)?).await?);
         Ok(())
     }
 
     /// The metrics of kube-controller-manager.
     pub async fn manager_metrics(&self) -> Result<String> {
-        let port = self.manager_port.load(Ordering::Relaxed);
-        let client = client_of(&self.kubeconfig_at("manager", port)?).await?;
+        let client = self.manager_client.lock().clone();
+        let client = client.context("kube-controller-manager was never started")?;
         Ok(client.request_text(Request::get("/metrics").body(Vec::new())?).await?)
+    }
+
+    /// The last lines that kube-controller-manager has said.
+    pub fn manager_last_words(&self) -> String {
+        self.manager.lock().as_ref().map(Process::last_words).unwrap_or_default()
     }
 
     /// Sends kube-controller-manager a signal by name.

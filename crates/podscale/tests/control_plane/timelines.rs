@@ -52,7 +52,7 @@ pub fn trials(theatre: &Theatre) -> Result<Vec<Trial>> {
     let trial = |name: String, timeline: Timeline| {
         let clusters = Arc::clone(&clusters);
         theatre.independent(&format!("timelines::{name}"), move |name| async move {
-            compare(&*clusters.get().await?, &name, &timeline).await
+            compare(&clusters.folder, &*clusters.get().await?, &name, &timeline).await
         })
     };
     let mut trials: Vec<Trial> =
@@ -99,8 +99,14 @@ impl Shared {
     }
 }
 
-/// Runs a timeline, and again if there are differences.
-async fn compare(clusters: &Clusters, name: &str, timeline: &Timeline) -> Result<()> {
+/// Runs a timeline, and again if there are differences. Those that repeat are also written to a file at
+/// once, since the runner shows failures only when everything has ended.
+async fn compare(
+    folder: &Path,
+    clusters: &Clusters,
+    name: &str,
+    timeline: &Timeline,
+) -> Result<()> {
     let run = async |number: usize| {
         execute::execute(clusters, timeline, &format!("{name}-{number}")).await
     };
@@ -113,7 +119,10 @@ async fn compare(clusters: &Clusters, name: &str, timeline: &Timeline) -> Result
     let report = report::Report::new(timeline, &first.found, &second.found);
     print!("{}", report.transient(name));
     match report.repeated() {
-        Some(text) => bail!("{name}: {text}{}", clusters.podscale.last_words()),
+        Some(text) => {
+            std::fs::write(folder.join(format!("{name}.txt")), &text)?;
+            bail!("{name}: {text}")
+        }
         None => Ok(()),
     }
 }

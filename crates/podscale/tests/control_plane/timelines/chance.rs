@@ -24,9 +24,9 @@ pub const COMBINED: &str = "(combined from similar events): ";
 /// What upstream makes of a quotient with zero on amd64.
 const NOT_A_NUMBER: &str = "-9223372036854775808m";
 
-/// A text without what is there by chance.
-pub fn normalise(text: &str) -> String {
-    let text = text.replace(NOT_A_NUMBER, "0");
+/// A text without what is there by chance, and without the namespace, which two runs do not share.
+pub fn normalise(text: &str, namespace: &str) -> String {
+    let text = text.replace(NOT_A_NUMBER, "0").replace(namespace, "NAMESPACE");
     let text = replace_between(&text, "are controlled by more than one HPA (e.g. [", "])", "…");
     replace_word_after(&text, "missing request for ", " of Pod ", "…")
 }

@@ -50,9 +50,12 @@ impl Cluster {
     /// How many passes its controller has made.
     pub async fn passes(&self) -> Result<f64> {
         let text = match &self.program {
-            Some(program) => program.meters().await?,
-            None => self.plane.manager_metrics().await?,
+            Some(program) => program.meters().await,
+            None => self.plane.manager_metrics().await,
         };
+        let text = text.with_context(|| {
+            format!("the controller of {} does not answer:\n{}", self.name, self.last_words())
+        })?;
         Ok(sum(&text, PASSES, ""))
     }
 
@@ -63,9 +66,12 @@ impl Cluster {
         }
     }
 
-    /// What its controller said at last.
-    pub fn last_words(&self) -> String {
-        self.program.as_ref().map(Program::last_words).unwrap_or_default()
+    /// The end of its controller's log.
+    fn last_words(&self) -> String {
+        match &self.program {
+            Some(program) => program.last_words(),
+            None => self.plane.manager_last_words(),
+        }
     }
 
     /// A custom resource whose scale has a selector of which the API server checks nothing.

@@ -1,7 +1,8 @@
-//! What differs, for those who mend it: each subject once, at the first step at which it differs.
+//! What differs, for those who mend it: each difference once, at the first step that shows it.
 
 use super::change::Timeline;
 use super::execute::Found;
+use super::state::Difference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -38,16 +39,16 @@ impl<'a> Report<'a> {
 
     /// Differences that were there both times, and what happened until then; none if there are none.
     pub fn repeated(&self) -> Option<String> {
-        let mut by_subject: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+        let mut by_difference: BTreeMap<&Difference, Vec<&Found>> = BTreeMap::new();
         for &found in &self.repeated {
-            by_subject.entry(&found.difference.subject).or_default().push(found);
+            by_difference.entry(&found.difference).or_default().push(found);
         }
         let last =
-            by_subject.values().filter_map(|all| all.first()).map(|found| found.step).max()?;
-        let mut text = format!("{} differences that repeat\n", by_subject.len());
+            by_difference.values().filter_map(|all| all.first()).map(|found| found.step).max()?;
+        let mut text = format!("{} differences that repeat\n", by_difference.len());
         for (number, step) in self.timeline.0.iter().enumerate().take(last + 1) {
             let _ = writeln!(text, "step {number}:\n  {step}");
-            let here = by_subject.values().filter_map(|all| Some((all.first()?, all.len())));
+            let here = by_difference.values().filter_map(|all| Some((all.first()?, all.len())));
             for (found, count) in here.filter(|(found, _)| found.step == number) {
                 let difference = &found.difference;
                 let again = if count > 1 { format!(" (in {count} steps)") } else { String::new() };

@@ -79,8 +79,9 @@ pub fn lost_reference(random: &mut Random) -> Value {
     ])
 }
 
+/// All have a size in common: two autoscalers of one target would never come to rest otherwise.
 pub fn random_range(random: &mut Random) -> (i32, i32) {
-    random.pick(&[(1, 6), (1, 8), (2, 5), (1, 10), (3, 3), (1, 4), (4, 9)])
+    random.pick(&[(1, 6), (1, 8), (2, 5), (1, 10), (3, 3), (1, 4), (3, 9)])
 }
 
 /// One to three metrics of a target.

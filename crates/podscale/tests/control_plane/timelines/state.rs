@@ -12,6 +12,7 @@ const ALTERNATES: &str = " <-> ";
 /// What is seen of a namespace: by subject (`a3 condition AbleToScale`) what it is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
+    namespace: String,
     facts: BTreeMap<String, String>,
     events: BTreeMap<String, Events>,
     /// By autoscaler and what has a time: that time.
@@ -44,7 +45,7 @@ pub struct Difference {
 impl State {
     /// Reads the state of a namespace; sizes of targets only if they are asked for.
     pub async fn read(driver: &Driver<'_>, with_sizes: bool) -> Result<State> {
-        let mut state = State::default();
+        let mut state = State { namespace: driver.namespace.clone(), ..State::default() };
         if with_sizes {
             for (target, size) in driver.sizes().await? {
                 state.facts.insert(format!("{target} size"), size.to_string());
@@ -78,12 +79,12 @@ impl State {
             let subject = format!("{name} condition {}", field("type"));
             order.push(field("type").to_owned());
             self.times.insert(subject.clone(), field("lastTransitionTime").to_owned());
-            self.facts.insert(subject, normalise(&text));
+            self.facts.insert(subject, normalise(&text, &self.namespace));
         }
         let scaled = status["lastScaleTime"].as_str().unwrap_or("never");
         self.times.insert(format!("{name} last scale time"), scaled.to_owned());
         let mut fact = |what: &str, text: String| {
-            self.facts.insert(format!("{name} {what}"), normalise(&text));
+            self.facts.insert(format!("{name} {what}"), normalise(&text, &self.namespace));
         };
         fact("order of conditions", order.join(", "));
         fact("has a last scale time", (scaled != "never").to_string());
@@ -120,7 +121,7 @@ impl State {
             about["kind"],
         );
         let events = self.events.entry(format!("{name} event {kind}")).or_default();
-        *events.counts.entry(normalise(&text)).or_default() +=
+        *events.counts.entry(normalise(&text, &self.namespace)).or_default() +=
             event.data["count"].as_i64().unwrap_or(1);
         if combined {
             events.combined.insert(reason.to_owned());
