@@ -4,7 +4,7 @@
 //!
 //! Some timelines are about one thing each; others are random, and any seed makes the same one again:
 //! `PODSCALE_SEEDS=1..40 PODSCALE_STEPS=30`. A difference counts if it is there again when the timeline is
-//! run a second time.
+//! run a second and a third time.
 
 #[path = "timelines/backend.rs"]
 mod backend;
@@ -38,6 +38,7 @@ use anyhow::{Context, Result, bail, ensure};
 use change::Timeline;
 use cluster::Clusters;
 use libtest_mimic::Trial;
+use report::Report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -45,6 +46,9 @@ use tokio::sync::Mutex;
 /// How many random timelines there are, and how long they are, unless somebody asks for others.
 const SEEDS: &str = "1..2";
 const STEPS: usize = 6;
+
+/// In how many runs of a timeline a difference must be to count.
+const RUNS: usize = 3;
 
 pub fn trials(theatre: &Theatre) -> Result<Vec<Trial>> {
     let clusters =
@@ -99,7 +103,7 @@ impl Shared {
     }
 }
 
-/// Runs a timeline, and again if there are differences. Those that repeat are also written to a file at
+/// Runs a timeline, and again while there are differences that repeat. Those that repeat are also written to a file at
 /// once, since the runner shows failures only when everything has ended.
 async fn compare(
     folder: &Path,
@@ -115,8 +119,14 @@ async fn compare(
         println!("{name}: {} autoscalers at rest compared, no difference", first.compared);
         return Ok(());
     }
-    let second = run(2).await?;
-    let report = report::Report::new(timeline, &first.found, &second.found);
+    let mut others = Vec::new();
+    for number in 2..=RUNS {
+        others.push(run(number).await?.found);
+        if !Report::new(timeline, &first.found, &others).has_repeated() {
+            break;
+        }
+    }
+    let report = Report::new(timeline, &first.found, &others);
     print!("{}", report.transient(name));
     match report.repeated() {
         Some(text) => {

@@ -154,6 +154,21 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// Whether it may make an autoscaler ambiguous that was not. Whoever is reconciled first then still
+    /// acts on everything else that has changed, so nothing else may.
+    pub fn is_delicate(&self) -> bool {
+        match self {
+            Change::CreateTarget(_)
+            | Change::Selector { .. }
+            | Change::AnswerGet { .. }
+            | Change::CreateAutoscaler(_) => true,
+            Change::EditAutoscaler { patch, .. } => !patch["spec"]["scaleTargetRef"].is_null(),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -218,16 +233,24 @@ fn answered(
 }
 
 /// What happens at one moment; then both controllers come to rest and are compared.
-#[derive(Clone, Debug, Default)]
-pub struct Step(pub Vec<Change>);
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub changes: Vec<Change>,
+    /// Whether the pods of workloads follow the sizes that the controllers have set before.
+    pub pods_follow: bool,
+}
+
+impl From<Vec<Change>> for Step {
+    fn from(changes: Vec<Change>) -> Step {
+        Step { changes, pods_follow: true }
+    }
+}
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, change) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n  " };
-            write!(f, "{separator}{change}")?;
-        }
-        Ok(())
+        let changes: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
+        f.write_str(&changes.join("\n  "))?;
+        if self.pods_follow { Ok(()) } else { f.write_str("\n  (pods stay as they are)") }
     }
 }
 

@@ -28,7 +28,7 @@ pub fn all() -> Vec<(&'static str, Timeline)> {
         ("failed_scale_writes", answers::failed_scale_writes),
         ("unmappable_targets", answers::unmappable_targets),
     ];
-    let timeline = |steps: Vec<Vec<Change>>| Timeline(steps.into_iter().map(Step).collect());
+    let timeline = |steps: Vec<Vec<Change>>| Timeline(steps.into_iter().map(Step::from).collect());
     timelines.into_iter().map(|(name, steps)| (name, timeline(steps()))).collect()
 }
 
@@ -138,8 +138,8 @@ fn selector_turns_bad() -> Vec<Vec<Change>> {
             usage("one", "cpu", "50m"),
             usage("two", "cpu", "50m"),
             scaled(&one, cpu(50)),
-            scaled(&two, cpu(50)),
         ],
+        vec![scaled(&two, cpu(50))],
         vec![selector(&two, "!!bad")],
         vec![selector(&two, "")],
         vec![Change::DeleteTarget { target: two.clone(), with_pods: false }],
@@ -202,12 +202,15 @@ fn selectors_normalised() -> Vec<Vec<Change>> {
         "app in (one),size>3",
         "app=one,app in (one,two)",
     ];
-    let mut steps = vec![vec![
-        create(&widget),
-        usage("one", "cpu", "50m"),
-        scaled_as("first", specs::reference(&widget), (1, 8), cpu(50)),
-        scaled_as("second", specs::reference(&widget), (1, 8), cpu(50)),
-    ]];
+    let reference = specs::reference(&widget);
+    let mut steps = vec![
+        vec![
+            create(&widget),
+            usage("one", "cpu", "50m"),
+            scaled_as("first", reference.clone(), (1, 8), cpu(50)),
+        ],
+        vec![scaled_as("second", reference, (1, 8), cpu(50))],
+    ];
     steps.extend(texts.map(|text| vec![selector(&widget, text)]));
     steps
 }

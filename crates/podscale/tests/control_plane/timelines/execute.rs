@@ -81,7 +81,7 @@ async fn change(
     let [upstream, podscale] = drivers;
     let mut differences = Vec::new();
     let _stopped = clusters.stop_controllers().await?;
-    for change in &step.0 {
+    for change in &step.changes {
         let (upstream, podscale) = tokio::join!(upstream.apply(change), podscale.apply(change));
         if upstream != podscale {
             differences.push(Difference { subject: change.to_string(), upstream, podscale });

@@ -5,10 +5,13 @@ use super::random::Random;
 use super::specs;
 use super::workload::{Kind, Life, Selects, Target};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-/// How many autoscalers a timeline begins with.
+/// How many autoscalers a timeline begins with: one for each of twelve targets, then second ones from
+/// this number on, and then those whose target does not exist.
 const AUTOSCALERS: usize = 16;
+const SECOND: usize = 12;
+const LOST: usize = 14;
 
 /// What the generator knows of what it has made so far. It never looks at a cluster.
 struct Generator {
@@ -18,6 +21,8 @@ struct Generator {
     autoscalers: BTreeSet<String>,
     broken: BTreeSet<MetricsApi>,
     strays: usize,
+    /// Changes that have a step for themselves.
+    delicate: VecDeque<Change>,
 }
 
 /// A timeline of so many steps after the one that makes the objects.
@@ -29,16 +34,35 @@ pub fn generate(seed: u64, steps: usize) -> Timeline {
         autoscalers: BTreeSet::new(),
         broken: BTreeSet::new(),
         strays: 0,
+        delicate: VecDeque::new(),
     };
     let mut timeline = vec![generator.beginning()];
-    for _ in 0..steps {
-        let count = generator.random.between(2, 5);
-        timeline.push(Step((0..count).flat_map(|_| generator.change()).collect()));
-    }
+    timeline.extend((0..steps).map(|_| generator.step()));
     Timeline(timeline)
 }
 
 impl Generator {
+    fn step(&mut self) -> Step {
+        let mut changes = Vec::new();
+        let count = usize::try_from(self.random.between(2, 5)).unwrap_or(2);
+        while changes.len() < count && self.delicate.is_empty() {
+            let (delicate, others): (Vec<_>, Vec<_>) =
+                self.change().into_iter().partition(Change::is_delicate);
+            self.delicate.extend(delicate);
+            changes.extend(others);
+        }
+        match self.delicate.pop_front() {
+            Some(change) if changes.is_empty() => {
+                Step { changes: vec![change], pods_follow: false }
+            }
+            Some(change) => {
+                self.delicate.push_front(change);
+                Step::from(changes)
+            }
+            None => Step::from(changes),
+        }
+    }
+
     fn beginning(&mut self) -> Step {
         let kinds = [
             Kind::Deployment,
@@ -69,9 +93,6 @@ impl Generator {
                     Selects::Tier,
                 ]);
             }
-            if self.random.percent(10) {
-                target.tier = "shared".to_owned();
-            }
             changes.push(Change::CreateTarget(target.clone()));
             changes.extend(beginning_metrics(&target));
             self.targets.push(target);
@@ -79,12 +100,16 @@ impl Generator {
         changes.push(external("shared", &["6", "3"]));
         for number in 0..AUTOSCALERS {
             let object = self.autoscaler(&format!("a{number}"), number);
-            changes.push(Change::CreateAutoscaler(object));
+            let change = Change::CreateAutoscaler(object);
+            match number {
+                SECOND..LOST => self.delicate.push_back(change),
+                _ => changes.push(change),
+            }
         }
-        Step(changes)
+        Step::from(changes)
     }
 
-    /// One for each target first, then others: of targets that have one, and of none at all.
+    /// One for each target first, then second ones, then those of no target at all.
     fn autoscaler(&mut self, name: &str, number: usize) -> Value {
         let random = &mut self.random;
         let target = match self.targets.get(number) {
@@ -92,7 +117,7 @@ impl Generator {
             None => random.pick(&self.targets),
         };
         let reference = match number {
-            13.. if random.percent(60) => specs::lost_reference(random),
+            LOST.. => specs::lost_reference(random),
             _ => specs::random_reference(random, &target),
         };
         let metrics = specs::random_metrics(random, &target);
@@ -192,9 +217,13 @@ impl Generator {
             0..=5 => Change::Pod { pod, life: random.pick(&Life::ALL) },
             6 => Change::Relabel { pod, label: "app".into(), value: Some(other.name) },
             7 => {
-                let (label, value) =
-                    random.pick(&[("app", None), ("tier", Some("a")), ("tier", None)]);
-                Change::Relabel { pod, label: label.into(), value: value.map(ToOwned::to_owned) }
+                let (label, value) = random.pick(&[
+                    ("app", None),
+                    ("tier", None),
+                    ("tier", Some("a".to_owned())),
+                    ("tier", Some(other.tier)),
+                ]);
+                Change::Relabel { pod, label: label.into(), value }
             }
             8 => Change::Orphan(pod),
             9 => Change::DeletePod(pod),

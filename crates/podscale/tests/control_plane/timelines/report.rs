@@ -3,10 +3,10 @@
 use super::change::Timeline;
 use super::execute::Found;
 use super::state::Difference;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The differences of two runs of a timeline.
+/// The differences of several runs of a timeline.
 pub struct Report<'a> {
     timeline: &'a Timeline,
     repeated: Vec<&'a Found>,
@@ -14,15 +14,23 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(timeline: &'a Timeline, first: &'a [Found], second: &'a [Found]) -> Report<'a> {
-        let keys = |run: &'a [Found]| -> BTreeSet<(usize, &'a str)> {
-            run.iter().map(|found| (found.step, found.difference.subject.as_str())).collect()
+    /// A difference repeats if every run has it after the same step; of events, which stay, after any.
+    pub fn new(timeline: &'a Timeline, first: &'a [Found], others: &[Vec<Found>]) -> Report<'a> {
+        let is_again = |found: &Found| {
+            others.iter().all(|run| {
+                run.iter().any(|other| {
+                    let subject = &found.difference.subject;
+                    let same_step = other.step == found.step || subject.contains(" event ");
+                    same_step && other.difference.subject == *subject
+                })
+            })
         };
-        let again = keys(second);
-        let is_again =
-            |found: &Found| again.contains(&(found.step, found.difference.subject.as_str()));
         let (repeated, transient) = first.iter().partition(|found| is_again(found));
         Report { timeline, repeated, transient }
+    }
+
+    pub fn has_repeated(&self) -> bool {
+        !self.repeated.is_empty()
     }
 
     /// Differences that were there only once.
@@ -37,7 +45,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// Differences that were there both times, and what happened until then; none if there are none.
+    /// Differences that were there every time, and what happened until then; none if there are none.
     pub fn repeated(&self) -> Option<String> {
         let mut by_difference: BTreeMap<&Difference, Vec<&Found>> = BTreeMap::new();
         for &found in &self.repeated {
