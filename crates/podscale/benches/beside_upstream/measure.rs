@@ -68,7 +68,7 @@ impl Stage<'_> {
     /// How many decisions began late by at most how many seconds.
     async fn lags(&self) -> Result<Vec<(String, f64)>> {
         let Some(program) = self.program else { return Ok(Vec::new()) };
-        let text = program.meters().await?;
+        let text = program.metrics().await?;
         let buckets = text.lines().filter_map(|line| {
             let line = line.strip_prefix("podscale_due_lag_seconds_bucket{le=\"")?;
             let (bound, count) = line.split_once("\"} ")?;

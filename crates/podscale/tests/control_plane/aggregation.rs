@@ -67,7 +67,7 @@ pub async fn until_available(client: &Client, groups: &[(&str, &str)]) -> Result
             }
         }
     };
-    let waited = tokio::time::timeout(super::process::PATIENCE, wait).await;
+    let waited = tokio::time::timeout(super::process::TIMEOUT, wait).await;
     waited.context("the aggregated APIs do not become available")
 }
 

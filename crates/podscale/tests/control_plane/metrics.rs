@@ -2,7 +2,7 @@
 //! the API server's aggregation.
 
 use super::aggregation;
-use super::keys::Authority;
+use super::certificates::Authority;
 use super::kubelet::{Kubelet, Row};
 use super::process::free_ports;
 use anyhow::Result;

@@ -1,7 +1,7 @@
 //! A control plane of real parts: etcd, kube-apiserver and kube-controller-manager on loopback.
 
-use super::keys::{Authority, write_account_keys};
-use super::parts;
+use super::binaries;
+use super::certificates::{Authority, write_account_keys};
 use super::process::{Process, free_ports};
 use anyhow::{Context, Result, ensure};
 use axum::http::Request;
@@ -48,7 +48,7 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts etcd and kube-apiserver.
     pub async fn start(folder: &Path) -> Result<ControlPlane> {
-        let programs = parts::folder()?;
+        let programs = binaries::folder()?;
         std::fs::create_dir_all(folder)?;
         let authority = Authority::new()?;
         std::fs::write(folder.join("ca.crt"), &authority.pem)?;
@@ -209,8 +209,8 @@ impl ControlPlane {
     }
 
     /// The last lines that kube-controller-manager has said.
-    pub fn manager_last_words(&self) -> String {
-        self.manager.lock().as_ref().map(Process::last_words).unwrap_or_default()
+    pub fn manager_log_tail(&self) -> String {
+        self.manager.lock().as_ref().map(Process::log_tail).unwrap_or_default()
     }
 
     /// Sends kube-controller-manager a signal by name.

@@ -59,7 +59,7 @@ impl Program {
     /// Asks it to end, and checks that it does so in good order.
     pub async fn stop(&mut self) -> Result<()> {
         let status: ExitStatus = self.process.terminate().await?;
-        ensure!(status.success(), "podscale ended with {status}:\n{}", self.last_words());
+        ensure!(status.success(), "podscale ended with {status}:\n{}", self.log_tail());
         Ok(())
     }
 
@@ -69,22 +69,22 @@ impl Program {
     }
 
     /// Everything that it said.
-    pub fn said(&self) -> String {
-        self.process.said()
+    pub fn log(&self) -> String {
+        self.process.log()
     }
 
     /// The last lines that it said.
-    pub fn last_words(&self) -> String {
-        self.process.last_words()
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
     }
 
     /// The sum of one of its own metrics over all labels that contain a text.
-    pub async fn meter(&self, name: &str, labels: &str) -> Result<f64> {
-        Ok(sum(&self.meters().await?, name, labels))
+    pub async fn metric(&self, name: &str, labels: &str) -> Result<f64> {
+        Ok(sum(&self.metrics().await?, name, labels))
     }
 
     /// All its own metrics.
-    pub async fn meters(&self) -> Result<String> {
+    pub async fn metrics(&self) -> Result<String> {
         let mut stream = tokio::net::TcpStream::connect(self.admin).await?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;
         let mut answer = String::new();
@@ -95,7 +95,7 @@ impl Program {
     /// How many decisions it has made.
     pub async fn decisions(&self) -> Result<f64> {
         let name = "horizontal_pod_autoscaler_controller_reconciliations_total";
-        self.meter(name, "").await.context("the number of decisions")
+        self.metric(name, "").await.context("the number of decisions")
     }
 }
 

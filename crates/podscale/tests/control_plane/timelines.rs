@@ -33,7 +33,7 @@ mod state;
 #[path = "timelines/workload.rs"]
 mod workload;
 
-use super::stage::Theatre;
+use super::harness::Harness;
 use anyhow::{Context, Result, bail, ensure};
 use change::Timeline;
 use cluster::Clusters;
@@ -50,12 +50,12 @@ const STEPS: usize = 6;
 /// In how many runs of a timeline a difference must be to count.
 const RUNS: usize = 3;
 
-pub fn trials(theatre: &Theatre) -> Result<Vec<Trial>> {
+pub fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     let clusters =
-        Arc::new(Shared { folder: theatre.folder().join("timelines"), clusters: Mutex::default() });
+        Arc::new(Shared { folder: harness.folder().join("timelines"), clusters: Mutex::default() });
     let trial = |name: String, timeline: Timeline| {
         let clusters = Arc::clone(&clusters);
-        theatre.independent(&format!("timelines::{name}"), move |name| async move {
+        harness.independent(&format!("timelines::{name}"), move |name| async move {
             compare(&clusters.folder, &*clusters.get().await?, &name, &timeline).await
         })
     };

@@ -3,7 +3,7 @@
 //! each other.
 
 use super::super::aggregation;
-use super::super::keys::Authority;
+use super::super::certificates::Authority;
 use super::super::process::free_ports;
 use super::change::{Canned, MetricsApi, Samples};
 use super::workload::{GADGET_GROUP, Pod};

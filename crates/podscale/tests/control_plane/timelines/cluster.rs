@@ -1,10 +1,10 @@
 //! Two clusters for the same timelines: one has kube-controller-manager's autoscaler, the other one
 //! Podscale, and neither has any other controller.
 
+use super::super::fixture::api;
 use super::super::plane::{Autoscaler, ControlPlane};
-use super::super::process::PATIENCE;
+use super::super::process::TIMEOUT;
 use super::super::program::{Program, sum};
-use super::super::room::api;
 use super::backend::Backend;
 use super::workload::WIDGET_GROUP;
 use anyhow::{Context, Result, bail};
@@ -50,11 +50,11 @@ impl Cluster {
     /// How many passes its controller has made.
     pub async fn passes(&self) -> Result<f64> {
         let text = match &self.program {
-            Some(program) => program.meters().await,
+            Some(program) => program.metrics().await,
             None => self.plane.manager_metrics().await,
         };
         let text = text.with_context(|| {
-            format!("the controller of {} does not answer:\n{}", self.name, self.last_words())
+            format!("the controller of {} does not answer:\n{}", self.name, self.log_tail())
         })?;
         Ok(sum(&text, PASSES, ""))
     }
@@ -67,10 +67,10 @@ impl Cluster {
     }
 
     /// The end of its controller's log.
-    fn last_words(&self) -> String {
+    fn log_tail(&self) -> String {
         match &self.program {
-            Some(program) => program.last_words(),
-            None => self.plane.manager_last_words(),
+            Some(program) => program.log_tail(),
+            None => self.plane.manager_log_tail(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Cluster {
         let params = PatchParams::apply("test").force();
         definitions.patch(&name, &params, &Patch::Apply(&definition)).await?;
         let widgets = api(client, Some("default"), &format!("{WIDGET_GROUP}/v1"), "Widget");
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         while widgets.list(&ListParams::default()).await.is_err() {
             if tokio::time::Instant::now() > deadline {
                 bail!("{}: Widgets are not served", self.name);
@@ -127,7 +127,7 @@ impl Clusters {
         podscale.program = Some(program);
         let clusters = Clusters { upstream, podscale, stopped: Mutex::new(()) };
         for cluster in clusters.both() {
-            let deadline = tokio::time::Instant::now() + PATIENCE;
+            let deadline = tokio::time::Instant::now() + TIMEOUT;
             while let Err(error) = cluster.passes().await {
                 if tokio::time::Instant::now() > deadline {
                     return Err(error).context(format!("{} has no metrics", cluster.name));

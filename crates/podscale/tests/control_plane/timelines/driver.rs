@@ -1,7 +1,7 @@
 //! Makes the changes of a timeline in its namespace of one cluster, and keeps the pods of workloads at
 //! their sizes.
 
-use super::super::room::api;
+use super::super::fixture::api;
 use super::backend::{Gadget, Namespace};
 use super::change::Change;
 use super::cluster::Cluster;

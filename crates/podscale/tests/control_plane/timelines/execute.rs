@@ -1,6 +1,6 @@
 //! Runs one timeline on both clusters, and compares them at rest after every step.
 
-use super::super::room::api;
+use super::super::fixture::api;
 use super::change::{Step, Timeline};
 use super::cluster::{Clusters, PERIOD};
 use super::driver::Driver;

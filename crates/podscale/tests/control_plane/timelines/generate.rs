@@ -21,6 +21,8 @@ struct Generator {
     autoscalers: BTreeSet<String>,
     broken: BTreeSet<MetricsApi>,
     strays: usize,
+    /// Whether the first objects are being made.
+    begins: bool,
     /// Changes that have a step for themselves.
     delicate: VecDeque<Change>,
 }
@@ -34,6 +36,7 @@ pub fn generate(seed: u64, steps: usize) -> Timeline {
         autoscalers: BTreeSet::new(),
         broken: BTreeSet::new(),
         strays: 0,
+        begins: true,
         delicate: VecDeque::new(),
     };
     let mut timeline = vec![generator.beginning()];
@@ -106,6 +109,7 @@ impl Generator {
                 _ => changes.push(change),
             }
         }
+        self.begins = false;
         Step::from(changes)
     }
 
@@ -121,7 +125,13 @@ impl Generator {
             _ => specs::random_reference(random, &target),
         };
         let metrics = specs::random_metrics(random, &target);
-        let mut object = specs::autoscaler(name, reference, specs::random_range(random), metrics);
+        // Another one must accept every size: while the bounds force a size, no selector is registered,
+        // and the two may pull the target to and fro until their passes happen to meet.
+        let range = match self.begins && number < SECOND {
+            true => specs::random_range(random),
+            false => specs::WHOLE_RANGE,
+        };
+        let mut object = specs::autoscaler(name, reference, range, metrics);
         if random.percent(35) {
             object["spec"]["behavior"] = specs::random_behavior(random);
         }
@@ -303,7 +313,8 @@ impl Generator {
                 json!({"behavior": random.pick(&[Value::Null, behavior])})
             }
             7 => json!({"metrics": specs::random_metrics(random, &target)}),
-            8 => json!({"scaleTargetRef": specs::random_reference(random, &target)}),
+            8 => json!({"scaleTargetRef": specs::random_reference(random, &target),
+                "minReplicas": specs::WHOLE_RANGE.0, "maxReplicas": specs::WHOLE_RANGE.1}),
             _ => json!({"scaleTargetRef": specs::lost_reference(random)}),
         };
         vec![Change::EditAutoscaler { name, patch: json!({"spec": spec}) }]

@@ -79,6 +79,9 @@ pub fn lost_reference(random: &mut Random) -> Value {
     ])
 }
 
+/// Every size that occurs, but zero and one that somebody sets by hand.
+pub const WHOLE_RANGE: (i32, i32) = (1, 10);
+
 /// All have a size in common: two autoscalers of one target would never come to rest otherwise.
 pub fn random_range(random: &mut Random) -> (i32, i32) {
     random.pick(&[(1, 6), (1, 8), (2, 5), (1, 10), (3, 3), (1, 4), (3, 9)])

@@ -6,7 +6,7 @@ use anyhow::Result;
 use kube::api::{DynamicObject, ListParams};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Between the values of something that does not come to rest.
+/// Proxy the values of something that does not come to rest.
 const ALTERNATES: &str = " <-> ";
 
 /// What is seen of a namespace: by subject (`a3 condition AbleToScale`) what it is like.

@@ -1,11 +1,11 @@
 //! What all scenarios share: one control plane, its kubelet and its metrics; and who may be on it at
 //! the same time.
 
+use super::fixture::Fixture;
 use super::kubelet::Kubelet;
 use super::metrics::Metrics;
 use super::plane::{Autoscaler, ControlPlane};
 use super::program::Program;
-use super::room::Room;
 use anyhow::Result;
 use libtest_mimic::{Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, RwLock};
 
 /// A control plane with pods that run and metrics that can be set.
-pub struct Stage {
+pub struct Environment {
     pub plane: ControlPlane,
     pub kubelet: Kubelet,
     pub metrics: Metrics,
-    /// The controller that scenarios share; none while one has the stage for itself.
+    /// The controller that scenarios share; none while one has the environment for itself.
     program: Mutex<Option<Program>>,
 }
 
-impl Stage {
-    async fn new(folder: &Path) -> Result<Stage> {
+impl Environment {
+    async fn new(folder: &Path) -> Result<Environment> {
         let plane = ControlPlane::start(folder).await?;
         plane.start_manager(Autoscaler::Off, &[]).await?;
         let kubelet = Kubelet::start(&plane.client);
         let metrics = Metrics::start(&plane.client, &plane.authority, kubelet.clone()).await?;
-        Ok(Stage { plane, kubelet, metrics, program: Mutex::default() })
+        Ok(Environment { plane, kubelet, metrics, program: Mutex::default() })
     }
 
     /// Starts the shared controller, which leaves these namespaces alone.
@@ -58,20 +58,20 @@ impl Stage {
         }
     }
 
-    async fn last_words(&self) -> String {
+    async fn log_tail(&self) -> String {
         let program = self.program.lock().await;
-        program.as_ref().map(Program::last_words).unwrap_or_default()
+        program.as_ref().map(Program::log_tail).unwrap_or_default()
     }
 }
 
-/// The one stage of this run, started when it is first needed.
+/// The one environment of this run, started when it is first needed.
 #[derive(Clone)]
-pub struct Theatre(Arc<Inner>);
+pub struct Harness(Arc<Inner>);
 
 struct Inner {
     runtime: Runtime,
     folder: PathBuf,
-    stage: Mutex<Option<Arc<Stage>>>,
+    environment: Mutex<Option<Arc<Environment>>>,
     /// Held for reading by those who share the controller, for writing by those who do not.
     turn: RwLock<()>,
     /// The namespaces of those who have a controller of their own beside the shared one.
@@ -79,87 +79,100 @@ struct Inner {
     failed: AtomicBool,
 }
 
-impl Theatre {
-    pub fn new() -> Result<Theatre> {
+impl Harness {
+    pub fn new() -> Result<Harness> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let folder =
             std::env::temp_dir().join(format!("podscale-control-plane-{}", std::process::id()));
-        let (stage, turn, failed) = (Mutex::default(), RwLock::new(()), AtomicBool::new(false));
+        let (environment, turn, failed) =
+            (Mutex::default(), RwLock::new(()), AtomicBool::new(false));
         let apart = parking_lot::Mutex::default();
-        Ok(Theatre(Arc::new(Inner { runtime, folder, stage, turn, apart, failed })))
+        Ok(Harness(Arc::new(Inner { runtime, folder, environment, turn, apart, failed })))
     }
 
     /// A scenario that shares the controller with others.
-    pub fn shared<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    pub fn shared<F>(
+        &self,
+        name: &str,
+        scenario: impl FnOnce(Fixture) -> F + Send + 'static,
+    ) -> Trial
     where
         F: Future<Output = Result<()>>,
     {
         let inner = Arc::clone(&self.0);
-        self.trial(name, move |room_name| async move {
-            let stage = inner.stage().await?;
+        self.trial(name, move |namespace_of| async move {
+            let environment = inner.environment().await?;
             let _turn = inner.turn.read().await;
             let apart = inner.apart.lock().clone();
-            stage.with_program(&apart).await?;
-            let room = Room::open(Arc::clone(&stage), &room_name).await?;
+            environment.with_program(&apart).await?;
+            let fixture = Fixture::open(Arc::clone(&environment), &namespace_of).await?;
             let ended = tokio::select! {
-                ended = scenario(room.clone()) => ended,
-                () = stage.program_ended() => Err(anyhow::anyhow!("the controller has ended")),
+                ended = scenario(fixture.clone()) => ended,
+                () = environment.program_ended() => Err(anyhow::anyhow!("the controller has ended")),
             };
             let ended = match ended {
                 Ok(()) => Ok(()),
                 Err(error) => {
-                    let state = room.describe().await;
-                    let said = stage.last_words().await;
+                    let state = fixture.describe().await;
+                    let said = environment.log_tail().await;
                     Err(error.context(format!("{state}\nthe controller said at last:\n{said}")))
                 }
             };
-            room.close().await;
+            fixture.close().await;
             ended
         })
     }
 
-    /// A scenario that shares the stage, but has a controller of its own for its namespace.
-    pub fn apart<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    /// A scenario that shares the environment, but has a controller of its own for its namespace.
+    pub fn apart<F>(
+        &self,
+        name: &str,
+        scenario: impl FnOnce(Fixture) -> F + Send + 'static,
+    ) -> Trial
     where
         F: Future<Output = Result<()>>,
     {
         let inner = Arc::clone(&self.0);
-        self.0.apart.lock().push(room_name(name));
-        self.trial(name, move |room_name| async move {
-            let stage = inner.stage().await?;
+        self.0.apart.lock().push(namespace_of(name));
+        self.trial(name, move |namespace_of| async move {
+            let environment = inner.environment().await?;
             let _turn = inner.turn.read().await;
-            let room = Room::open(Arc::clone(&stage), &room_name).await?;
-            let ended = match scenario(room.clone()).await {
+            let fixture = Fixture::open(Arc::clone(&environment), &namespace_of).await?;
+            let ended = match scenario(fixture.clone()).await {
                 Ok(()) => Ok(()),
-                Err(error) => Err(error.context(room.describe().await)),
+                Err(error) => Err(error.context(fixture.describe().await)),
             };
-            room.close().await;
+            fixture.close().await;
             ended
         })
     }
 
-    /// A scenario that has the stage, without a controller, for itself.
-    pub fn alone<F>(&self, name: &str, scenario: impl FnOnce(Room) -> F + Send + 'static) -> Trial
+    /// A scenario that has the environment, without a controller, for itself.
+    pub fn alone<F>(
+        &self,
+        name: &str,
+        scenario: impl FnOnce(Fixture) -> F + Send + 'static,
+    ) -> Trial
     where
         F: Future<Output = Result<()>>,
     {
         let inner = Arc::clone(&self.0);
-        self.trial(name, move |room_name| async move {
-            let stage = inner.stage().await?;
+        self.trial(name, move |namespace_of| async move {
+            let environment = inner.environment().await?;
             let _turn = inner.turn.write().await;
-            stage.without_program().await;
-            let room = Room::open(Arc::clone(&stage), &room_name).await?;
-            let ended = scenario(room.clone()).await;
+            environment.without_program().await;
+            let fixture = Fixture::open(Arc::clone(&environment), &namespace_of).await?;
+            let ended = scenario(fixture.clone()).await;
             let ended = match ended {
                 Ok(()) => Ok(()),
-                Err(error) => Err(error.context(room.describe().await)),
+                Err(error) => Err(error.context(fixture.describe().await)),
             };
-            room.close().await;
+            fixture.close().await;
             ended
         })
     }
 
-    /// A scenario that needs nothing of the stage, but must not disturb one that has it for itself.
+    /// A scenario that needs nothing of the environment, but must not disturb one that has it for itself.
     pub fn independent<F>(
         &self,
         name: &str,
@@ -185,9 +198,9 @@ impl Theatre {
         F: Future<Output = Result<()>>,
     {
         let inner = Arc::clone(&self.0);
-        let room_name = room_name(name);
+        let namespace_of = namespace_of(name);
         Trial::test(name, move || {
-            inner.runtime.block_on(run(room_name)).map_err(|error| {
+            inner.runtime.block_on(run(namespace_of)).map_err(|error| {
                 inner.failed.store(true, Ordering::Relaxed);
                 Failed::from(
                     error.chain().rev().map(|cause| format!("{cause}\n")).collect::<String>(),
@@ -199,7 +212,7 @@ impl Theatre {
     /// Ends everything; what the programs said is kept if a scenario failed.
     pub fn close(&self) {
         let inner = &self.0;
-        inner.runtime.block_on(async { drop(inner.stage.lock().await.take()) });
+        inner.runtime.block_on(async { drop(inner.environment.lock().await.take()) });
         if inner.failed.load(Ordering::Relaxed) {
             eprintln!("logs are in {}", inner.folder.display());
         } else {
@@ -210,16 +223,18 @@ impl Theatre {
 }
 
 /// The namespace of a scenario.
-fn room_name(name: &str) -> String {
+fn namespace_of(name: &str) -> String {
     name.replace("::", "-").replace('_', "-")
 }
 
 impl Inner {
-    async fn stage(&self) -> Result<Arc<Stage>> {
-        let mut stage = self.stage.lock().await;
-        match &*stage {
-            Some(stage) => Ok(Arc::clone(stage)),
-            None => Ok(Arc::clone(stage.insert(Arc::new(Stage::new(&self.folder).await?)))),
+    async fn environment(&self) -> Result<Arc<Environment>> {
+        let mut environment = self.environment.lock().await;
+        match &*environment {
+            Some(environment) => Ok(Arc::clone(environment)),
+            None => {
+                Ok(Arc::clone(environment.insert(Arc::new(Environment::new(&self.folder).await?))))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! or broken, or late; cuts watches; or lets them go silent while their connections stay open.
 
 use super::aggregation::accept;
-use super::keys::Authority;
+use super::certificates::Authority;
 use anyhow::Result;
 use axum::Router;
 use axum::body::Body;
@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 /// What happens to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Failure {
     /// Every other one is asked to come back in a second.
     Busy,
     /// They fail.
@@ -41,23 +41,23 @@ enum Streams {
 /// What happens to what passes.
 struct State {
     client: Client,
-    trouble: Mutex<Option<Trouble>>,
+    trouble: Mutex<Option<Failure>>,
     /// How many requests met trouble.
     met: Mutex<u64>,
     /// Of the streams that are open; those that are opened later have another one.
     streams: Mutex<watch::Sender<Streams>>,
 }
 
-/// Whoever is between; gone when this is dropped.
-pub struct Between {
+/// Whoever is proxy; gone when this is dropped.
+pub struct Proxy {
     state: Arc<State>,
     task: AbortHandle,
     pub port: u16,
 }
 
-impl Between {
+impl Proxy {
     /// Listens, and sends everything on through this client.
-    pub async fn start(client: Client, authority: &Authority) -> Result<Between> {
+    pub async fn start(client: Client, authority: &Authority) -> Result<Proxy> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let acceptor = authority.sign("between", &["127.0.0.1"])?.acceptor()?;
@@ -66,11 +66,11 @@ impl Between {
         let state = Arc::new(State { client, trouble, met, streams });
         let router = Router::new().fallback(pass_on).with_state(Arc::clone(&state));
         let task = tokio::spawn(accept(listener, acceptor, router)).abort_handle();
-        Ok(Between { state, task, port })
+        Ok(Proxy { state, task, port })
     }
 
     /// Makes trouble, or no more.
-    pub fn set(&self, trouble: Option<Trouble>) {
+    pub fn set(&self, trouble: Option<Failure>) {
         *self.state.met.lock() = 0;
         *self.state.trouble.lock() = trouble;
     }
@@ -96,7 +96,7 @@ impl Between {
     }
 }
 
-impl Drop for Between {
+impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -110,15 +110,15 @@ async fn pass_on(Shared(state): Shared<Arc<State>>, request: Request<Body>) -> R
         *met
     };
     match trouble {
-        Some(Trouble::Busy) if met.is_multiple_of(2) => {
+        Some(Failure::Busy) if met.is_multiple_of(2) => {
             let again = [(header::RETRY_AFTER, "1")];
             return (StatusCode::TOO_MANY_REQUESTS, again, "too many").into_response();
         }
-        Some(Trouble::Broken) => {
+        Some(Failure::Broken) => {
             return (StatusCode::INTERNAL_SERVER_ERROR, "broken").into_response();
         }
-        Some(Trouble::Late(time)) => tokio::time::sleep(time).await,
-        Some(Trouble::Busy) | None => {}
+        Some(Failure::Late(time)) => tokio::time::sleep(time).await,
+        Some(Failure::Busy) | None => {}
     }
     match send_on(&state, request).await {
         Ok(answer) => answer,

@@ -1,6 +1,6 @@
 //! What is seen of a namespace's autoscalers, in order and without times.
 
-use super::room::Room;
+use super::fixture::Fixture;
 use futures::StreamExt;
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -55,30 +55,30 @@ impl Book {
 }
 
 /// Writes down what happens in a namespace until it is dropped.
-pub struct Diary {
+pub struct Transcript {
     book: Arc<Mutex<Book>>,
     _writers: JoinSet<()>,
 }
 
-impl Diary {
-    pub fn of(room: &Room) -> Diary {
+impl Transcript {
+    pub fn of(fixture: &Fixture) -> Transcript {
         let book = Arc::<Mutex<Book>>::default();
         let mut writers = JoinSet::new();
-        let namespace: Arc<str> = room.namespace.as_str().into();
+        let namespace: Arc<str> = fixture.namespace.as_str().into();
         let kinds: [(&str, &str, fn(&mut Book, &str, &DynamicObject)); 3] = [
             ("apps/v1", "Deployment", size),
             ("autoscaling/v2", "HorizontalPodAutoscaler", status),
             ("v1", "Event", event),
         ];
         for (version, kind, note) in kinds {
-            let (api, book) = (room.api(version, kind), Arc::clone(&book));
+            let (api, book) = (fixture.api(version, kind), Arc::clone(&book));
             writers.spawn(follow(api, book, Arc::clone(&namespace), note));
         }
-        Diary { book, _writers: writers }
+        Transcript { book, _writers: writers }
     }
 
     /// What was written since the last page was turned, and what the metrics are now.
-    pub fn turn_the_page(&self) -> Page {
+    pub fn take(&self) -> Page {
         let mut book = self.book.lock();
         book.events.clear();
         let mut page = std::mem::take(&mut book.page);
