@@ -1,7 +1,7 @@
 //! `podscale run` on a real control plane: etcd, kube-apiserver and kube-controller-manager, real
 //! aggregation, and metrics of which each scenario says what they are.
 //!
-//! Takes minutes, so it runs only with `--include-ignored`; `docs/development.md` tells more.
+//! Takes minutes, so it runs only with `--include-ignored`; see `docs/development.md`.
 
 #[path = "control_plane/aggregation.rs"]
 mod aggregation;

@@ -4,7 +4,7 @@
 //! Upstream's controller looks at all autoscalers of a cluster. So that it has this namespace only, and
 //! the one of the dry run, its account may read autoscalers and pods everywhere, as it needs to start,
 //! but everything else in those alone: elsewhere it cannot even read a scale, and all that it would write is
-//! refused. Podscale is told its namespace by a flag.
+//! refused. Podscale gets its namespace by a flag.
 
 use super::dry_run;
 use super::fixture::{Fixture, api, autoscaler, deployment, load};

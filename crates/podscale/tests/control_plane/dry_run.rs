@@ -1,5 +1,5 @@
 //! The dry run beside kube-controller-manager's own controller, under a load that changes all the time:
-//! the two decide alike, so that no disagreement may be told; one with other settings is found out.
+//! the two decide alike, so that no disagreement may be reported; one with other settings is found out.
 
 use super::fixture::{Fixture, autoscaler, load};
 use super::metrics::Usage;
@@ -86,7 +86,7 @@ pub async fn reports_no_false_alarm(fixture: &Fixture, flags: &[&str]) -> Result
     println!("choices of upstream beside a dry run: {counts}");
     ensure!(disagreed == 0.0, "{counts}:\n{}", like.log_tail());
     ensure!(agreed > unknown, "{counts}:\n{}", like.log_tail());
-    let told = like.metric("podscale_disagreements_total", "").await?;
-    ensure!(told == 0.0, "{told} disagreements were told");
+    let reported = like.metric("podscale_disagreements_total", "").await?;
+    ensure!(reported == 0.0, "{reported} disagreements were reported");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A namespace of its own for each scenario, and words for what happens in it.
+//! The fixture of a scenario: a namespace of its own, and operations in it.
 
 use super::harness::Environment;
 use super::metrics::Metrics;
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The place of one scenario.
+/// The namespace of one scenario.
 #[derive(Clone)]
 pub struct Fixture {
     pub environment: Arc<Environment>,
@@ -32,7 +32,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// Leaves nothing behind that a controller would look at; the namespace goes by itself.
+    /// Leaves nothing behind that a controller would reconcile; the namespace goes by itself.
     pub async fn close(&self) {
         let hpas = self.api("autoscaling/v2", "HorizontalPodAutoscaler");
         let (delete, all) = (DeleteParams::default(), ListParams::default());

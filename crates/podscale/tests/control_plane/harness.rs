@@ -1,5 +1,5 @@
-//! What all scenarios share: one control plane, its kubelet and its metrics; and who may be on it at
-//! the same time.
+//! The environment that all scenarios share (one control plane, its kubelet and its metrics) and which
+//! scenarios may use it at the same time.
 
 use super::fixture::Fixture;
 use super::kubelet::Kubelet;
@@ -114,8 +114,8 @@ impl Harness {
                 Ok(()) => Ok(()),
                 Err(error) => {
                     let state = fixture.describe().await;
-                    let said = environment.log_tail().await;
-                    Err(error.context(format!("{state}\nthe controller said at last:\n{said}")))
+                    let log = environment.log_tail().await;
+                    Err(error.context(format!("{state}\nthe end of the controller's log:\n{log}")))
                 }
             };
             fixture.close().await;
@@ -209,7 +209,7 @@ impl Harness {
         })
     }
 
-    /// Ends everything; what the programs said is kept if a scenario failed.
+    /// Shuts everything down; logs are kept if a scenario failed.
     pub fn close(&self) {
         let inner = &self.0;
         inner.runtime.block_on(async { drop(inner.environment.lock().await.take()) });

@@ -109,7 +109,7 @@ async fn contested(fixture: Fixture) -> Result<()> {
     let hpas = fixture.api(HPA.0, HPA.1);
     let mut number = 0_u32;
     fixture
-        .until("whether the contest is told", &true, async || {
+        .until("whether the conflict is reported", &true, async || {
             if fixture.verdict("web", "podscale.dev/Contested").await? == "True AnotherController" {
                 return Ok(true);
             }

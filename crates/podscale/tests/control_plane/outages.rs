@@ -232,7 +232,7 @@ async fn watch_expired(fixture: Fixture) -> Result<()> {
     for resource in ["pods", "deployments.apps", "horizontalpodautoscalers.autoscaling"] {
         let labels = format!("resource=\"{resource}\",{expired}");
         fixture
-            .until(&format!("whether {labels} is told"), &true, async || {
+            .until(&format!("whether {labels} is reported"), &true, async || {
                 Ok(program.metric("podscale_watch_restarts_total", &labels).await? >= 1.0)
             })
             .await?;

@@ -208,7 +208,7 @@ impl ControlPlane {
         Ok(client.request_text(Request::get("/metrics").body(Vec::new())?).await?)
     }
 
-    /// The last lines that kube-controller-manager has said.
+    /// The end of kube-controller-manager's log.
     pub fn manager_log_tail(&self) -> String {
         self.manager.lock().as_ref().map(Process::log_tail).unwrap_or_default()
     }

@@ -101,17 +101,17 @@ impl Process {
         }
     }
 
-    /// Everything that the program has said.
+    /// The whole log.
     pub fn log(&self) -> String {
         std::fs::read(&self.log)
             .map(|text| String::from_utf8_lossy(&text).into_owned())
             .unwrap_or_default()
     }
 
-    /// The last lines that the program has said.
+    /// The end of the log.
     pub fn log_tail(&self) -> String {
-        let said = self.log();
-        let lines: Vec<&str> = said.lines().collect();
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(25)..].join("\n")
     }
 }

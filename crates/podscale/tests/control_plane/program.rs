@@ -68,12 +68,12 @@ impl Program {
         self.process.has_ended()
     }
 
-    /// Everything that it said.
+    /// Its whole log.
     pub fn log(&self) -> String {
         self.process.log()
     }
 
-    /// The last lines that it said.
+    /// The end of its log.
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
     }

@@ -1,5 +1,5 @@
-//! Somebody between the controller and the API server who makes trouble: answers that all is too much,
-//! or broken, or late; cuts watches; or lets them go silent while their connections stay open.
+//! A proxy between the controller and the API server that fails as a test asks: it answers 429, or 500, or
+//! late; cuts watches; or lets them go silent while their connections stay open.
 
 use super::aggregation::accept;
 use super::certificates::Authority;
@@ -41,14 +41,14 @@ enum Streams {
 /// What happens to what passes.
 struct State {
     client: Client,
-    trouble: Mutex<Option<Failure>>,
-    /// How many requests met trouble.
-    met: Mutex<u64>,
+    failure: Mutex<Option<Failure>>,
+    /// How many requests failed.
+    failed: Mutex<u64>,
     /// Of the streams that are open; those that are opened later have another one.
     streams: Mutex<watch::Sender<Streams>>,
 }
 
-/// Whoever is proxy; gone when this is dropped.
+/// A running proxy; it stops when this is dropped.
 pub struct Proxy {
     state: Arc<State>,
     task: AbortHandle,
@@ -60,24 +60,24 @@ impl Proxy {
     pub async fn start(client: Client, authority: &Authority) -> Result<Proxy> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let acceptor = authority.sign("between", &["127.0.0.1"])?.acceptor()?;
+        let acceptor = authority.sign("proxy", &["127.0.0.1"])?.acceptor()?;
         let streams = Mutex::new(watch::channel(Streams::Flow).0);
-        let (trouble, met) = (Mutex::default(), Mutex::default());
-        let state = Arc::new(State { client, trouble, met, streams });
+        let (failure, failed) = (Mutex::default(), Mutex::default());
+        let state = Arc::new(State { client, failure, failed, streams });
         let router = Router::new().fallback(pass_on).with_state(Arc::clone(&state));
         let task = tokio::spawn(accept(listener, acceptor, router)).abort_handle();
         Ok(Proxy { state, task, port })
     }
 
-    /// Makes trouble, or no more.
-    pub fn set(&self, trouble: Option<Failure>) {
-        *self.state.met.lock() = 0;
-        *self.state.trouble.lock() = trouble;
+    /// Fails in this way from now on, or no more.
+    pub fn set(&self, failure: Option<Failure>) {
+        *self.state.failed.lock() = 0;
+        *self.state.failure.lock() = failure;
     }
 
-    /// How many requests met trouble since it was made.
-    pub fn met(&self) -> u64 {
-        *self.state.met.lock()
+    /// How many requests failed since then.
+    pub fn failed(&self) -> u64 {
+        *self.state.failed.lock()
     }
 
     /// Ends the answers that are on their way.
@@ -103,14 +103,14 @@ impl Drop for Proxy {
 }
 
 async fn pass_on(Shared(state): Shared<Arc<State>>, request: Request<Body>) -> Response {
-    let trouble = *state.trouble.lock();
-    let met = {
-        let mut met = state.met.lock();
-        *met += u64::from(trouble.is_some());
-        *met
+    let failure = *state.failure.lock();
+    let failed = {
+        let mut failed = state.failed.lock();
+        *failed += u64::from(failure.is_some());
+        *failed
     };
-    match trouble {
-        Some(Failure::Busy) if met.is_multiple_of(2) => {
+    match failure {
+        Some(Failure::Busy) if failed.is_multiple_of(2) => {
             let again = [(header::RETRY_AFTER, "1")];
             return (StatusCode::TOO_MANY_REQUESTS, again, "too many").into_response();
         }

@@ -134,7 +134,7 @@ async fn no_autoscalers(fixture: Fixture) -> Result<()> {
     fixture.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
     let says = "horizontalpodautoscalers.autoscaling is forbidden";
     fixture
-        .until("whether the log tells", &true, async || Ok(program.log().contains(says)))
+        .until("whether the log has it", &true, async || Ok(program.log().contains(says)))
         .await?;
     anyhow::ensure!(fixture.replicas("web").await? == 2, "it scaled what it may not read");
     allow(&fixture, everything()).await?;

@@ -28,7 +28,7 @@ fn start(fixture: &Fixture, kubeconfig: &Path) -> Result<Program> {
     Program::start(&fixture.namespace, fixture.environment.plane.folder(), kubeconfig, &flags)
 }
 
-/// A controller with somebody between it and the API server, and an autoscaler `web`.
+/// A controller that reaches the API server through a proxy, and an autoscaler `web`.
 async fn behind_a_proxy(fixture: &Fixture) -> Result<(Program, Proxy)> {
     let plane = &fixture.environment.plane;
     let proxy = Proxy::start(plane.client.clone(), &plane.authority).await?;
@@ -59,7 +59,7 @@ async fn busy_broken_and_slow(fixture: Fixture) -> Result<()> {
 
     proxy.set(Some(Failure::Broken));
     fixture.set_load("web", 7.0);
-    fixture.until("whether requests failed", &true, async || Ok(proxy.met() >= 6)).await?;
+    fixture.until("whether requests failed", &true, async || Ok(proxy.failed() >= 6)).await?;
     ensure!(fixture.replicas("web").await? == 5, "it scaled without a working API server");
     proxy.set(None);
     fixture.until_replicas("web", 7).await?;
@@ -81,7 +81,7 @@ async fn watches_dropped(fixture: Fixture) -> Result<()> {
     // Nobody is there to open a watch anew.
     proxy.set(Some(Failure::Broken));
     proxy.cut();
-    fixture.until("whether requests failed", &true, async || Ok(proxy.met() >= 6)).await?;
+    fixture.until("whether requests failed", &true, async || Ok(proxy.failed() >= 6)).await?;
     proxy.set(None);
     sees_another(&fixture, "at-last").await?;
     let failed = program.metric("podscale_watch_restarts_total", "reason=\"failed\"").await?;
@@ -135,8 +135,8 @@ async fn token_rotated(fixture: Fixture) -> Result<()> {
     fixture.set_load("web", 5.0);
     fixture.until_replicas("web", 5).await?;
     sees_another(&fixture, "late").await?;
-    let said = program.log();
-    ensure!(!said.contains("Bearer") && !said.contains("eyJ"), "a token is in the log");
+    let log = program.log();
+    ensure!(!log.contains("Bearer") && !log.contains("eyJ"), "a token is in the log");
     program.stop().await
 }
 
