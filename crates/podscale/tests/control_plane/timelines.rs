@@ -30,6 +30,8 @@ mod report;
 mod specs;
 #[path = "timelines/state.rs"]
 mod state;
+#[path = "timelines/values.rs"]
+mod values;
 #[path = "timelines/workload.rs"]
 mod workload;
 
@@ -61,6 +63,7 @@ pub fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     };
     let mut trials: Vec<Trial> =
         directed::all().into_iter().map(|(name, steps)| trial(name.to_owned(), steps)).collect();
+    trials.push(harness.independent("timelines::seeds_replay", |_| async { seeds_replay() }));
     let steps = match std::env::var("PODSCALE_STEPS") {
         Ok(text) => text.parse().with_context(|| format!("PODSCALE_STEPS={text}"))?,
         Err(_) => STEPS,
@@ -70,6 +73,20 @@ pub fn trials(harness: &Harness) -> Result<Vec<Trial>> {
         trials.push(trial(format!("seed_{seed}"), generate::generate(seed, steps)));
     }
     Ok(trials)
+}
+
+/// A seed makes the same timeline again, and a shorter one is the beginning of a longer one.
+fn seeds_replay() -> Result<()> {
+    let text = |seed: u64, steps: usize| -> Vec<String> {
+        generate::generate(seed, steps).0.iter().map(ToString::to_string).collect()
+    };
+    for seed in 1..=50 {
+        let (long, short) = (text(seed, 30), text(seed, 9));
+        ensure!(long == text(seed, 30), "seed {seed} makes different timelines");
+        ensure!(long[..10] == short[..], "seed {seed} depends on how many steps follow");
+        ensure!(long != text(seed + 1, 30), "seeds {seed} and {} are the same", seed + 1);
+    }
+    Ok(())
 }
 
 /// Reads `7`, `1..40` (both included) or several of these with commas.

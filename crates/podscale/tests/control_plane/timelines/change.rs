@@ -90,6 +90,8 @@ pub enum Change {
         target: Target,
         replicas: i32,
     },
+    /// A custom resource loses its size.
+    LoseSize(Target),
     /// A custom resource or a Gadget reports another selector.
     Selector {
         target: Target,
@@ -180,6 +182,9 @@ impl fmt::Display for Change {
             Change::Scale { target, replicas } => {
                 write!(f, "scale {} {} to {replicas} by hand", target.kind.name(), target.name)
             }
+            Change::LoseSize(target) => {
+                write!(f, "{} {} loses its size", target.kind.name(), target.name)
+            }
             Change::Selector { target, selector } => {
                 write!(f, "selector of {} {}: {selector:?}", target.kind.name(), target.name)
             }
@@ -201,8 +206,8 @@ impl fmt::Display for Change {
             Change::DeletePod(pod) => write!(f, "delete pod {pod}"),
             Change::Terminate(pod) => write!(f, "delete pod {pod}, which does not go"),
             Change::Stray { pod, like } => {
-                let requests = if like.requests { "" } else { ", without requests" };
-                write!(f, "create pod {pod} with the labels of {}{requests}", like.name)
+                let requests = like.requests;
+                write!(f, "create pod {pod} like those of {}, requests: {requests:?}", like.name)
             }
             Change::Usage { app, metric, samples } => write!(f, "{metric} of {app}: {samples}"),
             Change::Object { object, metric, amount } => {

@@ -64,6 +64,7 @@ impl<'a> Driver<'a> {
                 self.delete_target(target, *with_pods).await?;
             }
             Change::Scale { target, replicas } => self.scale(target, *replicas).await?,
+            Change::LoseSize(target) => self.patch_size(target, &json!(null)).await?,
             Change::Selector { target, selector } => self.select(target, selector.clone()).await?,
             Change::AnswerGet { gadget, answer } => {
                 self.gadget(gadget, |gadget| gadget.answer_get.clone_from(answer));
@@ -153,6 +154,10 @@ impl<'a> Driver<'a> {
             self.gadget(&target.name, |gadget| gadget.replicas = replicas);
             return Ok(());
         }
+        self.patch_size(target, &json!(replicas)).await
+    }
+
+    async fn patch_size(&self, target: &Target, replicas: &Value) -> kube::Result<()> {
         let patch = json!({"spec": {"replicas": replicas}});
         let (api, params) =
             (self.api(target.kind.version(), target.kind.name()), PatchParams::default());

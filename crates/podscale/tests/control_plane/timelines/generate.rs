@@ -1,9 +1,10 @@
 //! Random timelines: the same seed makes the same one.
 
-use super::change::{Canned, Change, MetricsApi, Samples, Step, Timeline};
+use super::change::{Change, MetricsApi, Step, Timeline};
 use super::random::Random;
 use super::specs;
-use super::workload::{Kind, Life, Selects, Target};
+use super::values::{beginning_metrics, external, random_answer, random_fault, samples};
+use super::workload::{Kind, Life, Requests, Selects, Target};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -85,7 +86,17 @@ impl Generator {
         for (number, kind) in kinds.into_iter().enumerate() {
             let mut target = Target::new(kind, &format!("t{number}"), self.random.between(1, 4));
             target.containers = self.random.pick(&[1, 1, 1, 2]);
-            target.requests = self.random.percent(90);
+            target.requests = self.random.pick(&[
+                Requests::Each,
+                Requests::Each,
+                Requests::Each,
+                Requests::Each,
+                Requests::Each,
+                Requests::First,
+                Requests::Nobody,
+                Requests::Pod,
+                Requests::Sidecar,
+            ]);
             if kind != Kind::ReplicationController {
                 target.selects = self.random.pick(&[
                     Selects::App,
@@ -194,14 +205,17 @@ impl Generator {
                 }
             }
             7 => {
-                let object = random.pick(&["services", "services", "pods"]);
+                let name = &target.name;
+                let object = random.pick(&[
+                    format!("services/{name}"),
+                    format!("services/{name}"),
+                    format!("pods/{name}"),
+                    // Of the namespace itself.
+                    "metrics".to_owned(),
+                ]);
                 let amount = random.pick(&["0", "5", "10", "12", "40", "-3", "1M", "what"]);
                 let amount = (!random.percent(20)).then(|| amount.to_owned());
-                Change::Object {
-                    object: format!("{object}/{}", target.name),
-                    metric: "hits".into(),
-                    amount,
-                }
+                Change::Object { object, metric: "hits".into(), amount }
             }
             _ => {
                 let name = random.pick(&["shared".to_owned(), format!("queue-{}", target.name)]);
@@ -240,7 +254,7 @@ impl Generator {
             10 => Change::Terminate(pod),
             _ => {
                 self.strays += 1;
-                let requests = random.percent(60);
+                let requests = random.pick(&[Requests::Each, Requests::Each, Requests::Nobody]);
                 let like = Target { requests, ..target };
                 Change::Stray { pod: format!("stray-{}", self.strays), like }
             }
@@ -249,6 +263,9 @@ impl Generator {
 
     fn scale(&mut self) -> Change {
         let target = self.a_target();
+        if target.kind == Kind::Widget && self.random.percent(15) {
+            return Change::LoseSize(target);
+        }
         Change::Scale { target, replicas: self.random.pick(&[0, 0, 1, 2, 3, 5, 7, 11]) }
     }
 
@@ -342,91 +359,7 @@ impl Generator {
         let random = &mut self.random;
         let api = random.pick(&[MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External]);
         self.broken.insert(api);
-        let fault = random.pick(&[
-            Canned::status(503, "ServiceUnavailable", "no backend"),
-            Canned::status(500, "InternalError", "it broke"),
-            Canned::status(403, "Forbidden", "not for you"),
-            Canned::new(503, "unavailable"),
-            Canned::new(500, ""),
-            Canned::new(200, "what?"),
-            Canned::new(200, "{}"),
-            Canned::new(200, "<html></html>"),
-            Canned::new(200, r#"{"kind":"ConfigMapList","apiVersion":"v1","items":[]}"#),
-            Canned::new(200, r#"{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1"}"#),
-        ]);
+        let fault = random_fault(random);
         Change::Fault { api, fault: Some(fault) }
     }
-}
-
-/// What a Gadget answers: often as it should. Never a Status of success, which ends
-/// kube-controller-manager with a panic.
-fn random_answer(random: &mut Random, name: &str) -> Option<Canned> {
-    let scale = |version: &str, kind: &str| {
-        let scale = json!({"kind": kind, "apiVersion": version, "metadata": {"name": name},
-            "spec": {"replicas": 2}, "status": {"replicas": 2, "selector": format!("app={name}")}});
-        Canned::new(200, &scale.to_string())
-    };
-    let answers = [
-        Canned::status(500, "InternalError", "it broke"),
-        Canned::status(503, "ServiceUnavailable", "no backend"),
-        Canned::status(409, "Conflict", "somebody else was first"),
-        Canned::status(403, "Forbidden", "not for you"),
-        Canned::new(200, "what?"),
-        Canned::new(200, ""),
-        Canned::new(200, "{}"),
-        Canned::new(200, "[]"),
-        Canned::new(200, r#"{"kind":"Scale"}"#),
-        Canned::new(200, r#"{"kind":"Gadget","apiVersion":"gadgets.test.podscale.dev/v1"}"#),
-        Canned::new(500, "broken"),
-        scale("autoscaling/v1", "ConfigMap"),
-        scale("autoscaling/v2", "Scale"),
-        scale("v1", "Scale"),
-        scale("extensions/v1beta1", "Scale"),
-        scale("apps/v1beta2", "Scale"),
-    ];
-    (!random.percent(45)).then(|| random.pick(&answers))
-}
-
-/// Usual samples often, odd ones sometimes.
-fn samples(random: &mut Random, amounts: &[&str]) -> Samples {
-    let mut samples = Samples::each(random.pick(amounts));
-    match random.below(16) {
-        0 => samples.each = None,
-        1 => samples.partial = true,
-        2 => samples.stale = true,
-        3 => samples.first = Some("-40m".to_owned()),
-        4 => samples.first = Some("2M".to_owned()),
-        5 => samples.first = Some("many".to_owned()),
-        6 => samples.first = Some(String::new()),
-        7 => samples.each = Some("-10m".to_owned()),
-        8 => samples.each = Some("lots".to_owned()),
-        _ => {}
-    }
-    samples
-}
-
-fn external(metric: &str, amounts: &[&str]) -> Change {
-    let amounts = amounts.iter().map(|amount| (*amount).to_owned()).collect();
-    Change::External { metric: metric.to_owned(), amounts: Some(amounts) }
-}
-
-/// Metrics at their targets, of all kinds.
-fn beginning_metrics(target: &Target) -> Vec<Change> {
-    let usage = |metric: &str, amount: &str| Change::Usage {
-        app: target.name.clone(),
-        metric: metric.to_owned(),
-        samples: Samples::each(amount),
-    };
-    let object = Change::Object {
-        object: format!("services/{}", target.name),
-        metric: "hits".to_owned(),
-        amount: Some("10".to_owned()),
-    };
-    vec![
-        usage("cpu", "50m"),
-        usage("memory", "32Mi"),
-        usage("rps", "10"),
-        object,
-        external(&format!("queue-{}", target.name), &["3"]),
-    ]
 }

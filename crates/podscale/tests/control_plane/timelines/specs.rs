@@ -99,6 +99,8 @@ fn random_metric(random: &mut Random, target: &Target) -> Value {
     match random.below(14) {
         0..=2 => cpu(random.pick(&[50, 50, 80, 200])),
         3 => json!({"type": "Resource", "resource": {"name": "cpu", "target": average("50m")}}),
+        4 if random.percent(20) => json!({"type": "Resource", "resource": {
+            "name": "example.com/gpu", "target": average("1")}}),
         4 => json!({"type": "Resource", "resource": {"name": "memory", "target":
             random.pick(&[average("32Mi"), json!({"type": "Utilization", "averageUtilization": 50})])}}),
         5 => json!({"type": "ContainerResource", "containerResource": {"name": "cpu",
@@ -115,7 +117,14 @@ fn random_metric(random: &mut Random, target: &Target) -> Value {
         8 => object_metric("Service", name, random.pick(&[value("10"), average("5")])),
         9 => {
             let kind = random.pick(&["Service", "service", "Pod", "Namespace", "Unicorn"]);
-            object_metric(kind, name, random.pick(&[value("10"), average("5")]))
+            let targets = [
+                value("10"),
+                average("5"),
+                // The type does not match the field.
+                json!({"type": "Value", "averageValue": "5"}),
+                json!({"type": "AverageValue", "value": "10"}),
+            ];
+            object_metric(kind, name, random.pick(&targets))
         }
         10 | 11 => external(&format!("queue-{name}"), average(random.pick(&["1", "10"]))),
         12 => external("shared", random.pick(&[value("10"), average("4")])),

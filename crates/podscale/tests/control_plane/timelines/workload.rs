@@ -64,6 +64,20 @@ pub enum Selects {
     Tier,
 }
 
+/// What the pods of a workload request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// Every container requests cpu and memory.
+    Each,
+    /// Only the first container does.
+    First,
+    Nobody,
+    /// The pod as a whole does.
+    Pod,
+    /// Every container does, and a restartable init container as well.
+    Sidecar,
+}
+
 /// A workload.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -74,8 +88,7 @@ pub struct Target {
     pub selects: Selects,
     /// How many containers its pods have.
     pub containers: usize,
-    /// Whether its pods request anything.
-    pub requests: bool,
+    pub requests: Requests,
 }
 
 impl Target {
@@ -87,7 +100,7 @@ impl Target {
             tier: format!("{name}-tier"),
             selects: Selects::App,
             containers: 1,
-            requests: true,
+            requests: Requests::Each,
         }
     }
 
@@ -136,14 +149,28 @@ impl Target {
     }
 
     fn pod_spec(&self) -> Value {
-        let resources = match self.requests {
-            true => json!({"requests": {"cpu": "100m", "memory": "64Mi"}}),
-            false => json!({}),
+        let resources = json!({"requests": {"cpu": "100m", "memory": "64Mi"}});
+        let container = |(number, name): (usize, &String)| {
+            let requested = match self.requests {
+                Requests::Each | Requests::Sidecar => true,
+                Requests::First => number == 0,
+                Requests::Nobody | Requests::Pod => false,
+            };
+            let resources = if requested { resources.clone() } else { json!({}) };
+            json!({"name": name, "image": "none", "resources": resources})
         };
-        let container = |name: &str| json!({"name": name, "image": "none", "resources": resources});
-        let containers: Vec<Value> =
-            container_names(self.containers).iter().map(|name| container(name)).collect();
-        json!({"containers": containers})
+        let names = container_names(self.containers);
+        let containers: Vec<Value> = names.iter().enumerate().map(container).collect();
+        let mut spec = json!({"containers": containers});
+        match self.requests {
+            Requests::Pod => spec["resources"] = resources,
+            Requests::Sidecar => {
+                spec["initContainers"] = json!([{"name": "proxy", "image": "none",
+                    "restartPolicy": "Always", "resources": resources}]);
+            }
+            _ => {}
+        }
+        spec
     }
 
     /// A pod of this workload, ready.
@@ -152,7 +179,12 @@ impl Target {
             owner: Some(self.name.clone()),
             labels: self.labels(),
             spec: self.pod_spec(),
-            containers: container_names(self.containers),
+            containers: match self.requests {
+                Requests::Sidecar => {
+                    [vec!["proxy".to_owned()], container_names(self.containers)].concat()
+                }
+                _ => container_names(self.containers),
+            },
             life: Life::Ready,
             terminating: false,
         }
@@ -168,9 +200,11 @@ impl fmt::Display for Target {
         write!(f, "{} {} of {}", self.kind.name(), self.name, self.replicas)?;
         write!(f, ", selects {}", self.selector_text())?;
         match (self.containers, self.requests) {
-            (1, true) => Ok(()),
-            (containers, true) => write!(f, ", {containers} containers"),
-            (containers, false) => write!(f, ", {containers} containers without requests"),
+            (1, Requests::Each) => Ok(()),
+            (containers, Requests::Each) => write!(f, ", {containers} containers"),
+            (containers, requests) => {
+                write!(f, ", {containers} containers, requests: {requests:?}")
+            }
         }
     }
 }
