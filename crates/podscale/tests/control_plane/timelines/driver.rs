@@ -9,6 +9,7 @@ use super::workload::{FINALIZER, Kind, Life, Pod, Target};
 use anyhow::Result;
 use futures::future::join_all;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,8 @@ pub struct Driver<'a> {
     pub namespace: String,
     /// The workloads that exist.
     targets: BTreeMap<String, Target>,
+    /// The sizes that their statuses show.
+    reported: Mutex<BTreeMap<String, i32>>,
 }
 
 const HPA: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
@@ -29,7 +32,12 @@ impl<'a> Driver<'a> {
             "kind": "Namespace", "metadata": {"name": namespace}}))?;
         let namespaces = api(&cluster.plane.client, None, "v1", "Namespace");
         namespaces.create(&PostParams::default(), &object).await?;
-        Ok(Driver { cluster, namespace: namespace.to_owned(), targets: BTreeMap::new() })
+        Ok(Driver {
+            cluster,
+            namespace: namespace.to_owned(),
+            targets: BTreeMap::new(),
+            reported: Mutex::default(),
+        })
     }
 
     /// Leaves nothing behind for the controller to do.
@@ -129,6 +137,7 @@ impl<'a> Driver<'a> {
             self.select(target, Some(target.selector_text())).await?;
         }
         self.targets.insert(target.name.clone(), target.clone());
+        self.reported.lock().remove(&target.name);
         Ok(())
     }
 
@@ -262,10 +271,11 @@ impl<'a> Driver<'a> {
     /// The sizes that workloads have been given.
     pub async fn sizes(&self) -> Result<BTreeMap<String, i64>> {
         let mut sizes = BTreeMap::new();
-        for kind in Kind::STORED {
-            let objects =
-                self.api(kind.version(), kind.name()).list(&ListParams::default()).await?;
-            for object in objects {
+        let lists = Kind::STORED.map(async |kind| {
+            self.api(kind.version(), kind.name()).list(&ListParams::default()).await
+        });
+        for list in join_all(lists).await {
+            for object in list? {
                 let replicas = object.data["spec"]["replicas"].as_i64().unwrap_or_default();
                 sizes.insert(object.metadata.name.unwrap_or_default(), replicas);
             }
@@ -299,6 +309,9 @@ impl<'a> Driver<'a> {
         let gone = join_all(surplus.map(|name| self.delete_pod(name))).await;
         gone.into_iter().collect::<kube::Result<Vec<()>>>()?;
         let replicas = i32::try_from(size).unwrap_or(i32::MAX);
+        if self.reported.lock().insert(target.name.clone(), replicas) == Some(replicas) {
+            return Ok(());
+        }
         match target.kind {
             Kind::Gadget => self.gadget(&target.name, |gadget| gadget.status_replicas = replicas),
             _ => self.patch_status(target, &json!({"status": {"replicas": replicas}})).await?,

@@ -19,6 +19,9 @@ const PASSES_AT_REST: f64 = 2.0;
 const PASSES_RESTLESS: f64 = 12.0;
 /// For how long the values of one that never comes to rest are gathered.
 const RESTLESS_WINDOW: Duration = PERIOD.saturating_mul(4);
+/// How long a new difference is given to vanish: a write that was on its way while its controller was
+/// stopped may have missed its deadline, and is repeated after ten seconds.
+const LAG: Duration = Duration::from_secs(30);
 /// How long a step may take on a busy machine, whatever the passes.
 const DEADLINE: Duration = Duration::from_secs(180);
 
@@ -56,19 +59,37 @@ async fn steps(
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut before = [State::default(), State::default()];
-    let mut restless = BTreeSet::new();
+    let (mut restless, mut known) = (BTreeSet::new(), BTreeSet::new());
     for (number, step) in timeline.0.iter().enumerate() {
         let mut found = |difference| outcome.found.push(Found { step: number, difference });
         change(clusters, drivers, step, &restless).await?.into_iter().for_each(&mut found);
-        let [mut upstream, mut podscale] = settle(clusters, drivers).await?;
-        upstream.note_moved_times(&before[0]);
-        podscale.note_moved_times(&before[1]);
-        upstream.differences(&podscale).into_iter().for_each(&mut found);
+        let (mut states, at_rest) = settle(clusters, drivers).await?;
+        let began = Instant::now();
+        let differences = loop {
+            let differences = differences(&mut states, &before);
+            let news = differences.iter().any(|new| !known.contains(&new.subject));
+            if !news || !at_rest || began.elapsed() > LAG {
+                break differences;
+            }
+            tokio::time::sleep(POLL).await;
+            states = read(drivers, true).await?;
+        };
+        known = differences.iter().map(|difference| difference.subject.clone()).collect();
+        differences.into_iter().for_each(&mut found);
+        let [upstream, podscale] = states;
         outcome.compared += upstream.autoscalers();
         restless = upstream.restless_targets().chain(podscale.restless_targets()).collect();
         before = [upstream, podscale];
     }
     Ok(outcome)
+}
+
+/// How the states differ, the times that moved since the last step included.
+fn differences(states: &mut [State; 2], before: &[State; 2]) -> Vec<Difference> {
+    for (state, before) in states.iter_mut().zip(before) {
+        state.note_moved_times(before);
+    }
+    states[0].differences(&states[1])
 }
 
 /// Makes all changes of a step while nobody looks; how they went must not differ.
@@ -93,7 +114,8 @@ async fn change(
 }
 
 /// Waits until nothing has changed in either cluster while every autoscaler was reconciled several times.
-async fn settle(clusters: &Clusters, drivers: &[Driver<'_>; 2]) -> Result<[State; 2]> {
+/// Whether they have come to rest is the second answer.
+async fn settle(clusters: &Clusters, drivers: &[Driver<'_>; 2]) -> Result<([State; 2], bool)> {
     let began = Instant::now();
     let autoscalers = autoscalers(clusters).await?;
     let passes_at_first = passes(clusters).await?;
@@ -112,12 +134,12 @@ async fn settle(clusters: &Clusters, drivers: &[Driver<'_>; 2]) -> Result<[State
         } else if rested.elapsed() >= PERIOD.mul_f64(PASSES_AT_REST)
             && passed(since, passes(clusters).await?, PASSES_AT_REST)
         {
-            return read(drivers, true).await;
+            return Ok((read(drivers, true).await?, true));
         }
         let restless = began.elapsed() >= PERIOD.mul_f64(PASSES_RESTLESS)
             && passed(passes_at_first, passes(clusters).await?, PASSES_RESTLESS);
         if restless || began.elapsed() > DEADLINE {
-            return gather(drivers).await;
+            return Ok((gather(drivers).await?, false));
         }
     }
 }
