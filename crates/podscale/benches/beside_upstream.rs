@@ -13,8 +13,12 @@
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
-#[path = "../tests/control_plane/keys.rs"]
-mod keys;
+#[path = "../tests/control_plane/aggregation.rs"]
+mod aggregation;
+#[path = "../tests/control_plane/binaries.rs"]
+mod binaries;
+#[path = "../tests/control_plane/certificates.rs"]
+mod certificates;
 #[path = "../tests/control_plane/kubelet.rs"]
 mod kubelet;
 #[path = "beside_upstream/latency.rs"]
@@ -25,8 +29,6 @@ mod load;
 mod measure;
 #[path = "../tests/control_plane/metrics.rs"]
 mod metrics;
-#[path = "../tests/control_plane/parts.rs"]
-mod parts;
 #[path = "../tests/control_plane/plane.rs"]
 mod plane;
 #[path = "../tests/control_plane/process.rs"]

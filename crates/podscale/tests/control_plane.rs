@@ -1,22 +1,26 @@
 //! `podscale run` on a real control plane: etcd, kube-apiserver and kube-controller-manager, real
 //! aggregation, and metrics of which each scenario says what they are.
 //!
-//! Takes minutes, so it runs only with `--include-ignored`; `docs/development.md` tells more.
+//! Takes minutes, so it runs only with `--include-ignored`; see `docs/development.md`.
 
+#[path = "control_plane/aggregation.rs"]
+mod aggregation;
 #[path = "control_plane/behaviours.rs"]
 mod behaviours;
-#[path = "control_plane/beside.rs"]
-mod beside;
-#[path = "control_plane/between.rs"]
-mod between;
-#[path = "control_plane/diary.rs"]
-mod diary;
-#[path = "control_plane/dry.rs"]
-mod dry;
+#[path = "control_plane/beside_upstream.rs"]
+mod beside_upstream;
+#[path = "control_plane/binaries.rs"]
+mod binaries;
+#[path = "control_plane/certificates.rs"]
+mod certificates;
+#[path = "control_plane/dry_run.rs"]
+mod dry_run;
+#[path = "control_plane/fixture.rs"]
+mod fixture;
+#[path = "control_plane/harness.rs"]
+mod harness;
 #[path = "control_plane/installed.rs"]
 mod installed;
-#[path = "control_plane/keys.rs"]
-mod keys;
 #[path = "control_plane/kubelet.rs"]
 mod kubelet;
 #[path = "control_plane/many.rs"]
@@ -29,30 +33,30 @@ mod metrics;
 mod objects;
 #[path = "control_plane/outages.rs"]
 mod outages;
-#[path = "control_plane/parts.rs"]
-mod parts;
 #[path = "control_plane/plane.rs"]
 mod plane;
 #[path = "control_plane/process.rs"]
 mod process;
 #[path = "control_plane/program.rs"]
 mod program;
-#[path = "control_plane/rights.rs"]
-mod rights;
-#[path = "control_plane/room.rs"]
-mod room;
+#[path = "control_plane/proxy.rs"]
+mod proxy;
+#[path = "control_plane/rbac.rs"]
+mod rbac;
 #[path = "control_plane/sources.rs"]
 mod sources;
-#[path = "control_plane/stage.rs"]
-mod stage;
 #[path = "control_plane/targets.rs"]
 mod targets;
-#[path = "control_plane/troubles.rs"]
-mod troubles;
+#[path = "control_plane/timelines.rs"]
+mod timelines;
+#[path = "control_plane/transcript.rs"]
+mod transcript;
+#[path = "control_plane/unreliable_network.rs"]
+mod unreliable_network;
 
 use anyhow::Result;
+use harness::Harness;
 use libtest_mimic::{Arguments, Trial};
-use stage::Theatre;
 use std::process::ExitCode;
 
 /// How many scenarios run at once; they wait for most of their time.
@@ -63,34 +67,35 @@ fn main() -> Result<ExitCode> {
     arguments.test_threads = arguments.test_threads.or(Some(AT_ONCE));
     let asked = arguments.ignored || arguments.include_ignored;
     let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-    if asked && !in_ci && !parts::obtainable() {
+    if asked && !in_ci && !binaries::obtainable() {
         eprintln!(
             "\n!! LEFT OUT: all tests on a real control plane: there are neither etcd, kube-apiserver \
              and kube-controller-manager in $KUBEBUILDER_ASSETS nor Go to build them\n"
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let theatre = Theatre::new()?;
-    let trials = trials(&theatre).into_iter().map(|trial| trial.with_ignored_flag(true));
+    let harness = Harness::new()?;
+    let trials = trials(&harness)?.into_iter().map(|trial| trial.with_ignored_flag(true));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
-    theatre.close();
+    harness.close();
     Ok(conclusion.exit_code())
 }
 
-/// Those that share the stage come first, the longest of them at the beginning; each of the others has
+/// Those that share the environment come first, the longest of them at the beginning; each of the others has
 /// it for itself.
-fn trials(theatre: &Theatre) -> Vec<Trial> {
+fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    trials.extend(troubles::trials(theatre));
-    trials.extend(objects::trials(theatre));
-    trials.extend(metric_types::trials(theatre));
-    trials.extend(behaviours::trials(theatre));
-    trials.extend(targets::trials(theatre));
-    trials.extend(rights::trials(theatre));
-    trials.extend(installed::trials(theatre));
-    trials.extend(sources::trials(theatre));
-    trials.extend(beside::trials(theatre));
-    trials.extend(many::trials(theatre));
-    trials.extend(outages::trials(theatre));
-    trials
+    trials.extend(unreliable_network::trials(harness));
+    trials.extend(objects::trials(harness));
+    trials.extend(metric_types::trials(harness));
+    trials.extend(behaviours::trials(harness));
+    trials.extend(targets::trials(harness));
+    trials.extend(rbac::trials(harness));
+    trials.extend(installed::trials(harness));
+    trials.extend(sources::trials(harness));
+    trials.extend(timelines::trials(harness)?);
+    trials.extend(beside_upstream::trials(harness));
+    trials.extend(many::trials(harness));
+    trials.extend(outages::trials(harness));
+    Ok(trials)
 }

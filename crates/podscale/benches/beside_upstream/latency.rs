@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(75);
 /// The size of all targets before the changes.
 const REPLICAS: i32 = 2;
 /// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 /// The first lines of the table.
 pub const HEAD: &str =
     "| autoscalers | controller | sample to scale, half | 99 % | longest |\n|---|---|---|---|---|";
@@ -42,7 +42,7 @@ pub async fn measure(name: &str, turn: usize, plane: &ControlPlane, load: &Load)
         }
         std::future::pending().await
     };
-    let timing = tokio::time::timeout(PATIENCE, time(plane, &began));
+    let timing = tokio::time::timeout(TIMEOUT, time(plane, &began));
     let took = tokio::select! {
         took = timing => took.context("targets did not change in time")??,
         () = changing => Vec::new(),

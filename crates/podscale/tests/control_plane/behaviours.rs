@@ -1,7 +1,7 @@
 //! How fast and how far: policies, stabilisation, switched-off directions, tolerance, zero.
 
-use super::room::{Room, load};
-use super::stage::Theatre;
+use super::fixture::{Fixture, load};
+use super::harness::Harness;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -85,85 +85,87 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     let trial = |case: Case| {
-        theatre.shared(&format!("behaviours::{}", case.name), move |room| held(room, case))
+        harness.shared(&format!("behaviours::{}", case.name), move |fixture| held(fixture, case))
     };
     let mut trials: Vec<Trial> = cases().into_iter().map(trial).collect();
-    trials.push(theatre.shared("behaviours::stabilisation_ends", stabilisation_ends));
-    trials.push(theatre.shared("behaviours::spec_change_at_once", spec_change_at_once));
-    trials.push(theatre.shared("zero::to_and_from", to_and_from_zero));
-    trials.push(theatre.shared("zero::set_by_others", zero_set_by_others));
+    trials.push(harness.shared("behaviours::stabilisation_ends", stabilisation_ends));
+    trials.push(harness.shared("behaviours::spec_change_at_once", spec_change_at_once));
+    trials.push(harness.shared("zero::to_and_from", to_and_from_zero));
+    trials.push(harness.shared("zero::set_by_others", zero_set_by_others));
     trials
 }
 
-async fn held(room: Room, case: Case) -> Result<()> {
-    room.deployment("web", case.from).await?;
-    room.set_load("web", f64::from(case.from));
-    room.autoscaler("web", (1, 8), load("web"), case.behavior).await?;
-    room.until_seen("web", f64::from(case.from)).await?;
-    room.set_load("web", case.load);
-    room.until_replicas("web", case.to).await?;
-    room.until_verdict("web", case.says.0, case.says.1).await?;
+async fn held(fixture: Fixture, case: Case) -> Result<()> {
+    fixture.deployment("web", case.from).await?;
+    fixture.set_load("web", f64::from(case.from));
+    fixture.autoscaler("web", (1, 8), load("web"), case.behavior).await?;
+    fixture.until_seen("web", f64::from(case.from)).await?;
+    fixture.set_load("web", case.load);
+    fixture.until_replicas("web", case.to).await?;
+    fixture.until_verdict("web", case.says.0, case.says.1).await?;
     // Two more decisions change nothing.
     for load in [case.load * 0.98, case.load] {
-        room.until_seen("web", load).await?;
+        fixture.until_seen("web", load).await?;
     }
-    let replicas = room.replicas("web").await?;
+    let replicas = fixture.replicas("web").await?;
     ensure!(replicas == case.to, "{replicas} replicas instead of {}", case.to);
-    room.until_verdict("web", case.says.0, case.says.1).await
+    fixture.until_verdict("web", case.says.0, case.says.1).await
 }
 
 /// What is held for a while goes through in the end.
-async fn stabilisation_ends(room: Room) -> Result<()> {
-    room.deployment("web", 5).await?;
-    room.set_load("web", 5.0);
+async fn stabilisation_ends(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 5).await?;
+    fixture.set_load("web", 5.0);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 8}});
-    room.autoscaler("web", (1, 8), load("web"), behavior).await?;
-    room.until_seen("web", 5.0).await?;
-    room.set_load("web", 2.0);
-    room.until_verdict("web", "AbleToScale", "True ScaleDownStabilized").await?;
-    room.until_replicas("web", 2).await
+    fixture.autoscaler("web", (1, 8), load("web"), behavior).await?;
+    fixture.until_seen("web", 5.0).await?;
+    fixture.set_load("web", 2.0);
+    fixture.until_verdict("web", "AbleToScale", "True ScaleDownStabilized").await?;
+    fixture.until_replicas("web", 2).await
 }
 
-async fn spec_change_at_once(room: Room) -> Result<()> {
-    room.deployment("web", 4).await?;
-    room.set_load("web", 4.0);
-    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
-    room.until_seen("web", 4.0).await?;
+async fn spec_change_at_once(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 4).await?;
+    fixture.set_load("web", 4.0);
+    fixture.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    fixture.until_seen("web", 4.0).await?;
     let hpa = ("autoscaling/v2", "HorizontalPodAutoscaler");
-    room.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
-    room.until_replicas("web", 6).await?;
+    fixture.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
+    fixture.until_replicas("web", 6).await?;
     let below = "Normal SuccessfulRescale New size: 6; reason: Current number of replicas below Spec.MinReplicas";
-    room.until_event("web", below).await?;
-    room.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 1, "maxReplicas": 3}})).await?;
-    room.until_replicas("web", 3).await?;
+    fixture.until_event("web", below).await?;
+    fixture
+        .patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 1, "maxReplicas": 3}}))
+        .await?;
+    fixture.until_replicas("web", 3).await?;
     let above = "Normal SuccessfulRescale New size: 3; reason: Current number of replicas above Spec.MaxReplicas";
-    room.until_event("web", above).await
+    fixture.until_event("web", above).await
 }
 
-async fn to_and_from_zero(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 2.0);
-    room.autoscaler("web", (0, 8), load("web"), Value::Null).await?;
-    room.until_seen("web", 2.0).await?;
-    room.set_load("web", 0.0);
-    room.until_replicas("web", 0).await?;
-    room.until_verdict("web", "ScaledToZero", "True ScaledToZero").await?;
-    room.until_pods("web", 0).await?;
-    room.set_load("web", 3.0);
-    room.until_replicas("web", 3).await?;
-    room.until_verdict("web", "ScaledToZero", "False NotScaledToZero").await
+async fn to_and_from_zero(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 2.0);
+    fixture.autoscaler("web", (0, 8), load("web"), Value::Null).await?;
+    fixture.until_seen("web", 2.0).await?;
+    fixture.set_load("web", 0.0);
+    fixture.until_replicas("web", 0).await?;
+    fixture.until_verdict("web", "ScaledToZero", "True ScaledToZero").await?;
+    fixture.until_pods("web", 0).await?;
+    fixture.set_load("web", 3.0);
+    fixture.until_replicas("web", 3).await?;
+    fixture.until_verdict("web", "ScaledToZero", "False NotScaledToZero").await
 }
 
-async fn zero_set_by_others(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 2.0);
-    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
-    room.until_seen("web", 2.0).await?;
-    room.patch("apps/v1", "Deployment", "web", json!({"spec": {"replicas": 0}})).await?;
-    room.until_verdict("web", "ScalingActive", "False ScalingDisabled").await?;
-    ensure!(room.replicas("web").await? == 0, "a switched-off target was switched on");
-    room.patch("apps/v1", "Deployment", "web", json!({"spec": {"replicas": 1}})).await?;
-    room.until_replicas("web", 2).await
+async fn zero_set_by_others(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 2.0);
+    fixture.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    fixture.until_seen("web", 2.0).await?;
+    fixture.patch("apps/v1", "Deployment", "web", json!({"spec": {"replicas": 0}})).await?;
+    fixture.until_verdict("web", "ScalingActive", "False ScalingDisabled").await?;
+    ensure!(fixture.replicas("web").await? == 0, "a switched-off target was switched on");
+    fixture.patch("apps/v1", "Deployment", "web", json!({"spec": {"replicas": 1}})).await?;
+    fixture.until_replicas("web", 2).await
 }

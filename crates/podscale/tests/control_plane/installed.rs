@@ -1,10 +1,10 @@
 //! The rights that `podscale install` asks for: they are enough, and without any one of them, each verb
 //! of each resource, something is refused that the controller wants to do.
 
+use super::fixture::{Fixture, api, autoscaler};
+use super::harness::Harness;
 use super::metrics::Usage;
 use super::program::{Program, QUICK};
-use super::room::{Room, api, autoscaler};
-use super::stage::Theatre;
 use super::targets::{VERSION, create_fleet};
 use anyhow::{Context, Result, ensure};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
-    vec![theatre.alone("rights::exactly_those_installed", exactly_those_installed)]
+pub fn trials(harness: &Harness) -> Vec<Trial> {
+    vec![harness.alone("rbac::exactly_those_installed", exactly_those_installed)]
 }
 
 /// Targets that need all rights between them: their kinds and metrics.
@@ -51,8 +51,8 @@ fn workloads() -> [(&'static str, &'static str, &'static str, Value); 4] {
 }
 
 /// Sets all metrics so that every target gets this size.
-fn want(room: &Room, replicas: i64) {
-    let (metrics, namespace) = (room.metrics(), &room.namespace);
+fn want(fixture: &Fixture, replicas: i64) {
+    let (metrics, namespace) = (fixture.metrics(), &fixture.namespace);
     let total = Usage::Total(1000 * replicas);
     metrics.set_usage(namespace, "deployments", "cpu", total);
     metrics.set_usage(namespace, "statefulsets", "rps", total);
@@ -60,45 +60,48 @@ fn want(room: &Room, replicas: i64) {
     metrics.set_object(namespace, "services/front", "hits", 1000 * replicas);
 }
 
-async fn create_workloads(room: &Room) -> Result<()> {
-    want(room, 2);
+async fn create_workloads(fixture: &Fixture) -> Result<()> {
+    want(fixture, 2);
     for (version, kind, name, metric) in workloads() {
         let labels = json!({"app": name});
         let selector =
             if version == "v1" { labels.clone() } else { json!({"matchLabels": labels}) };
         let template = json!({"metadata": {"labels": labels},
             "spec": {"containers": [{"name": "app", "image": "none"}]}});
-        room.create(json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
+        fixture
+            .create(json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
             "spec": {"replicas": 2, "selector": selector, "template": template}}))
             .await?;
         // The second one's target is not there: the API server is asked for it, and an event is
         // written that happens again and again.
         for (target, own) in [(name, name.to_owned()), ("lost", format!("lost-{name}"))] {
-            room.create(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            fixture
+                .create(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
                 "metadata": {"name": own}, "spec": {"minReplicas": 1, "maxReplicas": 4,
                     "metrics": [metric],
                     "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": target}}}))
                 .await?;
         }
     }
-    create_fleet(room, "fleets").await?;
+    create_fleet(fixture, "fleets").await?;
     let queue = json!({"type": "External", "external": {"metric": {"name": "queue"},
         "target": {"type": "AverageValue", "averageValue": "1"}}});
     let mut object = autoscaler("fleets", (1, 4), json!([queue]), Value::Null);
     object["spec"]["scaleTargetRef"] =
         json!({"apiVersion": VERSION, "kind": "Fleet", "name": "fleets"});
-    room.create(object).await?;
+    fixture.create(object).await?;
     Ok(())
 }
 
-async fn until_all_have(room: &Room, replicas: i64) -> Result<()> {
+async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
     let kinds = workloads().map(|(version, kind, name, _)| (version, kind, name));
     for (version, kind, name) in kinds.into_iter().chain([(VERSION, "Fleet", "fleets")]) {
-        room.until(&format!("replicas of {name}"), &Some(replicas), async || {
-            let object = room.api(version, kind).get(name).await?;
-            Ok(object.data["spec"]["replicas"].as_i64())
-        })
-        .await?;
+        fixture
+            .until(&format!("replicas of {name}"), &Some(replicas), async || {
+                let object = fixture.api(version, kind).get(name).await?;
+                Ok(object.data["spec"]["replicas"].as_i64())
+            })
+            .await?;
     }
     Ok(())
 }
@@ -114,63 +117,63 @@ fn manifests(namespace: &str) -> Result<Vec<Value>> {
     list["items"].as_array().cloned().context("no list of manifests")
 }
 
-async fn apply(room: &Room, object: &Value) -> Result<()> {
+async fn apply(fixture: &Fixture, object: &Value) -> Result<()> {
     let text = |value: &Value| value.as_str().map(str::to_owned).context("not a text");
     let (version, kind) = (text(&object["apiVersion"])?, text(&object["kind"])?);
     let name = text(&object["metadata"]["name"])?;
-    let objects = api(&room.client(), object["metadata"]["namespace"].as_str(), &version, &kind);
+    let objects = api(&fixture.client(), object["metadata"]["namespace"].as_str(), &version, &kind);
     let params = PatchParams::apply("test").force();
     objects.patch(&name, &params, &Patch::Apply(object)).await?;
     Ok(())
 }
 
-fn start(room: &Room, kubeconfig: &Path) -> Result<Program> {
-    let namespace = format!("--leader-elect-resource-namespace={}", room.namespace);
+fn start(fixture: &Fixture, kubeconfig: &Path) -> Result<Program> {
+    let namespace = format!("--leader-elect-resource-namespace={}", fixture.namespace);
     let flags: Vec<&str> = QUICK.into_iter().chain([namespace.as_str()]).collect();
-    Program::start(&room.namespace, room.stage.plane.folder(), kubeconfig, &flags)
+    Program::start(&fixture.namespace, fixture.environment.plane.folder(), kubeconfig, &flags)
 }
 
 async fn refusals(program: &Program) -> Result<f64> {
     program.metric("podscale_api_requests_total", "code=\"403\"").await
 }
 
-async fn exactly_those_installed(room: Room) -> Result<()> {
-    let manifests = manifests(&room.namespace)?;
+async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
+    let manifests = manifests(&fixture.namespace)?;
     let of_kind =
         |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
     for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
         for object in of_kind(kind) {
-            apply(&room, object).await?;
+            apply(&fixture, object).await?;
         }
     }
     let account = of_kind("ServiceAccount").next().context("no account")?;
     let account = account["metadata"]["name"].as_str().context("an account without a name")?;
-    let kubeconfig = room.stage.plane.kubeconfig_of(&room.namespace, account).await?;
-    create_workloads(&room).await?;
-    all_are_enough(&room, &kubeconfig).await?;
+    let kubeconfig = fixture.environment.plane.kubeconfig_of(&fixture.namespace, account).await?;
+    create_workloads(&fixture).await?;
+    all_are_enough(&fixture, &kubeconfig).await?;
     for kind in ["ClusterRole", "Role"] {
         for role in of_kind(kind) {
-            each_is_needed(&room, &kubeconfig, role).await?;
+            each_is_needed(&fixture, &kubeconfig, role).await?;
         }
     }
     Ok(())
 }
 
-async fn all_are_enough(room: &Room, kubeconfig: &Path) -> Result<()> {
-    let mut program = start(room, kubeconfig)?;
+async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
+    let mut program = start(fixture, kubeconfig)?;
     for replicas in [3, 2, 3] {
-        want(room, replicas);
-        until_all_have(room, replicas).await?;
-        delete_all(room, "v1", "ConfigMap").await?;
+        want(fixture, replicas);
+        until_all_have(fixture, replicas).await?;
+        delete_all(fixture, "v1", "ConfigMap").await?;
     }
     for (_, _, name, _) in workloads() {
-        room.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
-        room.until_event(&format!("lost-{name}"), "Warning FailedGetScale ").await?;
+        fixture.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
+        fixture.until_event(&format!("lost-{name}"), "Warning FailedGetScale ").await?;
     }
     let refused = refusals(&program).await?;
-    ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.last_words());
+    ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.log_tail());
     program.stop().await?;
-    ensure!(!program.said().contains("forbidden"), "{}", program.last_words());
+    ensure!(!program.log().contains("forbidden"), "{}", program.log_tail());
     Ok(())
 }
 
@@ -205,32 +208,33 @@ fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
     all
 }
 
-async fn delete_all(room: &Room, version: &str, kind: &str) -> Result<()> {
-    let objects = room.api(version, kind);
+async fn delete_all(fixture: &Fixture, version: &str, kind: &str) -> Result<()> {
+    let objects = fixture.api(version, kind);
     objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     Ok(())
 }
 
-async fn each_is_needed(room: &Room, kubeconfig: &Path, role: &Value) -> Result<()> {
+async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().context("a role without rules")?;
     ensure!(!rules.is_empty(), "a role without rules");
     for (left_out, rest) in each_left_out(rules) {
         let mut less = role.clone();
         less["rules"] = Value::Array(rest);
-        apply(room, &less).await?;
+        apply(fixture, &less).await?;
         // What an earlier run left would make some rights unnecessary.
-        delete_all(room, "coordination.k8s.io/v1", "Lease").await?;
-        let program = start(room, kubeconfig)?;
+        delete_all(fixture, "coordination.k8s.io/v1", "Lease").await?;
+        let program = start(fixture, kubeconfig)?;
         let mut replicas = 2;
         let what = format!("whether something is refused without {left_out}");
-        room.until(&what, &true, async || {
-            // Sizes that change, and a memory that goes astray, need all that a controller ever does.
-            replicas = 5 - replicas;
-            want(room, replicas);
-            delete_all(room, "v1", "ConfigMap").await?;
-            Ok(refusals(&program).await? > 0.0)
-        })
-        .await?;
+        fixture
+            .until(&what, &true, async || {
+                // Sizes that change, and a memory that goes astray, need all that a controller ever does.
+                replicas = 5 - replicas;
+                want(fixture, replicas);
+                delete_all(fixture, "v1", "ConfigMap").await?;
+                Ok(refusals(&program).await? > 0.0)
+            })
+            .await?;
     }
-    apply(room, role).await
+    apply(fixture, role).await
 }

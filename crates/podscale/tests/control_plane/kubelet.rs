@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// How many pods are told of at the same time.
+/// How many pods are written at the same time.
 const CONCURRENT_WRITES: usize = 16;
 
 /// How far pods get.

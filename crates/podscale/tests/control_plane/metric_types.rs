@@ -1,8 +1,8 @@
 //! Every type of metric scales up and down again.
 
+use super::fixture::{Fixture, deployment};
+use super::harness::Harness;
 use super::metrics::{Metrics, Usage};
-use super::room::{Room, deployment};
-use super::stage::Theatre;
 use anyhow::Result;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -131,46 +131,49 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     let trial = |case: Case| {
-        theatre.shared(&format!("metric_types::{}", case.name), move |room| up_and_down(room, case))
+        harness.shared(&format!("metric_types::{}", case.name), move |fixture| {
+            up_and_down(fixture, case)
+        })
     };
     let mut trials: Vec<Trial> = cases().into_iter().map(trial).collect();
-    trials.push(theatre.shared("metric_types::largest_of_several", largest_of_several));
-    trials.push(theatre.shared("metric_types::gap_of_one_metric", gap_of_one_metric));
+    trials.push(harness.shared("metric_types::largest_of_several", largest_of_several));
+    trials.push(harness.shared("metric_types::gap_of_one_metric", gap_of_one_metric));
     trials
 }
 
-async fn up_and_down(room: Room, case: Case) -> Result<()> {
-    let (metrics, namespace) = (room.metrics(), &room.namespace);
+async fn up_and_down(fixture: Fixture, case: Case) -> Result<()> {
+    let (metrics, namespace) = (fixture.metrics(), &fixture.namespace);
     (case.set)(metrics, namespace, 2);
-    room.create(deployment(
-        "web",
-        2,
-        &["app", "proxy"][..if case.name.starts_with("container") { 2 } else { 1 }],
-    ))
-    .await?;
-    room.until_pods("web", 2).await?;
-    room.autoscaler("web", (2, 4), json!([case.metric]), Value::Null).await?;
-    room.until_message("web", "ScalingActive", "True ValidMetricFound", case.title).await?;
+    fixture
+        .create(deployment(
+            "web",
+            2,
+            &["app", "proxy"][..if case.name.starts_with("container") { 2 } else { 1 }],
+        ))
+        .await?;
+    fixture.until_pods("web", 2).await?;
+    fixture.autoscaler("web", (2, 4), json!([case.metric]), Value::Null).await?;
+    fixture.until_message("web", "ScalingActive", "True ValidMetricFound", case.title).await?;
     (case.set)(metrics, namespace, 4);
-    room.until_replicas("web", 4).await?;
+    fixture.until_replicas("web", 4).await?;
     let title = case.title;
     let up = format!("Normal SuccessfulRescale New size: 4; reason: {title} above target");
-    room.until_event("web", &up).await?;
-    room.until_pods("web", 4).await?;
+    fixture.until_event("web", &up).await?;
+    fixture.until_pods("web", 4).await?;
     (case.set)(metrics, namespace, 2);
-    room.until_replicas("web", 2).await?;
+    fixture.until_replicas("web", 2).await?;
     let down = "Normal SuccessfulRescale New size: 2; reason: All metrics below target";
-    room.until_event("web", down).await?;
-    room.until_verdict("web", "AbleToScale", "True ReadyForNewScale").await
+    fixture.until_event("web", down).await?;
+    fixture.until_verdict("web", "AbleToScale", "True ReadyForNewScale").await
 }
 
 /// Three metrics, of which each wants something else.
-async fn largest_of_several(room: Room) -> Result<()> {
-    let (metrics, namespace) = (room.metrics(), &room.namespace);
-    room.set_load("one", 2.0);
-    room.set_load("other", 3.0);
+async fn largest_of_several(fixture: Fixture) -> Result<()> {
+    let (metrics, namespace) = (fixture.metrics(), &fixture.namespace);
+    fixture.set_load("one", 2.0);
+    fixture.set_load("other", 3.0);
     metrics.set_usage(namespace, "web", "cpu", Usage::Total(100));
     let external = |name: &str| {
         json!({"type": "External", "external": {"metric": {"name": name},
@@ -178,38 +181,40 @@ async fn largest_of_several(room: Room) -> Result<()> {
     };
     let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
         "target": {"type": "Utilization", "averageUtilization": 50}}});
-    room.deployment("web", 2).await?;
+    fixture.deployment("web", 2).await?;
     let all = json!([external("one"), cpu, external("other")]);
-    room.autoscaler("web", (1, 10), all, Value::Null).await?;
-    room.until_replicas("web", 3).await?;
+    fixture.autoscaler("web", (1, 10), all, Value::Null).await?;
+    fixture.until_replicas("web", 3).await?;
     metrics.set_usage(namespace, "web", "cpu", Usage::Total(300));
-    room.until_replicas("web", 6).await?;
-    room.set_load("one", 7.0);
-    room.until_replicas("web", 7).await?;
-    room.until_message("web", "ScalingActive", "True ValidMetricFound", "external metric one(nil)")
+    fixture.until_replicas("web", 6).await?;
+    fixture.set_load("one", 7.0);
+    fixture.until_replicas("web", 7).await?;
+    fixture
+        .until_message("web", "ScalingActive", "True ValidMetricFound", "external metric one(nil)")
         .await
 }
 
 /// A metric without a value holds nothing up, but keeps the target from shrinking.
-async fn gap_of_one_metric(room: Room) -> Result<()> {
-    let (metrics, namespace) = (room.metrics(), &room.namespace);
-    room.set_load("load", 4.0);
-    room.deployment("web", 3).await?;
+async fn gap_of_one_metric(fixture: Fixture) -> Result<()> {
+    let (metrics, namespace) = (fixture.metrics(), &fixture.namespace);
+    fixture.set_load("load", 4.0);
+    fixture.deployment("web", 3).await?;
     let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
         "target": {"type": "Utilization", "averageUtilization": 50}}});
-    let external = super::room::load("load")[0].clone();
-    room.autoscaler("web", (1, 10), json!([cpu, external]), Value::Null).await?;
-    room.until_replicas("web", 4).await?;
-    room.until_event("web", "Warning FailedGetResourceMetric ").await?;
-    room.set_load("load", 1.0);
-    room.until_message(
-        "web",
-        "ScalingActive",
-        "False FailedGetResourceMetric",
-        "no metrics returned from resource metrics API",
-    )
-    .await?;
-    anyhow::ensure!(room.replicas("web").await? == 4, "it shrank without knowing");
+    let external = super::fixture::load("load")[0].clone();
+    fixture.autoscaler("web", (1, 10), json!([cpu, external]), Value::Null).await?;
+    fixture.until_replicas("web", 4).await?;
+    fixture.until_event("web", "Warning FailedGetResourceMetric ").await?;
+    fixture.set_load("load", 1.0);
+    fixture
+        .until_message(
+            "web",
+            "ScalingActive",
+            "False FailedGetResourceMetric",
+            "no metrics returned from resource metrics API",
+        )
+        .await?;
+    anyhow::ensure!(fixture.replicas("web").await? == 4, "it shrank without knowing");
     metrics.set_usage(namespace, "web", "cpu", Usage::Total(100));
-    room.until_replicas("web", 2).await
+    fixture.until_replicas("web", 2).await
 }

@@ -1,19 +1,16 @@
 //! Metrics of which a test says what they are: all three metrics APIs on one server, reached through
 //! the API server's aggregation.
 
-use super::keys::Authority;
+use super::aggregation;
+use super::certificates::Authority;
 use super::kubelet::{Kubelet, Row};
 use super::process::free_ports;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use axum::Router;
 use axum::extract::State as Shared;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use base64::Engine;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::service::TowerToHyperService;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use parking_lot::Mutex;
 use podscale_api::selector::Selector;
 use serde_json::{Value, json};
@@ -85,9 +82,6 @@ const GROUPS: [(&str, &str); 4] = [
     ("custom.metrics.k8s.io", "v1beta1"),
     ("external.metrics.k8s.io", "v1beta1"),
 ];
-/// Where the Service lives that leads to this server.
-const PLACE: &str = "kube-system";
-const SERVICE: &str = "test-metrics";
 
 impl Metrics {
     /// Begins to serve, and registers all groups with the API server.
@@ -96,8 +90,7 @@ impl Metrics {
         authority: &Authority,
         kubelet: Kubelet,
     ) -> Result<Metrics> {
-        let host = format!("{SERVICE}.{PLACE}.svc");
-        let acceptor = authority.sign("metrics", &[&host])?.acceptor()?;
+        let acceptor = authority.sign("metrics", &[&aggregation::host()])?.acceptor()?;
         let [port] = free_ports()?;
         let metrics = Metrics {
             values: Arc::default(),
@@ -116,49 +109,19 @@ impl Metrics {
 
     /// Registers all groups with the API server, and waits until it has found them.
     pub async fn register(&self, client: &Client) -> Result<()> {
-        // There is no proxy for cluster addresses; a name leads to this machine.
-        let service = json!({"apiVersion": "v1", "kind": "Service",
-            "metadata": {"name": SERVICE, "namespace": PLACE},
-            "spec": {"type": "ExternalName", "externalName": "localhost"}});
-        let services =
-            Api::<k8s_openapi::api::core::v1::Service>::namespaced(client.clone(), PLACE);
-        let params = PatchParams::apply("test").force();
-        services.patch(SERVICE, &params, &Patch::Apply(&service)).await?;
-        let bundle = base64::engine::general_purpose::STANDARD.encode(&*self.authority);
-        for (group, version) in GROUPS {
-            let name = format!("{version}.{group}");
-            let priority = if version == "v1beta2" { 200 } else { 100 };
-            let object = json!({
-                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-                "metadata": {"name": name},
-                "spec": {"group": group, "version": version, "caBundle": bundle,
-                    "groupPriorityMinimum": 100, "versionPriority": priority,
-                    "service": {"name": SERVICE, "namespace": PLACE, "port": self.port}}});
-            let registrations = registrations(client);
-            registrations.patch(&name, &params, &Patch::Apply(&object)).await?;
-        }
-        self.until_available(client).await
+        aggregation::register(client, self.port, &self.authority, &GROUPS).await
     }
 
     /// Waits until the API server has found this server to be there.
     pub async fn until_available(&self, client: &Client) -> Result<()> {
-        let wait = async {
-            for (group, version) in GROUPS {
-                let name = format!("{version}.{group}");
-                while !is_available(client, &name).await {
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-            }
-        };
-        let waited = tokio::time::timeout(super::process::PATIENCE, wait).await;
-        waited.context("the metrics APIs do not become available")
+        aggregation::until_available(client, &GROUPS).await
     }
 
     /// Listens on the port that is registered.
     pub async fn listen(&self) -> Result<()> {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await?;
         let router = Router::new().fallback(answer).with_state(self.clone_without_serving());
-        let task = tokio::spawn(accept(listener, self.acceptor.clone(), router));
+        let task = tokio::spawn(aggregation::accept(listener, self.acceptor.clone(), router));
         *self.serving.lock() = Some(task.abort_handle());
         Ok(())
     }
@@ -205,8 +168,7 @@ impl Metrics {
 
     /// Takes a version of a group, such as `v1beta2.custom.metrics.k8s.io`, from the API server.
     pub async fn unregister(&self, client: &Client, name: &str) -> Result<()> {
-        registrations(client).delete(name, &kube::api::DeleteParams::default()).await?;
-        Ok(())
+        aggregation::unregister(client, name).await
     }
 
     /// The version of the custom metrics API that somebody asked last.
@@ -226,40 +188,6 @@ impl Metrics {
             Some(fault) => values.faults.insert(source, fault),
             None => values.faults.remove(&source),
         };
-    }
-}
-
-fn registrations(client: &Client) -> Api<DynamicObject> {
-    let kind = ApiResource {
-        group: "apiregistration.k8s.io".into(),
-        version: "v1".into(),
-        api_version: "apiregistration.k8s.io/v1".into(),
-        kind: "APIService".into(),
-        plural: "apiservices".into(),
-    };
-    Api::all_with(client.clone(), &kind)
-}
-
-async fn is_available(client: &Client, name: &str) -> bool {
-    let Ok(object) = registrations(client).get(name).await else { return false };
-    let conditions = object.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.iter().any(|c| c["type"] == "Available" && c["status"] == "True")
-}
-
-/// Serves over TLS until it is dropped.
-pub async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
-    // Connections end with the listener.
-    let mut connections = tokio::task::JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        let (acceptor, router) = (acceptor.clone(), router.clone());
-        connections.spawn(async move {
-            let Ok(stream) = acceptor.accept(stream).await else { return };
-            let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-            let service = TowerToHyperService::new(router);
-            // A client that goes away is no matter.
-            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
-        });
-        while connections.try_join_next().is_some() {}
     }
 }
 

@@ -1,25 +1,25 @@
 //! Objects that want something of their own: settings, an older version of their kind, or another
 //! controller.
 
+use super::fixture::{Fixture, autoscaler, load};
+use super::harness::Harness;
 use super::program::{Program, QUICK};
-use super::room::{Room, autoscaler, load};
-use super::stage::Theatre;
 use anyhow::{Context, Result, ensure};
 use kube::api::{Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
-        theatre.shared("objects::annotations", annotations),
-        theatre.shared("objects::versions", versions),
-        theatre.apart("objects::contested", contested),
+        harness.shared("objects::annotations", annotations),
+        harness.shared("objects::versions", versions),
+        harness.apart("objects::contested", contested),
     ]
 }
 
 const HPA: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
 
-async fn annotations(room: Room) -> Result<()> {
+async fn annotations(fixture: Fixture) -> Result<()> {
     let all = [
         ("plain", json!({})),
         ("held", json!({"podscale.dev/downscale-stabilization": "1h"})),
@@ -28,38 +28,38 @@ async fn annotations(room: Room) -> Result<()> {
         ("excluded", json!({"podscale.dev/managed": "false"})),
     ];
     for (name, annotations) in &all {
-        room.deployment(name, 4).await?;
-        room.set_load(name, 4.0);
+        fixture.deployment(name, 4).await?;
+        fixture.set_load(name, 4.0);
         let mut object = autoscaler(name, (1, 9), load(name), Value::Null);
         object["metadata"]["annotations"] = annotations.clone();
-        room.create(object).await?;
+        fixture.create(object).await?;
     }
     for (name, _) in &all[..4] {
-        room.until_seen(name, 4.0).await?;
+        fixture.until_seen(name, 4.0).await?;
     }
     for (name, _) in &all {
-        room.set_load(name, 2.0);
+        fixture.set_load(name, 2.0);
     }
-    room.until_replicas("plain", 2).await?;
-    room.until_replicas("wrong", 2).await?;
-    room.until_verdict("held", "AbleToScale", "True ScaleDownStabilized").await?;
-    room.until_seen("tolerant", 2.0).await?;
+    fixture.until_replicas("plain", 2).await?;
+    fixture.until_replicas("wrong", 2).await?;
+    fixture.until_verdict("held", "AbleToScale", "True ScaleDownStabilized").await?;
+    fixture.until_seen("tolerant", 2.0).await?;
     for name in ["held", "tolerant", "excluded"] {
-        let replicas = room.replicas(name).await?;
+        let replicas = fixture.replicas(name).await?;
         ensure!(replicas == 4, "{name} has {replicas} replicas");
     }
     let event = "Warning InvalidAnnotation annotation podscale.dev/tolerance";
-    room.until_event("wrong", event).await?;
-    let status = room.status("excluded").await?;
+    fixture.until_event("wrong", event).await?;
+    let status = fixture.status("excluded").await?;
     ensure!(status["conditions"].is_null(), "an excluded object was looked after: {status}");
     // An annotation that is taken away counts no more.
     let nothing = json!({"metadata": {"annotations": {"podscale.dev/tolerance": null}}});
-    room.patch(HPA.0, HPA.1, "tolerant", nothing).await?;
-    room.until_replicas("tolerant", 2).await
+    fixture.patch(HPA.0, HPA.1, "tolerant", nothing).await?;
+    fixture.until_replicas("tolerant", 2).await
 }
 
 /// Both versions that the API server has are views of one stored object, and scale alike.
-async fn versions(room: Room) -> Result<()> {
+async fn versions(fixture: Fixture) -> Result<()> {
     use super::metrics::Usage;
     let target = |name: &str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
     let old = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
@@ -69,23 +69,24 @@ async fn versions(room: Room) -> Result<()> {
         "target": {"type": "Utilization", "averageUtilization": 50}}}]);
     let new = autoscaler("new", (1, 9), cpu, Value::Null);
     for (name, object) in [("old", old), ("new", new)] {
-        room.deployment(name, 2).await?;
-        room.metrics().set_usage(&room.namespace, name, "cpu", Usage::Total(200));
-        room.create(object).await?;
+        fixture.deployment(name, 2).await?;
+        fixture.metrics().set_usage(&fixture.namespace, name, "cpu", Usage::Total(200));
+        fixture.create(object).await?;
     }
     let mut views = Vec::new();
     for name in ["old", "new"] {
-        room.until_replicas(name, 4).await?;
-        room.until(&format!("what {name} shows at last"), &json!(50), async || {
-            let status = room.status(name).await?;
-            Ok(status["currentMetrics"][0]["resource"]["current"]["averageUtilization"].clone())
-        })
-        .await?;
-        let object = room.api("autoscaling/v1", "HorizontalPodAutoscaler").get(name).await?;
+        fixture.until_replicas(name, 4).await?;
+        fixture
+            .until(&format!("what {name} shows at last"), &json!(50), async || {
+                let status = fixture.status(name).await?;
+                Ok(status["currentMetrics"][0]["resource"]["current"]["averageUtilization"].clone())
+            })
+            .await?;
+        let object = fixture.api("autoscaling/v1", "HorizontalPodAutoscaler").get(name).await?;
         ensure!(object.data["status"]["currentCPUUtilizationPercentage"] == 50, "{object:?}");
-        let mut spec = room.api(HPA.0, HPA.1).get(name).await?.data["spec"].clone();
+        let mut spec = fixture.api(HPA.0, HPA.1).get(name).await?.data["spec"].clone();
         spec["scaleTargetRef"]["name"] = Value::Null;
-        let status = room.status(name).await?;
+        let status = fixture.status(name).await?;
         let conditions = status["conditions"].as_array().context("no conditions")?;
         let reasons: Vec<Value> = conditions.iter().map(|c| c["reason"].clone()).collect();
         views.push(json!({"spec": spec, "metrics": status["currentMetrics"], "reasons": reasons}));
@@ -95,42 +96,46 @@ async fn versions(room: Room) -> Result<()> {
 }
 
 /// Somebody else writes the status whenever the controller has.
-async fn contested(room: Room) -> Result<()> {
-    let only = format!("--namespaces={}", room.namespace);
+async fn contested(fixture: Fixture) -> Result<()> {
+    let only = format!("--namespaces={}", fixture.namespace);
     let flags: Vec<&str> = QUICK.into_iter().chain(["--leader-elect=false", &only]).collect();
-    let plane = &room.stage.plane;
-    let mut program = Program::start(&room.namespace, plane.folder(), &plane.kubeconfig, &flags)?;
-    room.deployment("web", 2).await?;
-    room.set_load("web", 3.0);
-    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
-    room.until_replicas("web", 3).await?;
-    let hpas = room.api(HPA.0, HPA.1);
+    let plane = &fixture.environment.plane;
+    let mut program =
+        Program::start(&fixture.namespace, plane.folder(), &plane.kubeconfig, &flags)?;
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 3.0);
+    fixture.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    fixture.until_replicas("web", 3).await?;
+    let hpas = fixture.api(HPA.0, HPA.1);
     let mut number = 0_u32;
-    room.until("whether the contest is told", &true, async || {
-        if room.verdict("web", "podscale.dev/Contested").await? == "True AnotherController" {
-            return Ok(true);
-        }
-        // Metrics that change make the controller write, too.
-        number += 1;
-        room.set_load("web", 3.0 + f64::from(number % 2));
-        let status = json!({"status": {"desiredReplicas": 1, "currentReplicas": number}});
-        let params = PatchParams { field_manager: Some("rival".to_owned()), ..Default::default() };
-        hpas.patch_status("web", &params, &Patch::Merge(&status)).await?;
-        Ok(false)
-    })
-    .await?;
-    room.until_event("web", "Warning AnotherController \"rival\" looks after").await?;
+    fixture
+        .until("whether the conflict is reported", &true, async || {
+            if fixture.verdict("web", "podscale.dev/Conflict").await? == "True AnotherController" {
+                return Ok(true);
+            }
+            // Metrics that change make the controller write, too.
+            number += 1;
+            fixture.set_load("web", 3.0 + f64::from(number % 2));
+            let status = json!({"status": {"desiredReplicas": 1, "currentReplicas": number}});
+            let params =
+                PatchParams { field_manager: Some("rival".to_owned()), ..Default::default() };
+            hpas.patch_status("web", &params, &Patch::Merge(&status)).await?;
+            Ok(false)
+        })
+        .await?;
+    fixture.until_event("web", "Warning AnotherController \"rival\" looks after").await?;
     let version = async || {
         let version = hpas.get("web").await?.metadata.resource_version;
-        Ok::<_, anyhow::Error>((version, room.replicas("web").await?))
+        Ok::<_, anyhow::Error>((version, fixture.replicas("web").await?))
     };
     let before = version().await?;
     let decided = program.decisions().await?;
-    room.set_load("web", 8.0);
-    room.until("whether it goes on to decide", &true, async || {
-        Ok(program.decisions().await? >= decided + 3.0)
-    })
-    .await?;
+    fixture.set_load("web", 8.0);
+    fixture
+        .until("whether it goes on to decide", &true, async || {
+            Ok(program.decisions().await? >= decided + 3.0)
+        })
+        .await?;
     let after = version().await?;
     ensure!(before == after, "it goes on to write: {before:?}, {after:?}");
     program.stop().await

@@ -1,8 +1,8 @@
 //! API servers and controllers that die, and those that take over.
 
+use super::fixture::{Fixture, load};
+use super::harness::Harness;
 use super::program::Program;
-use super::room::{Room, load};
-use super::stage::Theatre;
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -12,49 +12,50 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
-        theatre.alone("outages::controller_restarted", controller_restarted),
-        theatre.alone("outages::leader_killed", leader_killed),
-        theatre.alone("outages::graceful_hand_over", graceful_hand_over),
-        theatre.alone("outages::server_killed", server_killed),
-        theatre.alone("outages::watch_expired", watch_expired),
+        harness.alone("outages::controller_restarted", controller_restarted),
+        harness.alone("outages::leader_killed", leader_killed),
+        harness.alone("outages::graceful_hand_over", graceful_hand_over),
+        harness.alone("outages::server_killed", server_killed),
+        harness.alone("outages::watch_expired", watch_expired),
     ]
 }
 
-fn start(room: &Room, name: &str, flags: &[&str]) -> Result<Program> {
-    let name = format!("{}-{name}", room.namespace);
-    Program::quick(&name, &room.stage.plane, flags)
+fn start(fixture: &Fixture, name: &str, flags: &[&str]) -> Result<Program> {
+    let name = format!("{}-{name}", fixture.namespace);
+    Program::quick(&name, &fixture.environment.plane, flags)
 }
 
 /// Short leases, of a name of their own.
-fn election(room: &Room) -> [String; 6] {
+fn election(fixture: &Fixture) -> [String; 6] {
     [
         "--leader-elect=true".to_owned(),
         "--leader-elect-lease-duration=6s".to_owned(),
         "--leader-elect-renew-deadline=4s".to_owned(),
         "--leader-elect-retry-period=1s".to_owned(),
-        format!("--leader-elect-resource-name={}", room.namespace),
-        format!("--leader-elect-resource-namespace={}", room.namespace),
+        format!("--leader-elect-resource-name={}", fixture.namespace),
+        format!("--leader-elect-resource-namespace={}", fixture.namespace),
     ]
 }
 
-async fn holder(room: &Room) -> Result<String> {
-    let leases = room.api("coordination.k8s.io/v1", "Lease");
-    let lease = leases.get_opt(&room.namespace).await?;
+async fn holder(fixture: &Fixture) -> Result<String> {
+    let leases = fixture.api("coordination.k8s.io/v1", "Lease");
+    let lease = leases.get_opt(&fixture.namespace).await?;
     let holder =
         lease.and_then(|lease| lease.data["spec"]["holderIdentity"].as_str().map(str::to_owned));
     Ok(holder.unwrap_or_default())
 }
 
 /// Waits until somebody leads who is not `old`.
-async fn until_leader(room: &Room, old: &str) -> Result<String> {
-    room.until("whether there is a new leader", &true, async || {
-        let holder = holder(room).await?;
-        Ok(!holder.is_empty() && holder != old)
-    })
-    .await?;
-    holder(room).await
+async fn until_leader(fixture: &Fixture, old: &str) -> Result<String> {
+    fixture
+        .until("whether there is a new leader", &true, async || {
+            let holder = holder(fixture).await?;
+            Ok(!holder.is_empty() && holder != old)
+        })
+        .await?;
+    holder(fixture).await
 }
 
 /// The sizes that a Deployment was given, in order.
@@ -64,9 +65,9 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(room: &Room, name: &str) -> Sizes {
+    fn of(fixture: &Fixture, name: &str) -> Sizes {
         let seen = Arc::<Mutex<Vec<i64>>>::default();
-        let (api, log) = (room.api("apps/v1", "Deployment"), Arc::clone(&seen));
+        let (api, log) = (fixture.api("apps/v1", "Deployment"), Arc::clone(&seen));
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
         let task = tokio::spawn(async move {
             let mut changes = Box::pin(watcher(api, config).default_backoff().applied_objects());
@@ -104,25 +105,26 @@ fn once() -> Value {
         "scaleDown": {"stabilizationWindowSeconds": 1800}})
 }
 
-async fn leader_killed(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    let sizes = Sizes::of(&room, "web");
-    let election = election(&room);
+async fn leader_killed(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    let sizes = Sizes::of(&fixture, "web");
+    let election = election(&fixture);
     let flags: Vec<&str> = election.iter().map(String::as_str).collect();
-    let mut first = start(&room, "first", &flags)?;
-    let leader = until_leader(&room, "").await?;
-    let mut second = start(&room, "second", &flags)?;
-    room.set_load("web", 9.0);
-    room.autoscaler("web", (1, 9), load("web"), slowly()).await?;
-    room.until("whether the scale-up is under way", &true, async || {
-        Ok(room.replicas("web").await? >= 4)
-    })
-    .await?;
+    let mut first = start(&fixture, "first", &flags)?;
+    let leader = until_leader(&fixture, "").await?;
+    let mut second = start(&fixture, "second", &flags)?;
+    fixture.set_load("web", 9.0);
+    fixture.autoscaler("web", (1, 9), load("web"), slowly()).await?;
+    fixture
+        .until("whether the scale-up is under way", &true, async || {
+            Ok(fixture.replicas("web").await? >= 4)
+        })
+        .await?;
     first.kill();
-    let before = room.replicas("web").await?;
+    let before = fixture.replicas("web").await?;
     ensure!(before < 9, "it was over already");
-    until_leader(&room, &leader).await?;
-    room.until_replicas("web", 9).await?;
+    until_leader(&fixture, &leader).await?;
+    fixture.until_replicas("web", 9).await?;
     let sizes = sizes.so_far();
     let steps: Vec<i64> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     ensure!(steps.iter().all(|step| *step == 1), "not one at a time: {sizes:?}");
@@ -130,118 +132,119 @@ async fn leader_killed(room: Room) -> Result<()> {
 }
 
 /// The standby takes over at once, and knows what the policies have left.
-async fn graceful_hand_over(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    let election = election(&room);
+async fn graceful_hand_over(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    let election = election(&fixture);
     let flags: Vec<&str> = election.iter().map(String::as_str).collect();
-    let mut first = start(&room, "first", &flags)?;
-    let leader = until_leader(&room, "").await?;
-    let mut second = start(&room, "second", &flags)?;
-    room.set_load("web", 8.0);
-    room.autoscaler("web", (1, 9), load("web"), once()).await?;
-    room.until_replicas("web", 4).await?;
-    room.until_pods("web", 4).await?;
-    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
+    let mut first = start(&fixture, "first", &flags)?;
+    let leader = until_leader(&fixture, "").await?;
+    let mut second = start(&fixture, "second", &flags)?;
+    fixture.set_load("web", 8.0);
+    fixture.autoscaler("web", (1, 9), load("web"), once()).await?;
+    fixture.until_replicas("web", 4).await?;
+    fixture.until_pods("web", 4).await?;
+    fixture.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
     first.stop().await?;
-    let next = until_leader(&room, &leader).await?;
+    let next = until_leader(&fixture, &leader).await?;
     for load in [7.0, 8.0] {
-        room.until_seen("web", load).await?;
+        fixture.until_seen("web", load).await?;
     }
-    let replicas = room.replicas("web").await?;
+    let replicas = fixture.replicas("web").await?;
     ensure!(replicas == 4, "the new leader forgot what its policy had spent: {replicas}");
-    room.set_load("web", 1.0);
-    room.until_verdict("web", "AbleToScale", "True ScaleDownStabilized").await?;
-    ensure!(room.replicas("web").await? == 4, "the new leader forgot past recommendations");
+    fixture.set_load("web", 1.0);
+    fixture.until_verdict("web", "AbleToScale", "True ScaleDownStabilized").await?;
+    ensure!(fixture.replicas("web").await? == 4, "the new leader forgot past recommendations");
     second.stop().await?;
-    ensure!(holder(&room).await? != next, "the lease was not given back");
+    ensure!(holder(&fixture).await? != next, "the lease was not given back");
     Ok(())
 }
 
 /// The only controller comes back and knows what it knew.
-async fn controller_restarted(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    let election = election(&room);
+async fn controller_restarted(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    let election = election(&fixture);
     let flags: Vec<&str> = election.iter().map(String::as_str).collect();
-    let mut program = start(&room, "first", &flags)?;
-    room.set_load("web", 8.0);
-    room.autoscaler("web", (1, 9), load("web"), once()).await?;
-    room.until_replicas("web", 4).await?;
-    room.until_pods("web", 4).await?;
+    let mut program = start(&fixture, "first", &flags)?;
+    fixture.set_load("web", 8.0);
+    fixture.autoscaler("web", (1, 9), load("web"), once()).await?;
+    fixture.until_replicas("web", 4).await?;
+    fixture.until_pods("web", 4).await?;
     program.stop().await?;
-    let mut program = start(&room, "second", &flags)?;
+    let mut program = start(&fixture, "second", &flags)?;
     for load in [7.0, 8.0] {
-        room.until_seen("web", load).await?;
+        fixture.until_seen("web", load).await?;
     }
-    let replicas = room.replicas("web").await?;
+    let replicas = fixture.replicas("web").await?;
     ensure!(replicas == 4, "it forgot what its policy had spent: {replicas}");
     program.stop().await
 }
 
-async fn server_killed(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 3.0);
-    let mut program = start(&room, "run", &["--leader-elect=false"])?;
-    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
-    room.until_replicas("web", 3).await?;
-    let plane = &room.stage.plane;
+async fn server_killed(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 3.0);
+    let mut program = start(&fixture, "run", &["--leader-elect=false"])?;
+    fixture.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+    fixture.until_replicas("web", 3).await?;
+    let plane = &fixture.environment.plane;
     plane.kill_server();
-    room.set_load("web", 5.0);
+    fixture.set_load("web", 5.0);
     plane.start_server().await?;
-    room.metrics().until_available(&plane.client).await?;
-    room.until_replicas("web", 5).await?;
+    fixture.metrics().until_available(&plane.client).await?;
+    fixture.until_replicas("web", 5).await?;
     // What was created after the restart is seen as well.
-    room.deployment("late", 1).await?;
-    room.set_load("late", 4.0);
-    room.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
-    room.until_replicas("late", 4).await?;
+    fixture.deployment("late", 1).await?;
+    fixture.set_load("late", 4.0);
+    fixture.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
+    fixture.until_replicas("late", 4).await?;
     program.stop().await
 }
 
 /// The controller sleeps while the API server is replaced by one that keeps no changes in memory, and
 /// etcd forgets what happened meanwhile: nobody can tell, and the watches have to begin anew.
-async fn watch_expired(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.deployment("gone", 2).await?;
-    room.set_load("web", 3.0);
-    room.set_load("gone", 3.0);
-    let mut program = start(&room, "run", &["--leader-elect=false"])?;
+async fn watch_expired(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.deployment("gone", 2).await?;
+    fixture.set_load("web", 3.0);
+    fixture.set_load("gone", 3.0);
+    let mut program = start(&fixture, "run", &["--leader-elect=false"])?;
     for name in ["web", "gone"] {
-        room.autoscaler(name, (1, 9), load(name), Value::Null).await?;
-        room.until_replicas(name, 3).await?;
+        fixture.autoscaler(name, (1, 9), load(name), Value::Null).await?;
+        fixture.until_replicas(name, 3).await?;
     }
-    let plane = &room.stage.plane;
+    let plane = &fixture.environment.plane;
     let expired = "reason=\"expired\"";
     let before = program.metric("podscale_watch_restarts_total", expired).await?;
     ensure!(before == 0.0, "a watch expired too early");
     program.signal("STOP")?;
     plane.kill_server();
     plane.start_server_with(&["--watch-cache=false"]).await?;
-    room.metrics().until_available(&plane.client).await?;
+    fixture.metrics().until_available(&plane.client).await?;
     let hpa = ("autoscaling/v2", "HorizontalPodAutoscaler");
-    room.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
-    room.delete(hpa.0, hpa.1, "gone").await?;
-    room.deployment("late", 1).await?;
-    room.set_load("late", 4.0);
-    room.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
+    fixture.patch(hpa.0, hpa.1, "web", json!({"spec": {"minReplicas": 6}})).await?;
+    fixture.delete(hpa.0, hpa.1, "gone").await?;
+    fixture.deployment("late", 1).await?;
+    fixture.set_load("late", 4.0);
+    fixture.autoscaler("late", (1, 9), load("late"), Value::Null).await?;
     plane.compact().await?;
     program.signal("CONT")?;
-    room.until_replicas("web", 6).await?;
-    room.until_replicas("late", 4).await?;
+    fixture.until_replicas("web", 6).await?;
+    fixture.until_replicas("late", 4).await?;
     for resource in ["pods", "deployments.apps", "horizontalpodautoscalers.autoscaling"] {
         let labels = format!("resource=\"{resource}\",{expired}");
-        room.until(&format!("whether {labels} is told"), &true, async || {
-            Ok(program.metric("podscale_watch_restarts_total", &labels).await? >= 1.0)
-        })
-        .await?;
+        fixture
+            .until(&format!("whether {labels} is reported"), &true, async || {
+                Ok(program.metric("podscale_watch_restarts_total", &labels).await? >= 1.0)
+            })
+            .await?;
     }
-    room.set_load("gone", 8.0);
+    fixture.set_load("gone", 8.0);
     for load in [4.1, 4.0] {
-        room.until_seen("late", load).await?;
+        fixture.until_seen("late", load).await?;
     }
-    let gone = room.replicas("gone").await.context("the target of a deleted autoscaler")?;
+    let gone = fixture.replicas("gone").await.context("the target of a deleted autoscaler")?;
     ensure!(gone == 3, "a deleted autoscaler went on: {gone}");
     program.stop().await?;
     plane.kill_server();
     plane.start_server().await?;
-    room.metrics().until_available(&plane.client).await
+    fixture.metrics().until_available(&plane.client).await
 }

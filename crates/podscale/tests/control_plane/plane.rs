@@ -1,7 +1,7 @@
 //! A control plane of real parts: etcd, kube-apiserver and kube-controller-manager on loopback.
 
-use super::keys::{Authority, write_account_keys};
-use super::parts;
+use super::binaries;
+use super::certificates::{Authority, write_account_keys};
 use super::process::{Process, free_ports};
 use anyhow::{Context, Result, ensure};
 use axum::http::Request;
@@ -21,6 +21,8 @@ const ADMIN_TOKEN: &str = "podscale-test-admin";
 pub enum Autoscaler {
     Off,
     On,
+    /// It, and none of the other controllers.
+    Only,
 }
 
 /// A running control plane. Its folder holds keys, data, logs and kubeconfigs.
@@ -37,6 +39,8 @@ pub struct ControlPlane {
     pub kubeconfig: PathBuf,
     // Ended in this order: nobody misses a program that is gone.
     manager: Mutex<Option<Process>>,
+    /// Reaches kube-controller-manager itself.
+    manager_client: Mutex<Option<Client>>,
     server: Mutex<Option<Process>>,
     _etcd: Process,
 }
@@ -44,7 +48,7 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts etcd and kube-apiserver.
     pub async fn start(folder: &Path) -> Result<ControlPlane> {
-        let programs = parts::folder()?;
+        let programs = binaries::folder()?;
         std::fs::create_dir_all(folder)?;
         let authority = Authority::new()?;
         std::fs::write(folder.join("ca.crt"), &authority.pem)?;
@@ -81,6 +85,7 @@ impl ControlPlane {
             authority,
             kubeconfig,
             manager: Mutex::default(),
+            manager_client: Mutex::default(),
             server: Mutex::default(),
             _etcd: etcd_process,
         };
@@ -170,6 +175,7 @@ impl ControlPlane {
         let (controllers, accounts) = match autoscaler {
             Autoscaler::Off => ("*,-horizontal-pod-autoscaler-controller", false),
             Autoscaler::On => ("*", true),
+            Autoscaler::Only => ("horizontal-pod-autoscaler-controller", false),
         };
         let mut arguments = vec![
             format!("--kubeconfig={kubeconfig}"),
@@ -182,6 +188,8 @@ impl ControlPlane {
             format!("--root-ca-file={folder}/ca.crt"),
             format!("--authentication-kubeconfig={kubeconfig}"),
             format!("--authorization-kubeconfig={kubeconfig}"),
+            format!("--tls-cert-file={folder}/server.crt"),
+            format!("--tls-private-key-file={folder}/server.key"),
             "--kube-api-qps=500".to_owned(),
             "--kube-api-burst=1000".to_owned(),
         ];
@@ -189,7 +197,26 @@ impl ControlPlane {
         let program = self.programs.join("kube-controller-manager");
         let process = Process::start("kube-controller-manager", &program, arguments, &self.folder)?;
         *self.manager.lock() = Some(process);
+        *self.manager_client.lock() = Some(client_of(&self.kubeconfig_at("manager", port)?).await?);
         Ok(())
+    }
+
+    /// The metrics of kube-controller-manager.
+    pub async fn manager_metrics(&self) -> Result<String> {
+        let client = self.manager_client.lock().clone();
+        let client = client.context("kube-controller-manager was never started")?;
+        Ok(client.request_text(Request::get("/metrics").body(Vec::new())?).await?)
+    }
+
+    /// The end of kube-controller-manager's log.
+    pub fn manager_log_tail(&self) -> String {
+        self.manager.lock().as_ref().map(Process::log_tail).unwrap_or_default()
+    }
+
+    /// Sends kube-controller-manager a signal by name.
+    pub fn signal_manager(&self, name: &str) -> Result<()> {
+        let manager = self.manager.lock();
+        manager.as_ref().context("kube-controller-manager does not run")?.signal(name)
     }
 
     /// Ends kube-controller-manager.

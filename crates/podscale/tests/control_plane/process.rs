@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How long a program may take to become ready or to end; these machines may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running program; it is killed when this is dropped.
 pub struct Process {
@@ -81,37 +81,37 @@ impl Process {
             }
         };
         let name = &self.name;
-        tokio::time::timeout(PATIENCE, ended).await.with_context(|| format!("{name} goes on"))?
+        tokio::time::timeout(TIMEOUT, ended).await.with_context(|| format!("{name} goes on"))?
     }
 
     /// Waits until a question about the program is answered with yes.
     pub async fn until_ready(&mut self, mut ready: impl AsyncFnMut() -> bool) -> Result<()> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         loop {
             if ready().await {
                 return Ok(());
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended with {status}:\n{}", self.name, self.last_words());
+                bail!("{} ended with {status}:\n{}", self.name, self.log_tail());
             }
             if tokio::time::Instant::now() > deadline {
-                bail!("{} does not become ready:\n{}", self.name, self.last_words());
+                bail!("{} does not become ready:\n{}", self.name, self.log_tail());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// Everything that the program has said.
-    pub fn said(&self) -> String {
+    /// The whole log.
+    pub fn log(&self) -> String {
         std::fs::read(&self.log)
             .map(|text| String::from_utf8_lossy(&text).into_owned())
             .unwrap_or_default()
     }
 
-    /// The last lines that the program has said.
-    pub fn last_words(&self) -> String {
-        let said = self.said();
-        let lines: Vec<&str> = said.lines().collect();
+    /// The end of the log.
+    pub fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(25)..].join("\n")
     }
 }

@@ -59,7 +59,7 @@ impl Program {
     /// Asks it to end, and checks that it does so in good order.
     pub async fn stop(&mut self) -> Result<()> {
         let status: ExitStatus = self.process.terminate().await?;
-        ensure!(status.success(), "podscale ended with {status}:\n{}", self.last_words());
+        ensure!(status.success(), "podscale ended with {status}:\n{}", self.log_tail());
         Ok(())
     }
 
@@ -68,14 +68,14 @@ impl Program {
         self.process.has_ended()
     }
 
-    /// Everything that it said.
-    pub fn said(&self) -> String {
-        self.process.said()
+    /// Its whole log.
+    pub fn log(&self) -> String {
+        self.process.log()
     }
 
-    /// The last lines that it said.
-    pub fn last_words(&self) -> String {
-        self.process.last_words()
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
     }
 
     /// The sum of one of its own metrics over all labels that contain a text.

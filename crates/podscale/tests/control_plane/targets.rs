@@ -1,20 +1,20 @@
 //! Targets of all kinds, and objects that come and go.
 
-use super::room::{Room, api, autoscaler, load};
-use super::stage::Theatre;
+use super::fixture::{Fixture, api, autoscaler, load};
+use super::harness::Harness;
 use anyhow::{Result, ensure};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
-        theatre.shared("targets::built_in_kinds", built_in_kinds),
-        theatre.shared("targets::custom_resource", custom_resource),
-        theatre.shared("targets::deleted_and_back", target_deleted),
-        theatre.shared("targets::autoscaler_recreated", autoscaler_recreated),
-        theatre.shared("targets::namespace_deleted", namespace_deleted),
-        theatre.shared("targets::two_autoscalers_of_one", two_autoscalers_of_one),
+        harness.shared("targets::built_in_kinds", built_in_kinds),
+        harness.shared("targets::custom_resource", custom_resource),
+        harness.shared("targets::deleted_and_back", target_deleted),
+        harness.shared("targets::autoscaler_recreated", autoscaler_recreated),
+        harness.shared("targets::namespace_deleted", namespace_deleted),
+        harness.shared("targets::two_autoscalers_of_one", two_autoscalers_of_one),
     ]
 }
 
@@ -26,7 +26,7 @@ fn autoscaler_of(name: &str, version: &str, kind: &str) -> Value {
     object
 }
 
-async fn built_in_kinds(room: Room) -> Result<()> {
+async fn built_in_kinds(fixture: Fixture) -> Result<()> {
     let template = |app: &str| {
         json!({"metadata": {"labels": {"app": app}},
             "spec": {"containers": [{"name": "app", "image": "none"}]}})
@@ -40,19 +40,20 @@ async fn built_in_kinds(room: Room) -> Result<()> {
             if version == "v1" { labels.clone() } else { json!({"matchLabels": labels}) };
         let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name},
             "spec": {"replicas": 1, "selector": selector, "template": template(&name)}});
-        room.create(object).await?;
-        room.set_load(&name, 3.0);
-        room.create(autoscaler_of(&name, version, kind)).await?;
+        fixture.create(object).await?;
+        fixture.set_load(&name, 3.0);
+        fixture.create(autoscaler_of(&name, version, kind)).await?;
     }
     for (version, kind) in kinds {
         let name = kind.to_lowercase();
         for (load, replicas) in [(3.0, 3), (2.0, 2)] {
-            room.set_load(&name, load);
-            room.until(&format!("replicas of {name}"), &Some(replicas), async || {
-                let object = room.api(version, kind).get(&name).await?;
-                Ok(object.data["spec"]["replicas"].as_i64())
-            })
-            .await?;
+            fixture.set_load(&name, load);
+            fixture
+                .until(&format!("replicas of {name}"), &Some(replicas), async || {
+                    let object = fixture.api(version, kind).get(&name).await?;
+                    Ok(object.data["spec"]["replicas"].as_i64())
+                })
+                .await?;
         }
     }
     Ok(())
@@ -62,32 +63,34 @@ async fn built_in_kinds(room: Room) -> Result<()> {
 pub const VERSION: &str = "test.podscale.dev/v1";
 
 /// A kind that did not exist when the controller started, nor when its autoscaler was created.
-async fn custom_resource(room: Room) -> Result<()> {
-    room.set_load("ships", 4.0);
-    room.create(autoscaler_of("ships", VERSION, "Fleet")).await?;
-    room.until_message(
-        "ships",
-        "AbleToScale",
-        "False FailedGetScale",
-        "no matches for kind \"Fleet\" in group \"test.podscale.dev\"",
-    )
-    .await?;
-    create_fleet(&room, "ships").await?;
+async fn custom_resource(fixture: Fixture) -> Result<()> {
+    fixture.set_load("ships", 4.0);
+    fixture.create(autoscaler_of("ships", VERSION, "Fleet")).await?;
+    fixture
+        .until_message(
+            "ships",
+            "AbleToScale",
+            "False FailedGetScale",
+            "no matches for kind \"Fleet\" in group \"test.podscale.dev\"",
+        )
+        .await?;
+    create_fleet(&fixture, "ships").await?;
     let status = |replicas: i64| json!({"status": {"replicas": replicas, "selector": "app=ships"}});
     for (load, replicas) in [(4.0, 4), (1.0, 1)] {
-        room.set_load("ships", load);
-        room.until("replicas of the fleet", &Some(replicas), async || {
-            let object = room.api(VERSION, "Fleet").get("ships").await?;
-            Ok(object.data["spec"]["replicas"].as_i64())
-        })
-        .await?;
-        room.patch_status(VERSION, "Fleet", "ships", status(replicas)).await?;
+        fixture.set_load("ships", load);
+        fixture
+            .until("replicas of the fleet", &Some(replicas), async || {
+                let object = fixture.api(VERSION, "Fleet").get("ships").await?;
+                Ok(object.data["spec"]["replicas"].as_i64())
+            })
+            .await?;
+        fixture.patch_status(VERSION, "Fleet", "ships", status(replicas)).await?;
     }
     Ok(())
 }
 
 /// A Fleet of two, and its kind if it is not there yet.
-pub async fn create_fleet(room: &Room, name: &str) -> Result<()> {
+pub async fn create_fleet(fixture: &Fixture, name: &str) -> Result<()> {
     let integer = json!({"type": "integer"});
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"replicas": integer}},
@@ -102,92 +105,95 @@ pub async fn create_fleet(room: &Room, name: &str) -> Result<()> {
         "spec": {"group": "test.podscale.dev", "scope": "Namespaced", "versions": [version],
             "names": {"kind": "Fleet", "plural": "fleets", "singular": "fleet"}}});
     let definitions =
-        api(&room.client(), None, "apiextensions.k8s.io/v1", "CustomResourceDefinition");
+        api(&fixture.client(), None, "apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let params = PatchParams::apply("test").force();
     definitions.patch("fleets.test.podscale.dev", &params, &Patch::Apply(&definition)).await?;
     let fleet = json!({"apiVersion": VERSION, "kind": "Fleet", "metadata": {"name": name},
         "spec": {"replicas": 2}});
-    room.until("whether a fleet can be made", &true, async || {
-        Ok(room.create(fleet.clone()).await.is_ok())
-    })
-    .await?;
+    fixture
+        .until("whether a fleet can be made", &true, async || {
+            Ok(fixture.create(fleet.clone()).await.is_ok())
+        })
+        .await?;
     let status = json!({"status": {"replicas": 2, "selector": format!("app={name}")}});
-    room.patch_status(VERSION, "Fleet", name, status).await
+    fixture.patch_status(VERSION, "Fleet", name, status).await
 }
 
-async fn target_deleted(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 2.0);
-    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
-    room.until_seen("web", 2.0).await?;
-    room.delete("apps/v1", "Deployment", "web").await?;
-    room.until_message(
-        "web",
-        "AbleToScale",
-        "False FailedGetScale",
-        "the HPA controller was unable to get the target's current scale: \
+async fn target_deleted(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 2.0);
+    fixture.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    fixture.until_seen("web", 2.0).await?;
+    fixture.delete("apps/v1", "Deployment", "web").await?;
+    fixture
+        .until_message(
+            "web",
+            "AbleToScale",
+            "False FailedGetScale",
+            "the HPA controller was unable to get the target's current scale: \
          deployments.apps \"web\" not found",
-    )
-    .await?;
-    room.until_event("web", "Warning FailedGetScale deployments.apps \"web\" not found").await?;
-    room.set_load("web", 3.0);
-    room.deployment("web", 1).await?;
-    room.until_replicas("web", 3).await
+        )
+        .await?;
+    fixture.until_event("web", "Warning FailedGetScale deployments.apps \"web\" not found").await?;
+    fixture.set_load("web", 3.0);
+    fixture.deployment("web", 1).await?;
+    fixture.until_replicas("web", 3).await
 }
 
 /// Another object of the same name does not inherit what the policies of the first had spent.
-async fn autoscaler_recreated(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 6.0);
+async fn autoscaler_recreated(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 6.0);
     let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 1800}]);
     let behavior = json!({"scaleUp": {"policies": policies}});
-    room.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
-    room.until_replicas("web", 3).await?;
-    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
-    room.delete(HPA.0, HPA.1, "web").await?;
-    room.autoscaler("web", (1, 8), load("web"), behavior).await?;
-    room.until_replicas("web", 4).await?;
-    room.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await
+    fixture.autoscaler("web", (1, 8), load("web"), behavior.clone()).await?;
+    fixture.until_replicas("web", 3).await?;
+    fixture.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await?;
+    fixture.delete(HPA.0, HPA.1, "web").await?;
+    fixture.autoscaler("web", (1, 8), load("web"), behavior).await?;
+    fixture.until_replicas("web", 4).await?;
+    fixture.until_verdict("web", "ScalingLimited", "True ScaleUpLimit").await
 }
 
-async fn namespace_deleted(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("web", 3.0);
-    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
-    room.until_replicas("web", 3).await?;
-    let namespaces = api(&room.client(), None, "v1", "Namespace");
-    namespaces.delete(&room.namespace, &DeleteParams::default()).await?;
-    room.until("whether the namespace is gone", &true, async || {
-        Ok(namespaces.get_opt(&room.namespace).await?.is_none())
-    })
-    .await?;
+async fn namespace_deleted(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 3.0);
+    fixture.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    fixture.until_replicas("web", 3).await?;
+    let namespaces = api(&fixture.client(), None, "v1", "Namespace");
+    namespaces.delete(&fixture.namespace, &DeleteParams::default()).await?;
+    fixture
+        .until("whether the namespace is gone", &true, async || {
+            Ok(namespaces.get_opt(&fixture.namespace).await?.is_none())
+        })
+        .await?;
     // The same again works as at first.
     let object = json!({"apiVersion": "v1", "kind": "Namespace",
-        "metadata": {"name": room.namespace}});
-    room.create(object).await?;
-    room.deployment("web", 1).await?;
-    room.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
-    room.until_replicas("web", 3).await
+        "metadata": {"name": fixture.namespace}});
+    fixture.create(object).await?;
+    fixture.deployment("web", 1).await?;
+    fixture.autoscaler("web", (1, 8), load("web"), Value::Null).await?;
+    fixture.until_replicas("web", 3).await
 }
 
-async fn two_autoscalers_of_one(room: Room) -> Result<()> {
-    room.deployment("web", 2).await?;
-    room.set_load("a", 5.0);
-    room.set_load("b", 5.0);
+async fn two_autoscalers_of_one(fixture: Fixture) -> Result<()> {
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("a", 5.0);
+    fixture.set_load("b", 5.0);
     for name in ["a", "b"] {
         let mut object = autoscaler_of(name, "apps/v1", "Deployment");
         object["spec"]["scaleTargetRef"]["name"] = json!("web");
-        room.create(object).await?;
+        fixture.create(object).await?;
     }
     for name in ["a", "b"] {
         let says = "are controlled by more than one HPA";
         let verdict = "False AmbiguousSelector";
-        room.until_message(name, "ScalingActive", verdict, says).await?;
+        fixture.until_message(name, "ScalingActive", verdict, says).await?;
     }
-    let replicas = room.replicas("web").await?;
+    let replicas = fixture.replicas("web").await?;
     // The first to come may have scaled before the second one was there.
     ensure!([2, 4].contains(&replicas), "{replicas} replicas");
-    room.delete(HPA.0, HPA.1, "b").await?;
-    room.set_load("a", 3.0);
-    room.until_replicas("web", 3).await
+    fixture.delete(HPA.0, HPA.1, "b").await?;
+    fixture.set_load("a", 3.0);
+    fixture.until_replicas("web", 3).await
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The programs of a control plane.
-pub const PARTS: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+pub const BINARIES: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 fn folder_with_all() -> Option<PathBuf> {
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
     let built = root().join("target/controlplane/bin");
-    let has_all = |folder: &PathBuf| PARTS.iter().all(|part| folder.join(part).is_file());
+    let has_all = |folder: &PathBuf| BINARIES.iter().all(|part| folder.join(part).is_file());
     assets.into_iter().chain([built]).find(has_all)
 }
 
@@ -30,7 +30,7 @@ pub fn folder() -> Result<PathBuf> {
         return Ok(folder);
     }
     let build = root().join("e2e/controlplane/build");
-    let built = Command::new(&build).args(PARTS).status();
+    let built = Command::new(&build).args(BINARIES).status();
     let built = built.with_context(|| format!("cannot run {}", build.display()))?;
     ensure!(built.success(), "{} failed", build.display());
     folder_with_all().context("the programs of Kubernetes were built, but are not there")

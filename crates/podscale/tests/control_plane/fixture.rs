@@ -1,8 +1,8 @@
-//! A namespace of its own for each scenario, and words for what happens in it.
+//! The fixture of a scenario: a namespace of its own, and operations in it.
 
+use super::harness::Environment;
 use super::metrics::Metrics;
-use super::process::PATIENCE;
-use super::stage::Stage;
+use super::process::TIMEOUT;
 use anyhow::{Context, Result, bail};
 use kube::Client;
 use kube::api::{
@@ -13,46 +13,46 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The place of one scenario.
+/// The namespace of one scenario.
 #[derive(Clone)]
-pub struct Room {
-    pub stage: Arc<Stage>,
+pub struct Fixture {
+    pub environment: Arc<Environment>,
     pub namespace: String,
 }
 
 /// A condition's status and reason, as `True ReadyForNewScale`.
 pub type Verdict = String;
 
-impl Room {
+impl Fixture {
     /// Makes a namespace.
-    pub async fn open(stage: Arc<Stage>, name: &str) -> Result<Room> {
-        let room = Room { stage, namespace: name.to_owned() };
+    pub async fn open(environment: Arc<Environment>, name: &str) -> Result<Fixture> {
+        let fixture = Fixture { environment, namespace: name.to_owned() };
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        room.create(object).await?;
-        Ok(room)
+        fixture.create(object).await?;
+        Ok(fixture)
     }
 
-    /// Leaves nothing behind that a controller would look at; the namespace goes by itself.
+    /// Leaves nothing behind that a controller would reconcile; the namespace goes by itself.
     pub async fn close(&self) {
         let hpas = self.api("autoscaling/v2", "HorizontalPodAutoscaler");
         let (delete, all) = (DeleteParams::default(), ListParams::default());
         // It may be gone already: some scenarios are about that.
         let _ = hpas.delete_collection(&delete, &all).await;
-        let namespaces = api(&self.stage.plane.client, None, "v1", "Namespace");
+        let namespaces = api(&self.environment.plane.client, None, "v1", "Namespace");
         let _ = namespaces.delete(&self.namespace, &delete).await;
     }
 
     pub fn metrics(&self) -> &Metrics {
-        &self.stage.metrics
+        &self.environment.metrics
     }
 
     pub fn client(&self) -> Client {
-        self.stage.plane.client.clone()
+        self.environment.plane.client.clone()
     }
 
     /// Objects of a kind in this namespace.
     pub fn api(&self, version: &str, kind: &str) -> Api<DynamicObject> {
-        api(&self.stage.plane.client, Some(&self.namespace), version, kind)
+        api(&self.environment.plane.client, Some(&self.namespace), version, kind)
     }
 
     fn hpas(&self) -> Api<DynamicObject> {
@@ -65,7 +65,7 @@ impl Room {
         let (version, kind) = (version.context("no version")?, kind.context("no kind")?);
         let namespace = (!CLUSTER_WIDE.contains(&kind)).then_some(&*self.namespace);
         let namespace = object["metadata"]["namespace"].as_str().or(namespace);
-        let api = api(&self.stage.plane.client, namespace, version, kind);
+        let api = api(&self.environment.plane.client, namespace, version, kind);
         let object: DynamicObject = serde_json::from_value(object.clone())?;
         Ok(api.create(&PostParams::default(), &object).await?)
     }
@@ -235,7 +235,7 @@ impl Room {
         expected: &T,
         mut ask: impl AsyncFnMut() -> Result<T>,
     ) -> Result<()> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         loop {
             let answer = ask().await;
             if answer.as_ref().is_ok_and(|answer| answer == expected) {

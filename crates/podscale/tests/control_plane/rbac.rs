@@ -1,19 +1,19 @@
 //! What the controller does when it may not do something.
 
+use super::fixture::{Fixture, api, load};
+use super::harness::Harness;
 use super::metrics::Usage;
 use super::program::{Program, QUICK};
-use super::room::{Room, api, load};
-use super::stage::Theatre;
 use anyhow::Result;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
+pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
-        theatre.alone("rights::no_scale", no_scale),
-        theatre.alone("rights::no_metrics", no_metrics),
-        theatre.alone("rights::no_autoscalers", no_autoscalers),
+        harness.alone("rbac::no_scale", no_scale),
+        harness.alone("rbac::no_metrics", no_metrics),
+        harness.alone("rbac::no_autoscalers", no_autoscalers),
     ]
 }
 
@@ -39,9 +39,9 @@ fn everything() -> Vec<Value> {
     ]
 }
 
-/// Gives an account of the room's namespace these rights, everywhere.
-async fn allow(room: &Room, rules: Vec<Value>) -> Result<()> {
-    let (name, client) = (&room.namespace, room.client());
+/// Gives an account of the fixture's namespace these rights, everywhere.
+async fn allow(fixture: &Fixture, rules: Vec<Value>) -> Result<()> {
+    let (name, client) = (&fixture.namespace, fixture.client());
     let params = PatchParams::apply("test").force();
     let version = "rbac.authorization.k8s.io/v1";
     let role = json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name},
@@ -57,10 +57,10 @@ async fn allow(room: &Room, rules: Vec<Value>) -> Result<()> {
 }
 
 /// Starts the controller with all rights but those of which a rule says `missing`.
-async fn start_without(room: &Room, missing: &str, verb: &str) -> Result<Program> {
+async fn start_without(fixture: &Fixture, missing: &str, verb: &str) -> Result<Program> {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": "limited"}});
-    room.create(account).await?;
+    fixture.create(account).await?;
     let speaks = |rule: &Value, field: &str, word: &str| rule[field].to_string().contains(word);
     let is_left_out = |rule: &Value| {
         let subject = speaks(rule, "apiGroups", missing) || speaks(rule, "resources", missing);
@@ -69,73 +69,75 @@ async fn start_without(room: &Room, missing: &str, verb: &str) -> Result<Program
     let mut rules = everything();
     rules.retain(|rule| !is_left_out(rule));
     anyhow::ensure!(rules.len() < everything().len(), "no rule speaks of {missing} and {verb}");
-    allow(room, rules).await?;
-    let plane = &room.stage.plane;
-    let kubeconfig = plane.kubeconfig_of(&room.namespace, "limited").await?;
+    allow(fixture, rules).await?;
+    let plane = &fixture.environment.plane;
+    let kubeconfig = plane.kubeconfig_of(&fixture.namespace, "limited").await?;
     let flags: Vec<&str> = QUICK.into_iter().chain(["--leader-elect=false"]).collect();
-    Program::start(&room.namespace, plane.folder(), &kubeconfig, &flags)
+    Program::start(&fixture.namespace, plane.folder(), &kubeconfig, &flags)
 }
 
 /// Grants what was missing, and takes everything away when it has worked.
-async fn end(room: &Room, mut program: Program) -> Result<()> {
+async fn end(fixture: &Fixture, mut program: Program) -> Result<()> {
     program.stop().await?;
     for kind in ["ClusterRole", "ClusterRoleBinding"] {
-        let roles = api(&room.client(), None, "rbac.authorization.k8s.io/v1", kind);
-        roles.delete(&room.namespace, &DeleteParams::default()).await?;
+        let roles = api(&fixture.client(), None, "rbac.authorization.k8s.io/v1", kind);
+        roles.delete(&fixture.namespace, &DeleteParams::default()).await?;
     }
     Ok(())
 }
 
-fn user(room: &Room) -> String {
-    format!("User \"system:serviceaccount:{}:limited\"", room.namespace)
+fn user(fixture: &Fixture) -> String {
+    format!("User \"system:serviceaccount:{}:limited\"", fixture.namespace)
 }
 
-async fn no_scale(room: Room) -> Result<()> {
-    let program = start_without(&room, "*/scale", "update").await?;
-    room.deployment("web", 2).await?;
-    room.set_load("web", 3.0);
-    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+async fn no_scale(fixture: Fixture) -> Result<()> {
+    let program = start_without(&fixture, "*/scale", "update").await?;
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 3.0);
+    fixture.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
     let says = format!(
         "deployments.apps \"web\" is forbidden: {} cannot update resource \"deployments/scale\" in \
          API group \"apps\" in the namespace \"{}\"",
-        user(&room),
-        room.namespace
+        user(&fixture),
+        fixture.namespace
     );
-    room.until_message("web", "AbleToScale", "False FailedUpdateScale", &says).await?;
+    fixture.until_message("web", "AbleToScale", "False FailedUpdateScale", &says).await?;
     let event = "Warning FailedRescale New size: 3; reason: external metric web(nil) above target; \
         error: deployments.apps \"web\" is forbidden";
-    room.until_event("web", event).await?;
-    allow(&room, everything()).await?;
-    room.until_replicas("web", 3).await?;
-    end(&room, program).await
+    fixture.until_event("web", event).await?;
+    allow(&fixture, everything()).await?;
+    fixture.until_replicas("web", 3).await?;
+    end(&fixture, program).await
 }
 
-async fn no_metrics(room: Room) -> Result<()> {
-    let program = start_without(&room, "metrics.k8s.io", "list").await?;
-    room.deployment("web", 2).await?;
-    room.metrics().set_usage(&room.namespace, "web", "cpu", Usage::Total(200));
+async fn no_metrics(fixture: Fixture) -> Result<()> {
+    let program = start_without(&fixture, "metrics.k8s.io", "list").await?;
+    fixture.deployment("web", 2).await?;
+    fixture.metrics().set_usage(&fixture.namespace, "web", "cpu", Usage::Total(200));
     let cpu = json!([{"type": "Resource", "resource": {"name": "cpu",
         "target": {"type": "Utilization", "averageUtilization": 50}}}]);
-    room.autoscaler("web", (1, 9), cpu, Value::Null).await?;
-    let says = format!("is forbidden: {} cannot list resource \"pods\"", user(&room));
+    fixture.autoscaler("web", (1, 9), cpu, Value::Null).await?;
+    let says = format!("is forbidden: {} cannot list resource \"pods\"", user(&fixture));
     let verdict = "False FailedGetResourceMetric";
-    room.until_message("web", "ScalingActive", verdict, &says).await?;
-    room.until_event("web", "Warning FailedGetResourceMetric ").await?;
-    allow(&room, everything()).await?;
-    room.until_replicas("web", 4).await?;
-    end(&room, program).await
+    fixture.until_message("web", "ScalingActive", verdict, &says).await?;
+    fixture.until_event("web", "Warning FailedGetResourceMetric ").await?;
+    allow(&fixture, everything()).await?;
+    fixture.until_replicas("web", 4).await?;
+    end(&fixture, program).await
 }
 
 /// Without the right to read autoscalers nothing can be written anywhere but to the log.
-async fn no_autoscalers(room: Room) -> Result<()> {
-    let program = start_without(&room, "horizontalpodautoscalers", "list").await?;
-    room.deployment("web", 2).await?;
-    room.set_load("web", 3.0);
-    room.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
+async fn no_autoscalers(fixture: Fixture) -> Result<()> {
+    let program = start_without(&fixture, "horizontalpodautoscalers", "list").await?;
+    fixture.deployment("web", 2).await?;
+    fixture.set_load("web", 3.0);
+    fixture.autoscaler("web", (1, 9), load("web"), Value::Null).await?;
     let says = "horizontalpodautoscalers.autoscaling is forbidden";
-    room.until("whether the log tells", &true, async || Ok(program.said().contains(says))).await?;
-    anyhow::ensure!(room.replicas("web").await? == 2, "it scaled what it may not read");
-    allow(&room, everything()).await?;
-    room.until_replicas("web", 3).await?;
-    end(&room, program).await
+    fixture
+        .until("whether the log has it", &true, async || Ok(program.log().contains(says)))
+        .await?;
+    anyhow::ensure!(fixture.replicas("web").await? == 2, "it scaled what it may not read");
+    allow(&fixture, everything()).await?;
+    fixture.until_replicas("web", 3).await?;
+    end(&fixture, program).await
 }

@@ -1,6 +1,6 @@
 //! What is seen of a namespace's autoscalers, in order and without times.
 
-use super::room::Room;
+use super::fixture::Fixture;
 use futures::StreamExt;
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 
 /// Lines by what they are about: `web size`, `web status`, `web event`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page(BTreeMap<String, Vec<String>>);
+pub struct Lines(BTreeMap<String, Vec<String>>);
 
-impl Page {
-    /// How another page differs, line by line.
-    pub fn differences(&self, other: &Page) -> impl Iterator<Item = String> {
+impl Lines {
+    /// How others differ, line by line.
+    pub fn differences(&self, other: &Lines) -> impl Iterator<Item = String> {
         let subjects: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let none = Vec::new();
         let lines = subjects.into_iter().filter_map(|subject| {
@@ -33,109 +33,109 @@ impl Page {
 }
 
 #[derive(Default)]
-struct Book {
-    page: Page,
+struct Recorder {
+    lines: Lines,
     /// The last line about each subject, which is not written twice in a row.
     last: BTreeMap<String, String>,
     /// What the autoscalers' metrics were at last.
     metrics: BTreeMap<String, String>,
-    /// Events that are on this page; one that happens again is not written again.
+    /// Events since the lines were last taken; one that happens again is not written again.
     events: BTreeSet<String>,
     length: usize,
 }
 
-impl Book {
+impl Recorder {
     fn write(&mut self, subject: String, line: String) {
         if self.last.get(&subject) != Some(&line) {
             self.length += 1;
             self.last.insert(subject.clone(), line.clone());
-            self.page.0.entry(subject).or_default().push(line);
+            self.lines.0.entry(subject).or_default().push(line);
         }
     }
 }
 
 /// Writes down what happens in a namespace until it is dropped.
-pub struct Diary {
-    book: Arc<Mutex<Book>>,
+pub struct Transcript {
+    recorder: Arc<Mutex<Recorder>>,
     _writers: JoinSet<()>,
 }
 
-impl Diary {
-    pub fn of(room: &Room) -> Diary {
-        let book = Arc::<Mutex<Book>>::default();
+impl Transcript {
+    pub fn of(fixture: &Fixture) -> Transcript {
+        let recorder = Arc::<Mutex<Recorder>>::default();
         let mut writers = JoinSet::new();
-        let namespace: Arc<str> = room.namespace.as_str().into();
-        let kinds: [(&str, &str, fn(&mut Book, &str, &DynamicObject)); 3] = [
+        let namespace: Arc<str> = fixture.namespace.as_str().into();
+        let kinds: [(&str, &str, fn(&mut Recorder, &str, &DynamicObject)); 3] = [
             ("apps/v1", "Deployment", size),
             ("autoscaling/v2", "HorizontalPodAutoscaler", status),
             ("v1", "Event", event),
         ];
         for (version, kind, note) in kinds {
-            let (api, book) = (room.api(version, kind), Arc::clone(&book));
-            writers.spawn(follow(api, book, Arc::clone(&namespace), note));
+            let (api, recorder) = (fixture.api(version, kind), Arc::clone(&recorder));
+            writers.spawn(follow(api, recorder, Arc::clone(&namespace), note));
         }
-        Diary { book, _writers: writers }
+        Transcript { recorder, _writers: writers }
     }
 
-    /// What was written since the last page was turned, and what the metrics are now.
-    pub fn turn_the_page(&self) -> Page {
-        let mut book = self.book.lock();
-        book.events.clear();
-        let mut page = std::mem::take(&mut book.page);
-        for (name, line) in &book.metrics {
-            page.0.insert(format!("{name} metrics at rest"), vec![line.clone()]);
+    /// What was written since the last time, and what the metrics are now.
+    pub fn take(&self) -> Lines {
+        let mut recorder = self.recorder.lock();
+        recorder.events.clear();
+        let mut lines = std::mem::take(&mut recorder.lines);
+        for (name, line) in &recorder.metrics {
+            lines.0.insert(format!("{name} metrics at rest"), vec![line.clone()]);
         }
-        page
+        lines
     }
 
     /// How much was written in all.
     pub fn length(&self) -> usize {
-        self.book.lock().length
+        self.recorder.lock().length
     }
 }
 
 async fn follow(
     api: Api<DynamicObject>,
-    book: Arc<Mutex<Book>>,
+    recorder: Arc<Mutex<Recorder>>,
     namespace: Arc<str>,
-    note: fn(&mut Book, &str, &DynamicObject),
+    note: fn(&mut Recorder, &str, &DynamicObject),
 ) {
     let changes = watcher(api, watcher::Config::default()).default_backoff();
     let mut changes = Box::pin(changes.applied_objects());
     while let Some(change) = changes.next().await {
         if let Ok(object) = change {
-            note(&mut book.lock(), &namespace, &object);
+            note(&mut recorder.lock(), &namespace, &object);
         }
     }
 }
 
-fn size(book: &mut Book, _: &str, object: &DynamicObject) {
+fn size(recorder: &mut Recorder, _: &str, object: &DynamicObject) {
     let line = object.data["spec"]["replicas"].to_string();
-    book.write(format!("{} size", object.name_any()), line);
+    recorder.write(format!("{} size", object.name_any()), line);
 }
 
-fn status(book: &mut Book, namespace: &str, object: &DynamicObject) {
+fn status(recorder: &mut Recorder, namespace: &str, object: &DynamicObject) {
     let (name, status) = (object.name_any(), &object.data["status"]);
     let Some(conditions) = status["conditions"].as_array() else { return };
     for condition in conditions {
         let field = |field: &str| condition[field].as_str().unwrap_or_default();
         let line = format!("{} {}: {}", field("status"), field("reason"), field("message"));
         let subject = format!("{name} condition {}", field("type"));
-        book.write(subject, anonymous(&line, namespace, &name));
+        recorder.write(subject, anonymous(&line, namespace, &name));
     }
     let order: Vec<&Value> = conditions.iter().map(|condition| &condition["type"]).collect();
-    book.write(format!("{name} order of conditions"), format!("{order:?}"));
+    recorder.write(format!("{name} order of conditions"), format!("{order:?}"));
     // What upstream makes of 0 divided by 0 on amd64; elsewhere, and for Podscale, it is 0.
     let metrics = status["currentMetrics"].to_string().replace("-9223372036854775808m", "0");
     let metrics = anonymous(&metrics, namespace, &name);
-    book.metrics.insert(name.clone(), metrics);
+    recorder.metrics.insert(name.clone(), metrics);
     let replicas = |field: &str| status[field].to_string();
-    book.write(format!("{name} current replicas"), replicas("currentReplicas"));
-    book.write(format!("{name} desired replicas"), replicas("desiredReplicas"));
-    book.write(format!("{name} observed generation"), replicas("observedGeneration"));
+    recorder.write(format!("{name} current replicas"), replicas("currentReplicas"));
+    recorder.write(format!("{name} desired replicas"), replicas("desiredReplicas"));
+    recorder.write(format!("{name} observed generation"), replicas("observedGeneration"));
 }
 
-fn event(book: &mut Book, namespace: &str, object: &DynamicObject) {
+fn event(recorder: &mut Recorder, namespace: &str, object: &DynamicObject) {
     let about = &object.data["involvedObject"];
     if about["kind"] != "HorizontalPodAutoscaler" {
         return;
@@ -147,9 +147,9 @@ fn event(book: &mut Book, namespace: &str, object: &DynamicObject) {
     let line = format!("{} {}: {}", field("type"), field("reason"), field("message"));
     let line = format!("{line} (from {source}, reported by {by:?}, about {version})");
     let line = anonymous(&line, namespace, name);
-    if book.events.insert(format!("{name} {line}")) {
-        book.length += 1;
-        book.page.0.entry(format!("{name} event")).or_default().push(line);
+    if recorder.events.insert(format!("{name} {line}")) {
+        recorder.length += 1;
+        recorder.lines.0.entry(format!("{name} event")).or_default().push(line);
     }
 }
 

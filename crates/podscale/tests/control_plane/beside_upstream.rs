@@ -4,16 +4,16 @@
 //! Upstream's controller looks at all autoscalers of a cluster. So that it has this namespace only, and
 //! the one of the dry run, its account may read autoscalers and pods everywhere, as it needs to start,
 //! but everything else in those alone: elsewhere it cannot even read a scale, and all that it would write is
-//! refused. Podscale is told its namespace by a flag.
+//! refused. Podscale gets its namespace by a flag.
 
-use super::diary::Diary;
-use super::dry;
+use super::dry_run;
+use super::fixture::{Fixture, api, autoscaler, deployment, load};
+use super::harness::Harness;
 use super::kubelet::Life;
 use super::metrics::{Metrics, Usage};
 use super::plane::Autoscaler;
 use super::program::Program;
-use super::room::{Room, api, autoscaler, deployment, load};
-use super::stage::Theatre;
+use super::transcript::Transcript;
 use anyhow::{Result, ensure};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use libtest_mimic::Trial;
@@ -31,8 +31,8 @@ const FLAGS: [&str; 4] = [
 /// How long nothing may happen before the next step; several passes.
 const QUIET: Duration = Duration::from_secs(7);
 
-pub fn trials(theatre: &Theatre) -> Vec<Trial> {
-    vec![theatre.alone("beside_upstream::same_decisions_and_no_false_alarms", beside)]
+pub fn trials(harness: &Harness) -> Vec<Trial> {
+    vec![harness.alone("beside_upstream::same_decisions_and_no_false_alarms", beside)]
 }
 
 /// A step of the timeline, in one of the two namespaces.
@@ -41,24 +41,24 @@ type Step = (&'static str, fn(&Setting));
 /// Where a step happens.
 struct Setting<'a> {
     metrics: &'a Metrics,
-    room: &'a Room,
+    fixture: &'a Fixture,
 }
 
 impl Setting<'_> {
     fn cpu(&self, app: &str, total: i64) {
-        self.metrics.set_usage(&self.room.namespace, app, "cpu", Usage::Total(total));
+        self.metrics.set_usage(&self.fixture.namespace, app, "cpu", Usage::Total(total));
     }
 
     fn rps(&self, total: i64) {
-        self.metrics.set_usage(&self.room.namespace, "rps", "rps", Usage::Total(total * 1000));
+        self.metrics.set_usage(&self.fixture.namespace, "rps", "rps", Usage::Total(total * 1000));
     }
 
     fn hits(&self, value: i64) {
-        self.metrics.set_object(&self.room.namespace, "services/front", "hits", value * 1000);
+        self.metrics.set_object(&self.fixture.namespace, "services/front", "hits", value * 1000);
     }
 
     fn pods(&self, life: Life) {
-        self.room.stage.kubelet.set(&self.room.namespace, life);
+        self.fixture.environment.kubelet.set(&self.fixture.namespace, life);
     }
 }
 
@@ -69,30 +69,30 @@ const TIMELINE: [Step; 12] = [
         s.cpu("cpu", 240);
         s.rps(50);
         s.hits(20);
-        s.room.set_load("policies", 9.0);
-        s.room.set_load("held", 5.0);
-        s.room.set_load("zero", 3.0);
+        s.fixture.set_load("policies", 9.0);
+        s.fixture.set_load("held", 5.0);
+        s.fixture.set_load("zero", 3.0);
     }),
     ("down", |s| {
         s.cpu("cpu", 60);
         s.rps(20);
         s.hits(5);
-        s.room.set_load("policies", 2.0);
-        s.room.set_load("held", 1.0);
-        s.room.set_load("zero", 0.0);
+        s.fixture.set_load("policies", 2.0);
+        s.fixture.set_load("held", 1.0);
+        s.fixture.set_load("zero", 0.0);
     }),
     ("within tolerance", |s| {
         s.cpu("cpu", 105);
         s.rps(21);
-        s.room.set_load("zero", 0.0);
+        s.fixture.set_load("zero", 0.0);
     }),
-    ("from zero", |s| s.room.set_load("zero", 2.0)),
+    ("from zero", |s| s.fixture.set_load("zero", 2.0)),
     ("beyond the bounds", |s| {
         s.cpu("cpu", 5000);
-        s.room.set_load("several", 50.0);
+        s.fixture.set_load("several", 50.0);
     }),
-    ("a gap", |s| s.metrics.unset_usage(&s.room.namespace, "cpu", "cpu")),
-    ("one of several fails", |s| s.metrics.unset_usage(&s.room.namespace, "several", "cpu")),
+    ("a gap", |s| s.metrics.unset_usage(&s.fixture.namespace, "cpu", "cpu")),
+    ("one of several fails", |s| s.metrics.unset_usage(&s.fixture.namespace, "several", "cpu")),
     // One metric at a time: two sources are never read at quite the same moment.
     ("the gap ends", |s| {
         s.cpu("cpu", 200);
@@ -107,7 +107,7 @@ const TIMELINE: [Step; 12] = [
     ("down again", |s| {
         s.cpu("cpu", 50);
         s.rps(10);
-        s.room.set_load("several", 2.0);
+        s.fixture.set_load("several", 2.0);
     }),
 ];
 
@@ -138,63 +138,64 @@ fn objects() -> Vec<Value> {
 }
 
 /// The same start for both.
-async fn furnish(room: &Room) -> Result<()> {
-    let setting = Setting { metrics: room.metrics(), room };
+async fn set_up(fixture: &Fixture) -> Result<()> {
+    let setting = Setting { metrics: fixture.metrics(), fixture };
     setting.cpu("cpu", 100);
     setting.cpu("several", 100);
     setting.rps(20);
     setting.hits(10);
     for name in ["policies", "held", "zero", "several"] {
-        room.set_load(name, 2.0);
+        fixture.set_load(name, 2.0);
     }
     for name in ["cpu", "rps", "hits", "policies", "held", "zero", "several"] {
-        room.create(deployment(name, 2, &["app"])).await?;
+        fixture.create(deployment(name, 2, &["app"])).await?;
     }
     for name in ["cpu", "rps", "hits", "policies", "held", "zero", "several"] {
-        room.until_pods(name, 2).await?;
+        fixture.until_pods(name, 2).await?;
     }
     // Samples count only when they are younger than the readiness of their pods.
     tokio::time::sleep(QUIET).await;
     Ok(())
 }
 
-async fn beside(room: Room) -> Result<()> {
-    let plane = &room.stage.plane;
-    let open = async |name: &str| Room::open(Arc::clone(&room.stage), name).await;
-    let rooms =
+async fn beside(fixture: Fixture) -> Result<()> {
+    let plane = &fixture.environment.plane;
+    let open = async |name: &str| Fixture::open(Arc::clone(&fixture.environment), name).await;
+    let fixtures =
         [open("beside-theirs").await?, open("beside-ours").await?, open("beside-dry").await?];
-    let [theirs, ours, dry] = &rooms;
+    let [theirs, ours, dry] = &fixtures;
     confine_upstream(&[theirs, dry]).await?;
     plane.start_manager(Autoscaler::On, &FLAGS).await?;
     // Both take minutes, and neither disturbs the other.
-    let (one, other) = tokio::join!(same(theirs, ours), dry::tells_no_false_alarm(dry, &FLAGS));
-    for room in &rooms {
-        room.close().await;
+    let (one, other) =
+        tokio::join!(same(theirs, ours), dry_run::reports_no_false_alarm(dry, &FLAGS));
+    for fixture in &fixtures {
+        fixture.close().await;
     }
     plane.start_manager(Autoscaler::Off, &[]).await?;
     one.and(other)
 }
 
-async fn same(theirs: &Room, ours: &Room) -> Result<()> {
-    let plane = &ours.stage.plane;
-    for room in [theirs, ours] {
-        furnish(room).await?;
+async fn same(theirs: &Fixture, ours: &Fixture) -> Result<()> {
+    let plane = &ours.environment.plane;
+    for fixture in [theirs, ours] {
+        set_up(fixture).await?;
     }
     let manage = format!("--namespaces={}", ours.namespace);
     let flags: Vec<&str> = FLAGS.into_iter().chain(["--leader-elect=false", &manage]).collect();
     let mut program = Program::start("beside", plane.folder(), &plane.kubeconfig, &flags)?;
-    let diaries = [Diary::of(theirs), Diary::of(ours)];
+    let transcripts = [Transcript::of(theirs), Transcript::of(ours)];
     for object in objects() {
         theirs.create(object.clone()).await?;
         ours.create(object).await?;
     }
     let mut differences = Vec::new();
     for (what, step) in TIMELINE {
-        for room in [theirs, ours] {
-            step(&Setting { metrics: room.metrics(), room });
+        for fixture in [theirs, ours] {
+            step(&Setting { metrics: fixture.metrics(), fixture });
         }
-        until_quiet(&diaries).await;
-        let [theirs, ours] = diaries.each_ref().map(Diary::turn_the_page);
+        until_quiet(&transcripts).await;
+        let [theirs, ours] = transcripts.each_ref().map(Transcript::take);
         differences.extend(theirs.differences(&ours).map(|line| format!("{what}: {line}")));
     }
     program.stop().await?;
@@ -204,21 +205,21 @@ async fn same(theirs: &Room, ours: &Room) -> Result<()> {
 }
 
 /// Waits until nothing has been written for a while, in neither place.
-async fn until_quiet(diaries: &[Diary; 2]) {
+async fn until_quiet(transcripts: &[Transcript; 2]) {
     loop {
-        let before = diaries.each_ref().map(Diary::length);
+        let before = transcripts.each_ref().map(Transcript::length);
         tokio::time::sleep(QUIET).await;
-        if diaries.each_ref().map(Diary::length) == before {
+        if transcripts.each_ref().map(Transcript::length) == before {
             return;
         }
     }
 }
 
 /// Leaves upstream's controller its rights in a few namespaces, and outside only what it needs to run.
-async fn confine_upstream(rooms: &[&Room; 2]) -> Result<()> {
+async fn confine_upstream(fixtures: &[&Fixture; 2]) -> Result<()> {
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
     const NAME: &str = "system:controller:horizontal-pod-autoscaler";
-    let client = rooms[0].client();
+    let client = fixtures[0].client();
     let account = json!([{"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler",
         "namespace": "kube-system"}]);
     let role = |name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
@@ -238,8 +239,8 @@ async fn confine_upstream(rooms: &[&Room; 2]) -> Result<()> {
     let roles = api(&client, None, VERSION, "ClusterRole");
     roles.patch("upstream-reads", &params, &Patch::Apply(&reader)).await?;
     bindings.patch("upstream-reads", &params, &Patch::Apply(&everywhere)).await?;
-    for room in rooms {
-        room.create(here.clone()).await?;
+    for fixture in fixtures {
+        fixture.create(here.clone()).await?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Somebody between the controller and the API server who makes trouble: answers that all is too much,
-//! or broken, or late; cuts watches; or lets them go silent while their connections stay open.
+//! A proxy between the controller and the API server that fails as a test asks: it answers 429, or 500, or
+//! late; cuts watches; or lets them go silent while their connections stay open.
 
-use super::keys::Authority;
-use super::metrics::accept;
+use super::aggregation::accept;
+use super::certificates::Authority;
 use anyhow::Result;
 use axum::Router;
 use axum::body::Body;
@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 /// What happens to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Failure {
     /// Every other one is asked to come back in a second.
     Busy,
     /// They fail.
@@ -41,43 +41,43 @@ enum Streams {
 /// What happens to what passes.
 struct State {
     client: Client,
-    trouble: Mutex<Option<Trouble>>,
-    /// How many requests met trouble.
-    met: Mutex<u64>,
+    failure: Mutex<Option<Failure>>,
+    /// How many requests failed.
+    failed: Mutex<u64>,
     /// Of the streams that are open; those that are opened later have another one.
     streams: Mutex<watch::Sender<Streams>>,
 }
 
-/// Whoever is between; gone when this is dropped.
-pub struct Between {
+/// A running proxy; it stops when this is dropped.
+pub struct Proxy {
     state: Arc<State>,
     task: AbortHandle,
     pub port: u16,
 }
 
-impl Between {
+impl Proxy {
     /// Listens, and sends everything on through this client.
-    pub async fn start(client: Client, authority: &Authority) -> Result<Between> {
+    pub async fn start(client: Client, authority: &Authority) -> Result<Proxy> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let acceptor = authority.sign("between", &["127.0.0.1"])?.acceptor()?;
+        let acceptor = authority.sign("proxy", &["127.0.0.1"])?.acceptor()?;
         let streams = Mutex::new(watch::channel(Streams::Flow).0);
-        let (trouble, met) = (Mutex::default(), Mutex::default());
-        let state = Arc::new(State { client, trouble, met, streams });
+        let (failure, failed) = (Mutex::default(), Mutex::default());
+        let state = Arc::new(State { client, failure, failed, streams });
         let router = Router::new().fallback(pass_on).with_state(Arc::clone(&state));
         let task = tokio::spawn(accept(listener, acceptor, router)).abort_handle();
-        Ok(Between { state, task, port })
+        Ok(Proxy { state, task, port })
     }
 
-    /// Makes trouble, or no more.
-    pub fn set(&self, trouble: Option<Trouble>) {
-        *self.state.met.lock() = 0;
-        *self.state.trouble.lock() = trouble;
+    /// Fails in this way from now on, or no more.
+    pub fn set(&self, failure: Option<Failure>) {
+        *self.state.failed.lock() = 0;
+        *self.state.failure.lock() = failure;
     }
 
-    /// How many requests met trouble since it was made.
-    pub fn met(&self) -> u64 {
-        *self.state.met.lock()
+    /// How many requests failed since then.
+    pub fn failed(&self) -> u64 {
+        *self.state.failed.lock()
     }
 
     /// Ends the answers that are on their way.
@@ -96,29 +96,29 @@ impl Between {
     }
 }
 
-impl Drop for Between {
+impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 async fn pass_on(Shared(state): Shared<Arc<State>>, request: Request<Body>) -> Response {
-    let trouble = *state.trouble.lock();
-    let met = {
-        let mut met = state.met.lock();
-        *met += u64::from(trouble.is_some());
-        *met
+    let failure = *state.failure.lock();
+    let failed = {
+        let mut failed = state.failed.lock();
+        *failed += u64::from(failure.is_some());
+        *failed
     };
-    match trouble {
-        Some(Trouble::Busy) if met.is_multiple_of(2) => {
+    match failure {
+        Some(Failure::Busy) if failed.is_multiple_of(2) => {
             let again = [(header::RETRY_AFTER, "1")];
             return (StatusCode::TOO_MANY_REQUESTS, again, "too many").into_response();
         }
-        Some(Trouble::Broken) => {
+        Some(Failure::Broken) => {
             return (StatusCode::INTERNAL_SERVER_ERROR, "broken").into_response();
         }
-        Some(Trouble::Late(time)) => tokio::time::sleep(time).await,
-        Some(Trouble::Busy) | None => {}
+        Some(Failure::Late(time)) => tokio::time::sleep(time).await,
+        Some(Failure::Busy) | None => {}
     }
     match send_on(&state, request).await {
         Ok(answer) => answer,
