@@ -2,6 +2,7 @@
 
 mod accept;
 mod discovery;
+mod eviction;
 mod filter;
 mod list;
 mod mutate;
@@ -188,7 +189,7 @@ fn route_subresource(call: &Call, method: &Method, name: &str) -> ApiResult<Resp
         (Subresource::Scale(paths), &Method::PUT) => scale::update(call, paths),
         (Subresource::Scale(paths), &Method::PATCH) => scale::patch(call, paths),
         (Subresource::Finalize, &Method::PUT) => mutate::update(call, Endpoint::Finalize),
-        (Subresource::Eviction, &Method::POST) => pods::evict(call),
+        (Subresource::Eviction, &Method::POST) => eviction::evict(call),
         (Subresource::Binding, &Method::POST) => pods::bind(call),
         (Subresource::Log, &Method::GET) => pods::log(call),
         _ => Err(ApiError::method_not_allowed()),

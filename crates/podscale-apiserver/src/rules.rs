@@ -1,12 +1,18 @@
 //! What is particular to each built-in resource: defaults, checks, what a write may change.
 
 pub(crate) mod autoscaling;
+pub(crate) mod batch;
+pub(crate) mod claims;
 pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod daemons;
+pub(crate) mod go_value;
+pub(crate) mod networking;
 pub(crate) mod pod_defaults;
 pub(crate) mod pod_spec;
 pub(crate) mod pods;
+pub(crate) mod policy;
+pub(crate) mod quota;
 pub(crate) mod services;
 pub(crate) mod workloads;
 
@@ -42,6 +48,8 @@ pub(crate) struct Rules {
     pub default: fn(&mut Value),
     /// Changes an object that is about to be created.
     pub prepare_create: fn(&mut Value),
+    /// Changes a new object whose creator gave it no labels, after all else.
+    pub finish_unlabelled: fn(&mut Value),
     /// Changes an object that is about to replace another.
     pub prepare_update: fn(&mut Value, &Value),
     /// Changes an object whose status is about to be replaced.
@@ -52,6 +60,8 @@ pub(crate) struct Rules {
     pub check_update: fn(&Value, &Value) -> Vec<FieldError>,
     /// Checks a new status.
     pub check_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What clients are told about a new object that is valid, but surprising.
+    pub warnings: fn(&Value) -> Vec<String>,
     /// Values for field selectors besides name and namespace.
     pub fields: fn(&Value) -> Fields,
     /// Which field selectors there are besides name and namespace.
@@ -62,6 +72,8 @@ pub(crate) struct Rules {
     pub graceful: bool,
     /// Whether a deletion answers with the object.
     pub returns_deleted: bool,
+    /// Whether a deletion leaves dependents alone where nothing else is asked for.
+    pub orphans_dependents: bool,
     /// Whether an update of an absent object creates it.
     pub create_on_update: bool,
     /// Whether an update may leave the resource version out.
@@ -84,6 +96,10 @@ fn fine_update(_: &Value, _: &Value) -> Vec<FieldError> {
     Vec::new()
 }
 
+fn no_warnings(_: &Value) -> Vec<String> {
+    Vec::new()
+}
+
 fn no_fields(_: &Value) -> Fields {
     Vec::new()
 }
@@ -95,16 +111,19 @@ const PLAIN: Rules = Rules {
     name: names::dns_subdomain,
     default: nothing,
     prepare_create: nothing,
+    finish_unlabelled: nothing,
     prepare_update: nothing_new,
     prepare_status: nothing_new,
     check: fine,
     check_update: fine_update,
     check_status: fine_update,
+    warnings: no_warnings,
     fields: no_fields,
     selectable: &[],
     generation: Generation::Unused,
     graceful: false,
     returns_deleted: false,
+    orphans_dependents: false,
     create_on_update: false,
     unconditional: true,
     reset: &[],
@@ -293,6 +312,111 @@ static DAEMON_SETS: Rules = Rules {
     ..PLAIN
 };
 
+static JOBS: Rules = Rules {
+    default: batch::default_job,
+    prepare_create: batch::prepare_job,
+    finish_unlabelled: batch::label_like_template,
+    prepare_update: batch::prepare_job_update,
+    prepare_status: batch::prepare_job_status,
+    check: batch::job::check_job,
+    check_update: batch::check_job_update,
+    check_status: batch::job_status::check_job_status,
+    warnings: batch::job::job_warnings,
+    fields: batch::job_fields,
+    selectable: &["status.successful"],
+    generation: Generation::Spec,
+    orphans_dependents: true,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static CRON_JOBS: Rules = Rules {
+    default: batch::default_cron_job,
+    prepare_create: batch::prepare_cron_job,
+    prepare_update: batch::prepare_cron_job_update,
+    check: batch::cron_job::check_cron_job,
+    check_update: batch::cron_job::check_cron_job_update,
+    warnings: batch::cron_job::cron_job_warnings,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static DISRUPTION_BUDGETS: Rules = Rules {
+    name: names::path_segment,
+    check: policy::check,
+    check_update: policy::check_update,
+    check_status: policy::check_status,
+    generation: Generation::Spec,
+    unconditional: false,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static QUOTAS: Rules = Rules {
+    check: quota::check_quota,
+    check_update: quota::check_quota_update,
+    check_status: quota::check_quota_status,
+    warnings: quota::quota_warnings,
+    returns_deleted: true,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static LIMIT_RANGES: Rules = Rules {
+    default: quota::default_limit_range,
+    check: quota::check_limit_range,
+    check_update: quota::check_limit_range_update,
+    create_on_update: true,
+    ..PLAIN
+};
+
+static CLAIMS: Rules = Rules {
+    default: claims::default_claim,
+    prepare_create: claims::prepare_claim,
+    prepare_update: claims::prepare_claim_update,
+    check: claims::check_claim,
+    check_update: claims::check_claim_update,
+    check_status: claims::check_claim_status,
+    warnings: claims::claim_warnings,
+    returns_deleted: true,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static NETWORK_POLICIES: Rules = Rules {
+    default: networking::default_policy,
+    check: networking::check_policy,
+    check_update: networking::check_policy_update,
+    warnings: networking::policy_warnings,
+    generation: Generation::Spec,
+    ..PLAIN
+};
+
+static INGRESSES: Rules = Rules {
+    check: networking::ingress::check_ingress,
+    check_update: networking::ingress::check_ingress_update,
+    check_status: networking::ingress::check_ingress_status,
+    warnings: networking::ingress::ingress_warnings,
+    generation: Generation::Spec,
+    reset: STATUS,
+    reset_status: SPEC,
+    ..PLAIN
+};
+
+static INGRESS_CLASSES: Rules = Rules {
+    default: networking::ingress::default_class,
+    check: networking::ingress::check_class,
+    check_update: networking::ingress::check_class_update,
+    generation: Generation::Spec,
+    ..PLAIN
+};
+
 static AUTOSCALERS: Rules = Rules {
     default: autoscaling::default,
     check: autoscaling::check,
@@ -342,6 +466,15 @@ pub(crate) fn of(group: &str, plural: &str) -> &'static Rules {
         ("apps", "replicasets") => &REPLICA_SETS,
         ("apps", "statefulsets") => &STATEFUL_SETS,
         ("autoscaling", "horizontalpodautoscalers") => &AUTOSCALERS,
+        ("", "limitranges") => &LIMIT_RANGES,
+        ("", "persistentvolumeclaims") => &CLAIMS,
+        ("", "resourcequotas") => &QUOTAS,
+        ("batch", "cronjobs") => &CRON_JOBS,
+        ("batch", "jobs") => &JOBS,
+        ("networking.k8s.io", "ingressclasses") => &INGRESS_CLASSES,
+        ("networking.k8s.io", "ingresses") => &INGRESSES,
+        ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICIES,
+        ("policy", "poddisruptionbudgets") => &DISRUPTION_BUDGETS,
         ("coordination.k8s.io", "leases") => &LEASES,
         ("discovery.k8s.io", "endpointslices") => &ENDPOINT_SLICES,
         ("apiextensions.k8s.io", "customresourcedefinitions") => &DEFINITIONS,

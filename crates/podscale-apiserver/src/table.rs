@@ -3,9 +3,12 @@
 //! Columns, their order and the texts in the cells are those of Kubernetes; descriptions are our own.
 
 pub mod age;
+mod batch;
+mod budget;
 mod cluster;
 mod custom;
 mod hpa;
+mod ingress;
 pub mod jsonpath;
 mod network;
 mod pod;
@@ -151,6 +154,20 @@ impl Printer {
             ("apps", "deployments") => (workload::deployment_columns(), workload::deployment_row),
             ("apps", "statefulsets") => {
                 (workload::stateful_set_columns(), workload::stateful_set_row)
+            }
+            ("batch", "jobs") => (batch::job_columns(), batch::job_row),
+            ("batch", "cronjobs") => (batch::cron_job_columns(), batch::cron_job_row),
+            ("policy", "poddisruptionbudgets") => {
+                (budget::disruption_columns(), budget::disruption_row)
+            }
+            ("", "resourcequotas") => (budget::quota_columns(), budget::quota_row),
+            ("", "persistentvolumeclaims") => (budget::claim_columns(), budget::claim_row),
+            ("networking.k8s.io", "ingresses") => (ingress::columns(), ingress::row),
+            ("networking.k8s.io", "ingressclasses") => {
+                (ingress::class_columns(), ingress::class_row)
+            }
+            ("networking.k8s.io", "networkpolicies") => {
+                (ingress::policy_columns(), ingress::policy_row)
             }
             ("", "services") => (network::service_columns(), network::service_row),
             ("", "endpoints") => (network::endpoints_columns(), network::endpoints_row),

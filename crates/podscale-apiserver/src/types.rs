@@ -75,6 +75,8 @@ pub enum Merge {
 pub struct Strategy {
     /// Lists are merged, not replaced.
     pub merge: bool,
+    /// Structures are replaced, not merged.
+    pub replace: bool,
     /// Keys that the patch does not list are dropped on request.
     pub retain_keys: bool,
     /// Tells the items of a merged list apart.
@@ -243,6 +245,7 @@ impl Types {
                 "list" | "map" => field.merge = parse_merge(value),
                 "patch" => {
                     field.strategy.merge = value.split(',').any(|word| word == "merge");
+                    field.strategy.replace = value.split(',').any(|word| word == "replace");
                     field.strategy.retain_keys = value.split(',').any(|word| word == "retainKeys");
                 }
                 "key" => field.strategy.key = Some(value),

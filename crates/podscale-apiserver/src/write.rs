@@ -69,6 +69,14 @@ pub(crate) enum Written {
 }
 
 impl Written {
+    /// What the client is told about the object it created.
+    pub fn warnings(&self, served: &Served) -> Vec<String> {
+        match self {
+            Self::Stored(object) => (served.rules.warnings)(&object.value()),
+            Self::Preview(value) => (served.rules.warnings)(value),
+        }
+    }
+
     pub fn into_value(self) -> Value {
         match self {
             Self::Stored(object) => object.value(),

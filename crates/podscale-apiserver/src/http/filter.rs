@@ -84,6 +84,10 @@ fn known<'a>(served: &Served, path: &'a str) -> ApiResult<&'a str> {
     if path == "spec.host" && served.info.plural == "pods" {
         return Ok("spec.nodeName");
     }
+    if served.info.plural == "jobs" {
+        let message = format!("field label {path:?} not supported for Job");
+        return Err(ApiError::bad_request(message));
+    }
     Err(ApiError::bad_request(
         if served.info.group.is_empty() && !served.rules.selectable.is_empty() {
             format!("field label not supported: {path}")

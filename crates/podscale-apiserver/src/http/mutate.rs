@@ -80,9 +80,11 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
     let decoded = decode::object(&call.served, &call.body, format, context.validation)?;
     let write = context.write(call);
     let written = creating::create(&write, decoded.object)?;
+    let mut warnings = decoded.problems;
+    warnings.extend(written.warnings(&call.served));
     let written = definitions::after_write(&write, written);
     let response = respond::object(call, StatusCode::CREATED, written)?;
-    Ok(respond::with_warnings(response, &decoded.problems))
+    Ok(respond::with_warnings(response, &warnings))
 }
 
 /// Replaces an object, or a part of it.
@@ -95,9 +97,13 @@ pub(super) fn update(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
     let mut produce = |_: Option<&Value>| Ok(Proposal::Replace(decoded.object.clone()));
     let outcome = updating::update(&write, call.name(), endpoint, create_if_absent, &mut produce)?;
     let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut warnings = decoded.problems.clone();
+    if outcome.created {
+        warnings.extend(outcome.written.warnings(&call.served));
+    }
     let written = definitions::after_write(&write, outcome.written);
     let response = respond::object(call, code, written)?;
-    Ok(respond::with_warnings(response, &decoded.problems))
+    Ok(respond::with_warnings(response, &warnings))
 }
 
 /// Changes an object by a patch, or applies a configuration.
@@ -208,9 +214,13 @@ fn apply(call: &Call, endpoint: Endpoint) -> ApiResult<Response> {
     let creates = endpoint == Endpoint::Object;
     let outcome = updating::update(&write, call.name(), endpoint, creates, &mut produce)?;
     let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut warnings = checked.problems;
+    if outcome.created {
+        warnings.extend(outcome.written.warnings(&call.served));
+    }
     let written = definitions::after_write(&write, outcome.written);
     let response = respond::object(call, code, written)?;
-    Ok(respond::with_warnings(response, &checked.problems))
+    Ok(respond::with_warnings(response, &warnings))
 }
 
 /// Refuses configurations of something else.
@@ -284,9 +294,24 @@ fn delete_options(call: &Call) -> ApiResult<DeleteOptions> {
     Ok(options)
 }
 
+/// What a deletion does to dependents where the client does not say: the client is told.
+fn default_propagation(call: &Call, options: &mut DeleteOptions) -> Vec<String> {
+    if options.propagation.is_some() || !call.served.rules.orphans_dependents {
+        return Vec::new();
+    }
+    options.propagation = Some(Propagation::Orphan);
+    vec![
+        "child pods are preserved by default when jobs are deleted; set \
+         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
+         this warning"
+            .to_owned(),
+    ]
+}
+
 /// Deletes an object.
 pub(super) fn delete(call: &Call) -> ApiResult<Response> {
-    let options = delete_options(call)?;
+    let mut options = delete_options(call)?;
+    let warnings = default_propagation(call, &mut options);
     let context = Context {
         manager: call.manager(),
         dry_run: options.dry_run,
@@ -298,23 +323,25 @@ pub(super) fn delete(call: &Call) -> ApiResult<Response> {
     if !options.dry_run {
         definitions::after_delete(&write, call.name());
     }
-    match deleted {
+    let response = match deleted {
         Deleted::Gone(written) if call.served.rules.returns_deleted => {
-            respond::object(call, StatusCode::OK, written)
+            respond::object(call, StatusCode::OK, written)?
         }
         Deleted::Gone(written) => {
             let object = written.into_value();
             let uid = text(&object, "/metadata/uid");
             let status = status::deleted(&call.served.info, call.name(), uid);
-            respond::render(call, StatusCode::OK, &status)
+            respond::render(call, StatusCode::OK, &status)?
         }
-        Deleted::Pending(written) => respond::object(call, StatusCode::OK, written),
-    }
+        Deleted::Pending(written) => respond::object(call, StatusCode::OK, written)?,
+    };
+    Ok(respond::with_warnings(response, &warnings))
 }
 
 /// Deletes all objects that a list with the same parameters would give.
 pub(super) fn delete_collection(call: &Call) -> ApiResult<Response> {
-    let options = delete_options(call)?;
+    let mut options = delete_options(call)?;
+    let warnings = default_propagation(call, &mut options);
     let params = ListParams::parse(&call.params, false)?;
     let page = list::page(call, &params, &Filter::of(call)?)?;
     let manager = call.manager();
@@ -351,5 +378,6 @@ pub(super) fn delete_collection(call: &Call) -> ApiResult<Response> {
         "metadata": { "resourceVersion": call.server.store.revision().to_string() },
         "items": items,
     });
-    respond::render(call, StatusCode::OK, &list)
+    let response = respond::render(call, StatusCode::OK, &list)?;
+    Ok(respond::with_warnings(response, &warnings))
 }

@@ -1,4 +1,4 @@
-//! What only pods have: eviction, binding, logs.
+//! What only pods have: binding and logs; eviction is in `eviction.rs`.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -10,16 +10,15 @@ use crate::status::{ApiError, ApiResult};
 use crate::types::decode::time_text;
 use crate::value::{fields, is_set, list, section, text};
 use crate::write::decode;
-use crate::write::delete::{DeleteOptions, delete};
 use crate::write::update::{Proposal, update};
 use crate::write::{Endpoint, check_namespace};
 
-fn success(call: &Call) -> ApiResult<Response> {
+pub(super) fn success(call: &Call) -> ApiResult<Response> {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
     respond::render(call, StatusCode::CREATED, &status)
 }
 
-fn read(call: &Call, kind: &str) -> ApiResult<Value> {
+pub(super) fn read(call: &Call, kind: &str) -> ApiResult<Value> {
     let ty = if kind == "Binding" { "core/v1.Binding" } else { "policy/v1.Eviction" };
     let format = body_format(call)?;
     let (body, _) = decode::parse(&call.body, format, Some(ty)).map_err(ApiError::bad_request)?;
@@ -31,18 +30,6 @@ fn read(call: &Call, kind: &str) -> ApiResult<Value> {
         )));
     }
     Ok(body)
-}
-
-/// Evicts a pod, which here always succeeds: there are no disruption budgets.
-pub(super) fn evict(call: &Call) -> ApiResult<Response> {
-    let body = read(call, "Eviction")?;
-    let context = Context::of(call, "CreateOptions")?;
-    let mut options = DeleteOptions { dry_run: context.dry_run, ..DeleteOptions::default() };
-    if let Some(given) = body.get("deleteOptions") {
-        options.read(given)?;
-    }
-    delete(&context.write(call), call.name(), &options)?;
-    success(call)
 }
 
 /// Puts a pod on a node.

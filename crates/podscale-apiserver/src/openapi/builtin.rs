@@ -1,7 +1,8 @@
 //! Schemas of the built-in kinds, with their descriptions.
 
 use k8s_openapi::api::{
-    apps, authentication, authorization, autoscaling, coordination, core, discovery, events, rbac,
+    apps, authentication, authorization, autoscaling, batch, coordination, core, discovery, events,
+    networking, policy, rbac,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta;
@@ -38,10 +39,13 @@ impl Schemas {
             ("", "v1", "ConfigMap") => self.define::<core::v1::ConfigMap>(),
             ("", "v1", "Endpoints") => self.define::<core::v1::Endpoints>(),
             ("", "v1", "Event") => self.define::<core::v1::Event>(),
+            ("", "v1", "LimitRange") => self.define::<core::v1::LimitRange>(),
             ("", "v1", "Namespace") => self.define::<core::v1::Namespace>(),
             ("", "v1", "Node") => self.define::<core::v1::Node>(),
+            ("", "v1", "PersistentVolumeClaim") => self.define::<core::v1::PersistentVolumeClaim>(),
             ("", "v1", "Pod") => self.define::<core::v1::Pod>(),
             ("", "v1", "ReplicationController") => self.define::<core::v1::ReplicationController>(),
+            ("", "v1", "ResourceQuota") => self.define::<core::v1::ResourceQuota>(),
             ("", "v1", "Secret") => self.define::<core::v1::Secret>(),
             ("", "v1", "ServiceAccount") => self.define::<core::v1::ServiceAccount>(),
             ("", "v1", "Service") => self.define::<core::v1::Service>(),
@@ -62,6 +66,18 @@ impl Schemas {
             }
             ("autoscaling", "v2", "HorizontalPodAutoscaler") => {
                 self.define::<autoscaling::v2::HorizontalPodAutoscaler>()
+            }
+            ("batch", "v1", "CronJob") => self.define::<batch::v1::CronJob>(),
+            ("batch", "v1", "Job") => self.define::<batch::v1::Job>(),
+            ("networking.k8s.io", "v1", "Ingress") => self.define::<networking::v1::Ingress>(),
+            ("networking.k8s.io", "v1", "IngressClass") => {
+                self.define::<networking::v1::IngressClass>()
+            }
+            ("networking.k8s.io", "v1", "NetworkPolicy") => {
+                self.define::<networking::v1::NetworkPolicy>()
+            }
+            ("policy", "v1", "PodDisruptionBudget") => {
+                self.define::<policy::v1::PodDisruptionBudget>()
             }
             ("coordination.k8s.io", "v1", "Lease") => self.define::<coordination::v1::Lease>(),
             ("discovery.k8s.io", "v1", "EndpointSlice") => {

@@ -105,7 +105,7 @@ fn merge_value(
                 return Ok(Value::Null);
             }
             let old = match old {
-                Some(Value::Object(fields)) => fields,
+                Some(Value::Object(fields)) if !strategy.replace => fields,
                 _ => Map::new(),
             };
             Value::Object(merge_map(ty, old, patch)?)

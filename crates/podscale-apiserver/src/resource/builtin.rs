@@ -13,10 +13,13 @@ const TABLE: &str = "
 - v1 configmaps ConfigMap ns short=cm
 - v1 endpoints Endpoints ns short=ep
 - v1 events Event ns short=ev
+- v1 limitranges LimitRange ns short=limits
 - v1 namespaces Namespace status finalize short=ns
 - v1 nodes Node status short=no
+- v1 persistentvolumeclaims PersistentVolumeClaim ns status short=pvc
 - v1 pods Pod ns status eviction binding log all short=po
 - v1 replicationcontrollers ReplicationController ns status scale all short=rc
+- v1 resourcequotas ResourceQuota ns status short=quota
 - v1 secrets Secret ns
 - v1 serviceaccounts ServiceAccount ns short=sa
 - v1 services Service ns status all short=svc
@@ -35,6 +38,12 @@ authorization.k8s.io v1 selfsubjectrulesreviews SelfSubjectRulesReview review
 authorization.k8s.io v1 subjectaccessreviews SubjectAccessReview review
 autoscaling v2 horizontalpodautoscalers HorizontalPodAutoscaler ns status all short=hpa
 autoscaling v1 horizontalpodautoscalers HorizontalPodAutoscaler ns status all short=hpa
+batch v1 cronjobs CronJob ns status all short=cj
+batch v1 jobs Job ns status all
+networking.k8s.io v1 ingressclasses IngressClass
+networking.k8s.io v1 ingresses Ingress ns status short=ing
+networking.k8s.io v1 networkpolicies NetworkPolicy ns short=netpol
+policy v1 poddisruptionbudgets PodDisruptionBudget ns status short=pdb
 rbac.authorization.k8s.io v1 clusterrolebindings ClusterRoleBinding
 rbac.authorization.k8s.io v1 clusterroles ClusterRole
 rbac.authorization.k8s.io v1 rolebindings RoleBinding ns

@@ -3,7 +3,7 @@
 use podscale_api::LabelSelector;
 use podscale_api::field_error::metadata::{check_immutable, check_labels};
 use podscale_api::field_error::{BadValue, FieldError, FieldPath, names};
-use podscale_api::names::label_key_errors;
+use podscale_api::names::{label_key_errors, label_value_errors};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -203,6 +203,12 @@ pub(super) fn check_selector(selector: &Value, path: &FieldPath) -> Vec<FieldErr
             )),
         }
         errors.extend(check_name(text(expression, "/key"), &path.child("key"), label_key_errors));
+        let values = expression.get("values").and_then(Value::as_array);
+        for (index, value) in values.into_iter().flatten().enumerate() {
+            let path = path.child("values").index(index);
+            let value = value.as_str().unwrap_or_default();
+            errors.extend(check_name(value, &path, label_value_errors));
+        }
     }
     errors
 }

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Column, Row, age_cell, integer, list, name_cell, text};
 
-const CONTAINERS: Column = Column::wide("Containers", "Names of the template's containers.");
-const IMAGES: Column = Column::wide("Images", "Images of the template's containers.");
-const SELECTOR: Column = Column::wide("Selector", "Which pods belong to it.");
+pub(super) const CONTAINERS: Column =
+    Column::wide("Containers", "Names of the template's containers.");
+pub(super) const IMAGES: Column = Column::wide("Images", "Images of the template's containers.");
+pub(super) const SELECTOR: Column = Column::wide("Selector", "Which pods belong to it.");
 
 pub(super) fn replica_columns() -> Vec<Column> {
     vec![
@@ -153,7 +154,11 @@ fn ready_of_wanted(object: &Value) -> Value {
 
 /// Names and images of the pod template's containers.
 fn containers(object: &Value) -> (Value, Value) {
-    let containers = list(object, "/spec/template/spec/containers");
+    containers_of(list(object, "/spec/template/spec/containers"))
+}
+
+/// Names and images of containers.
+pub(super) fn containers_of(containers: &[Value]) -> (Value, Value) {
     let joined = |pointer| {
         containers.iter().map(|container| text(container, pointer)).collect::<Vec<_>>().join(",")
     };
@@ -162,7 +167,12 @@ fn containers(object: &Value) -> (Value, Value) {
 
 /// The text of a label selector object in words for people.
 fn selected_text(object: &Value) -> String {
-    match selector_text(object) {
+    selector_words(object.pointer("/spec/selector"))
+}
+
+/// The text of a label selector in words for people.
+pub(super) fn selector_words(selector: Option<&Value>) -> String {
+    match label_selector_text(selector) {
         Some(selector) if selector.is_empty() => "<none>".to_owned(),
         Some(selector) => selector,
         None => "<error>".to_owned(),
@@ -171,7 +181,11 @@ fn selected_text(object: &Value) -> String {
 
 /// The text of a label selector object; none if it is not a valid one.
 fn selector_text(object: &Value) -> Option<String> {
-    match object.pointer("/spec/selector") {
+    label_selector_text(object.pointer("/spec/selector"))
+}
+
+fn label_selector_text(selector: Option<&Value>) -> Option<String> {
+    match selector {
         None | Some(Value::Null) => Some(String::new()),
         Some(value) => {
             let selector = LabelSelector::deserialize(value).ok()?;

@@ -33,13 +33,20 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
         ));
     }
     wipe(&mut object);
+    let unlabelled = is_unlabelled(&object);
     default(write, &mut object);
     if write.served.view == View::AutoscalingV1 {
         // What version 1 cannot say shows up in it as annotations, and those have owners too.
         object = from_storage(write.served, to_storage(write.served, object)?);
     }
     track(write, &mut object);
-    create_tracked(write, object)
+    create_tracked(write, object, unlabelled)
+}
+
+/// Whether an object comes without labels.
+pub(crate) fn is_unlabelled(object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.is_none_or(serde_json::Map::is_empty)
 }
 
 /// Fills in defaults of the served version.
@@ -79,8 +86,13 @@ pub(crate) fn track(write: &Write<'_>, object: &mut Value) {
     track_update(&request, object);
 }
 
-/// Creates an object whose owners have been noted already.
-pub(crate) fn create_tracked(write: &Write<'_>, object: Value) -> ApiResult<Written> {
+/// Creates an object whose owners have been noted already; `unlabelled` tells whether its creator gave
+/// it no labels.
+pub(crate) fn create_tracked(
+    write: &Write<'_>,
+    object: Value,
+    unlabelled: bool,
+) -> ApiResult<Written> {
     let served = write.served;
     let mut object = to_storage(served, object)?;
     let prefix = text(&object, "/metadata/generateName").to_owned();
@@ -96,6 +108,10 @@ pub(crate) fn create_tracked(write: &Write<'_>, object: Value) -> ApiResult<Writ
         write.require_namespace(&name)?;
         prepare(write, &mut object);
         check(write, &name, &object)?;
+        // What is made under a generated name is a copy, which labels filled in before do not follow.
+        if unlabelled && (!generates || is_unlabelled(&object)) {
+            (served.rules.finish_unlabelled)(&mut object);
+        }
         super::services::allocate(write, &mut object)?;
         let key = write.key(&name);
         if write.dry_run {

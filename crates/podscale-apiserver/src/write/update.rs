@@ -4,7 +4,7 @@ use podscale_api::field_error::distinct;
 use podscale_api::field_error::metadata::check_update;
 use serde_json::Value;
 
-use super::create::{create, create_tracked, default};
+use super::create::{create, create_tracked, default, is_unlabelled};
 use super::{Endpoint, Write, Written, check_identity, version_required};
 use crate::apply::{UpdateRequest, track_update};
 use crate::registry::View;
@@ -77,8 +77,9 @@ fn create_absent(write: &Write<'_>, name: &str, proposal: Proposal) -> ApiResult
             if write.served.info.namespaced {
                 metadata(&mut object).insert("namespace".to_owned(), Value::from(write.namespace));
             }
+            let unlabelled = is_unlabelled(&object);
             default(write, &mut object);
-            create_tracked(write, object)
+            create_tracked(write, object, unlabelled)
         }
     }
 }

@@ -119,19 +119,21 @@ impl Client {
         for key in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
             metadata.remove(key);
         }
-        self.create(path, &object).await;
+        let created = self.write("POST", path, &object).await;
         if object.get("status").is_some() {
+            object["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
             let name = object["metadata"]["name"].as_str().unwrap();
             self.write("PUT", &format!("{path}/{name}/status"), &object).await;
         }
     }
 
-    async fn write(&self, method: &str, path: &str, object: &Value) {
+    async fn write(&self, method: &str, path: &str, object: &Value) -> Value {
         let request =
             Request::builder().method(method).uri(path).header("content-type", "application/json");
         let answer =
             self.exchange(request.body(Body::from(object.to_string())).unwrap(), false).await;
         assert!(answer["code"].as_u64() < Some(300), "{method} {path}: {answer}");
+        answer["body"].clone()
     }
 }
 
