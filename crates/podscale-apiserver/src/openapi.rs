@@ -103,7 +103,9 @@ impl Documents {
         let document = || v2::document(&version_3(resources));
         match form {
             Form::Json => self.kept("v2", hash, || json_bytes(&document())),
-            Form::Protobuf => self.kept("v2 in protobuf", hash, || v2::protobuf::encode(&document())),
+            Form::Protobuf => {
+                self.kept("v2 in protobuf", hash, || v2::protobuf::encode(&document()))
+            }
         }
     }
 

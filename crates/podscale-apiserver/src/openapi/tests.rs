@@ -87,7 +87,8 @@ fn every_reference_leads_to_a_schema() {
         ("", "/definitions", "#/definitions/"),
     ] {
         let document: Value = match path {
-            "" => serde_json::from_slice(&Documents::default().version_2(Form::Json, &resources)).unwrap(),
+            "" => serde_json::from_slice(&Documents::default().version_2(Form::Json, &resources))
+                .unwrap(),
             path => document(&resources, path),
         };
         let schemas = document.pointer(schemas).unwrap();

@@ -46,10 +46,17 @@ pub(crate) fn parse(
     match format {
         Format::Protobuf => {
             let known = types::kubernetes();
-            let ty = ty.and_then(|name| known.find(name)).ok_or("unknown type")?;
+            let name = ty.ok_or("unknown type")?;
+            let ty = known.find(name).ok_or("unknown type")?;
             let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
-            let mut value =
-                protobuf::decode(known, &ty, envelope.raw).map_err(|error| error.to_string())?;
+            let of_this_kind =
+                envelope.kind.is_empty() || name.rsplit('.').next() == Some(&envelope.kind);
+            // Whoever asked refuses an object of another kind by its name.
+            let mut value = if of_this_kind {
+                protobuf::decode(known, &ty, envelope.raw).map_err(|error| error.to_string())?
+            } else {
+                Value::Null
+            };
             let object = fields(&mut value);
             object.insert("apiVersion".to_owned(), Value::from(envelope.api_version));
             object.insert("kind".to_owned(), Value::from(envelope.kind));
@@ -172,8 +179,8 @@ fn unrecognized(served: &Served, problem: &str, body: &[u8]) -> ApiError {
 
 /// An object from its protobuf form; of an object of another kind no more than that is told.
 fn from_protobuf(served: &Served, body: &[u8]) -> ApiResult<Value> {
-    let envelope = protobuf::open(body)
-        .map_err(|problem| unrecognized(served, &problem.to_string(), body))?;
+    let envelope =
+        protobuf::open(body).map_err(|problem| unrecognized(served, &problem.to_string(), body))?;
     let info = &served.info;
     let of_this_kind = envelope.kind.is_empty() || envelope.kind == info.kind;
     let mut value = match &served.ty {

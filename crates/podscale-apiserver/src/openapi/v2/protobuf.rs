@@ -228,7 +228,9 @@ fn field(number: u32, kind: Kind, value: &Value, out: &mut Writer) {
 fn parameter(value: &Value, out: &mut Writer) {
     match value.get("in").and_then(Value::as_str) {
         Some("body") => below(out, 1, |out| message(BODY_PARAMETER, value, out)),
-        Some("path") => below(out, 2, |out| below(out, 4, |out| message(PATH_PARAMETER, value, out))),
+        Some("path") => {
+            below(out, 2, |out| below(out, 4, |out| message(PATH_PARAMETER, value, out)))
+        }
         _ => below(out, 2, |out| below(out, 3, |out| message(QUERY_PARAMETER, value, out))),
     }
 }

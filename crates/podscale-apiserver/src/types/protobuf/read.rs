@@ -99,7 +99,9 @@ fn chosen(mut object: Map<String, Value>) -> Value {
         let name = object.iter().find(|(_, value)| wanted(value)).map(|(name, _)| name.clone());
         name.and_then(|name| object.remove(&name))
     };
-    take(Value::is_object).or_else(|| take(Value::is_array)).or_else(|| take(Value::is_boolean))
+    take(Value::is_object)
+        .or_else(|| take(Value::is_array))
+        .or_else(|| take(Value::is_boolean))
         .unwrap_or_default()
 }
 

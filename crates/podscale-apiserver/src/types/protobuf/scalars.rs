@@ -112,7 +112,8 @@ pub(super) fn write_special(
             let time = parse_time(text).ok_or_else(|| refuse("time"))?;
             // The fraction counts forward, before the epoch as well.
             let nanos = i64::from(time.subsec_nanosecond());
-            let since = EPOCH.duration_until(time).saturating_sub(SignedDuration::from_nanos(nanos));
+            let since =
+                EPOCH.duration_until(time).saturating_sub(SignedDuration::from_nanos(nanos));
             let micros = if *ty == Type::Time { 0 } else { nanos / 1_000 * 1_000 };
             out.varint(1, since.as_secs().cast_unsigned());
             out.varint(2, micros.cast_unsigned());

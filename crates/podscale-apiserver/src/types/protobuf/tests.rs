@@ -79,12 +79,17 @@ fn protobuf_is_written_as_by_kubernetes() {
             given => given,
         };
         let (version, kind) = (text(&line, "apiVersion"), text(&line, "kind"));
-        let got = encode(kubernetes(), &ty, &line["json"]).map(|body| enclose(version, kind, &body));
+        let got =
+            encode(kubernetes(), &ty, &line["json"]).map(|body| enclose(version, kind, &body));
         if got.as_ref().map(|bytes| STANDARD.encode(bytes)) != Ok(expected.to_owned()) {
             // What the bytes say differs at most places, where it differs at all.
-            let shown = |bytes: &[u8]| read(&ty, bytes).map_or_else(|error| error, |got| format!("{got:#}"));
+            let shown = |bytes: &[u8]| {
+                read(&ty, bytes).map_or_else(|error| error, |got| format!("{got:#}"))
+            };
             let what = match &got {
-                Ok(bytes) => first_difference(&shown(&STANDARD.decode(expected).unwrap()), &shown(bytes)),
+                Ok(bytes) => {
+                    first_difference(&shown(&STANDARD.decode(expected).unwrap()), &shown(bytes))
+                }
                 Err(error) => error.to_string(),
             };
             differing.push(format!("{kind}, {}:\n{what}", text(&line, "case")));
@@ -115,7 +120,8 @@ fn an_empty_time_is_no_time() {
     assert_eq!(event(b"\x08\0\x10\0")["eventTime"], "1970-01-01T00:00:00.000000Z");
     assert_eq!(event(b"\x08\0")["eventTime"], "1970-01-01T00:00:00.000000Z");
     // The zero time of Go is none either, however it comes.
-    let zero = json!({"eventTime": "0001-01-01T00:00:00Z", "firstTimestamp": "0001-01-01T00:00:00Z"});
+    let zero =
+        json!({"eventTime": "0001-01-01T00:00:00Z", "firstTimestamp": "0001-01-01T00:00:00Z"});
     let event = canonical(kubernetes(), &ty, zero).unwrap().value;
     assert_eq!((&event["eventTime"], &event["firstTimestamp"]), (&Value::Null, &Value::Null));
 }
@@ -153,12 +159,12 @@ fn mistakes_are_told() {
             "quantities must match the regular expression \
              '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
-        (&revision, b"\x12\x03\x0a\x01{", "embedded JSON cannot be read: EOF while parsing an object at line 1 column 1"),
         (
-            &condition,
-            b"\x22\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x10",
-            "unexpected EOF",
+            &revision,
+            b"\x12\x03\x0a\x01{",
+            "embedded JSON cannot be read: EOF while parsing an object at line 1 column 1",
         ),
+        (&condition, b"\x22\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x10", "unexpected EOF"),
         (
             &condition,
             b"\x22\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
@@ -171,7 +177,10 @@ fn mistakes_are_told() {
     for (bytes, expected) in [
         (b"".as_slice(), "empty data"),
         (b"k8s\0", "empty body"),
-        (b"{}", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
+        (
+            b"{}",
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+        ),
     ] {
         assert_eq!(open(bytes).expect_err(expected).to_string(), expected);
     }
