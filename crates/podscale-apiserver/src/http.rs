@@ -140,7 +140,9 @@ async fn resource(
     let (parts, body) = request.into_parts();
     let params = Params::parse(parts.uri.query().unwrap_or_default());
     let body = read_body(body).await?;
-    let output = accept::negotiate(&parts.headers, served.info.custom)?;
+    // A Scale has a protobuf form whatever it is the scale of.
+    let json_only = served.info.custom && path.subresource.as_deref() != Some("scale");
+    let output = accept::negotiate(&parts.headers, json_only)?;
     let call = Call { server, served, path, params, headers: parts.headers, output, body };
     let response = route_call(&call, &parts.method)?;
     if call.served.info.group.is_empty() && call.served.info.plural == "endpoints" {

@@ -7,6 +7,8 @@
 mod normalise;
 #[path = "golden/replay.rs"]
 mod replay;
+#[path = "golden/transcode.rs"]
+mod transcode;
 
 use serde_json::{Value, json};
 
@@ -19,16 +21,22 @@ const TABLES: &str = include_str!("../../../e2e/golden/tables.jsonl");
 
 #[tokio::test]
 async fn requests_are_answered_as_by_kubernetes() {
-    replay(REQUESTS).await;
+    replay(Client::new(), REQUESTS).await;
+}
+
+/// Whatever a client says and hears in protobuf is what others say and hear in JSON.
+#[tokio::test]
+async fn requests_in_protobuf_are_answered_as_in_json() {
+    replay(Client::in_protobuf(), REQUESTS).await;
+    replay(Client::in_protobuf(), KINDS).await;
 }
 
 #[tokio::test]
 async fn jobs_budgets_quotas_claims_and_ingresses_are_answered_as_by_kubernetes() {
-    replay(KINDS).await;
+    replay(Client::new(), KINDS).await;
 }
 
-async fn replay(requests: &str) {
-    let mut client = Client::new();
+async fn replay(mut client: Client, requests: &str) {
     let mut differing = Vec::new();
     for line in lines(requests) {
         let got = client.send(&line).await;

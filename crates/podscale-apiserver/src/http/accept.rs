@@ -30,8 +30,9 @@ pub(crate) enum Form {
     Metadata,
 }
 
-/// Reads the Accept header. Custom objects have no protobuf form, only their metadata has.
-pub(crate) fn negotiate(headers: &HeaderMap, custom: bool) -> ApiResult<Output> {
+/// Reads the Accept header. Custom objects are `json_only`: they have no protobuf form, only their
+/// metadata has.
+pub(crate) fn negotiate(headers: &HeaderMap, json_only: bool) -> ApiResult<Output> {
     let given: Vec<&str> = ranges(headers).collect();
     if given.is_empty() {
         return Ok(Output { form: Form::Object, media: Media::Json });
@@ -40,7 +41,7 @@ pub(crate) fn negotiate(headers: &HeaderMap, custom: bool) -> ApiResult<Output> 
         return Err(ApiError::not_acceptable());
     }
     let written = |output: &Output| {
-        !(custom && output.media == Media::Protobuf && output.form == Form::Object)
+        !(json_only && output.media == Media::Protobuf && output.form == Form::Object)
     };
     given.into_iter().filter_map(accept).find(written).ok_or_else(ApiError::no_such_form)
 }

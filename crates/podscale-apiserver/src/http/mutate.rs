@@ -61,7 +61,8 @@ pub(super) fn body_format(call: &Call) -> ApiResult<Format> {
     format_of(call.content_type(), !call.served.info.custom)
 }
 
-fn format_of(content_type: &str, protobuf: bool) -> ApiResult<Format> {
+/// The format that a content type names.
+pub(super) fn format_of(content_type: &str, protobuf: bool) -> ApiResult<Format> {
     match content_type {
         "" | "application/json" => Ok(Format::Json),
         "application/yaml" | "text/yaml" => Ok(Format::Yaml),

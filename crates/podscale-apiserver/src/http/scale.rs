@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::accept::Form;
-use super::mutate::{Context, body_format, patch_kind};
+use super::mutate::{Context, format_of, patch_kind};
 use super::{Call, respond};
 use crate::patch::{self, PatchKind};
 use crate::resource::ScalePaths;
@@ -112,7 +112,8 @@ pub(super) fn get(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
 
 /// Replaces a Scale.
 pub(super) fn update(call: &Call, paths: &ScalePaths) -> ApiResult<Response> {
-    let format = body_format(call)?;
+    // A Scale has a protobuf form even where the object has none.
+    let format = format_of(call.content_type(), true)?;
     let (body, _) = decode::parse(&call.body, format, Some("autoscaling/v1.Scale"))
         .map_err(ApiError::bad_request)?;
     write(call, paths, &mut |_| Ok(body.clone()))

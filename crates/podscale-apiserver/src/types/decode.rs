@@ -3,7 +3,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::{Pieces, PiecesOffset};
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 use podscale_api::Quantity;
 use serde_json::{Map, Number, Value};
 
@@ -290,28 +293,48 @@ fn bytes(text: String) -> Result<Value, String> {
 }
 
 fn time(text: &str) -> Result<Value, String> {
-    let time: Timestamp = text.parse().map_err(|_| bad_time(text))?;
+    let time = parse_time(text).ok_or_else(|| bad_time(text))?;
     // Go's zero time stands for no time, and is written as null.
-    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(time_text(time)) })
+    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(seconds_text(time)) })
 }
 
 fn micro_time(text: &str) -> Result<Value, String> {
-    let time: Timestamp = text.parse().map_err(|_| bad_time(text))?;
-    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(micro_time_text(time)) })
+    let time = parse_time(text).ok_or_else(|| bad_time(text))?;
+    Ok(if time == ZERO_TIME { Value::Null } else { Value::String(micros_text(time)) })
 }
 
 /// The first moment of the year 1, which Go's types hold while no time is set.
-const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+const ZERO_TIME: DateTime = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
+
+/// The time that a text tells, in UTC: of any year that has four digits, up to the last second.
+pub(super) fn parse_time(text: &str) -> Option<DateTime> {
+    let pieces = Pieces::parse(text).ok()?;
+    let local = pieces.date().to_datetime(pieces.time()?);
+    let offset = match pieces.offset()? {
+        PiecesOffset::Numeric(numeric) => numeric.offset(),
+        _ => Offset::UTC,
+    };
+    let utc = local.checked_sub(SignedDuration::from_secs(offset.seconds().into())).ok()?;
+    (utc.year() >= 0).then_some(utc)
+}
+
+pub(super) fn seconds_text(time: DateTime) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+pub(super) fn micros_text(time: DateTime) -> String {
+    let micros = time.subsec_nanosecond() / 1_000;
+    format!("{}.{micros:06}Z", time.strftime("%Y-%m-%dT%H:%M:%S"))
+}
 
 /// A time as `metav1.Time` is written: whole seconds.
 pub fn time_text(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    seconds_text(Offset::UTC.to_datetime(time))
 }
 
 /// A time as `metav1.MicroTime` is written.
 pub fn micro_time_text(time: Timestamp) -> String {
-    let micros = time.as_microsecond().rem_euclid(1_000_000);
-    format!("{}.{micros:06}Z", time.strftime("%Y-%m-%dT%H:%M:%S"))
+    micros_text(Offset::UTC.to_datetime(time))
 }
 
 fn bad_time(text: &str) -> String {

@@ -8,7 +8,8 @@ mod write;
 mod tests;
 
 pub use read::{decode, open};
-pub(crate) use write::{Writer, enclose, encode};
+pub(crate) use write::Writer;
+pub use write::{enclose, encode};
 
 /// What every object in protobuf starts with.
 const MAGIC: &[u8] = b"k8s\0";

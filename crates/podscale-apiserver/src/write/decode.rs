@@ -46,10 +46,17 @@ pub(crate) fn parse(
     match format {
         Format::Protobuf => {
             let known = types::kubernetes();
-            let ty = ty.and_then(|name| known.find(name)).ok_or("unknown type")?;
+            let name = ty.ok_or("unknown type")?;
+            let ty = known.find(name).ok_or("unknown type")?;
             let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
-            let mut value =
-                protobuf::decode(known, &ty, envelope.raw).map_err(|error| error.to_string())?;
+            let of_this_kind =
+                envelope.kind.is_empty() || name.rsplit('.').next() == Some(&envelope.kind);
+            // Whoever asked refuses an object of another kind by its name.
+            let mut value = if of_this_kind {
+                protobuf::decode(known, &ty, envelope.raw).map_err(|error| error.to_string())?
+            } else {
+                Value::Null
+            };
             let object = fields(&mut value);
             object.insert("apiVersion".to_owned(), Value::from(envelope.api_version));
             object.insert("kind".to_owned(), Value::from(envelope.kind));

@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::normalise::hide_generated;
+use crate::transcode;
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const BOTH: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 /// The values of a file of JSON lines.
 pub fn lines(text: &str) -> impl Iterator<Item = Value> {
@@ -23,13 +27,20 @@ pub fn lines(text: &str) -> impl Iterator<Item = Value> {
 pub struct Client {
     router: Router,
     answers: HashMap<String, Value>,
+    /// Whether it speaks protobuf where there is a choice.
+    protobuf: bool,
 }
 
 impl Client {
     /// A client of a server that holds nothing yet.
     pub fn new() -> Self {
         let server = ApiServer::new(Config { seed: Some(1), ..Config::default() });
-        Self { router: server.router(), answers: HashMap::new() }
+        Self { router: server.router(), answers: HashMap::new(), protobuf: false }
+    }
+
+    /// The same, but it speaks protobuf where recorded clients spoke JSON.
+    pub fn in_protobuf() -> Self {
+        Self { protobuf: true, ..Self::new() }
     }
 
     /// The answer to a recorded line, in the form of its `expect`.
@@ -59,11 +70,27 @@ impl Client {
             .uri(path)
             .header("user-agent", "golden/1")
             .header("host", "127.0.0.1:6443");
-        for (header, key) in [("content-type", "contentType"), ("accept", "accept")] {
-            if !text(key).is_empty() {
-                request = request.header(header, text(key));
+        let custom = text("path").starts_with("/apis/golden.podscale.dev/");
+        let encoded = match text("contentType") {
+            // Custom objects are not spoken of in protobuf.
+            "application/json"
+                if self.protobuf && !(custom && !text("path").contains("/scale")) =>
+            {
+                transcode::body(&body)
+            }
+            _ => None,
+        };
+        let content_type = if encoded.is_some() { PROTOBUF } else { text("contentType") };
+        let accept = match text("accept") {
+            "" | "application/json" if self.protobuf => BOTH,
+            given => given,
+        };
+        for (header, value) in [("content-type", content_type), ("accept", accept)] {
+            if !value.is_empty() {
+                request = request.header(header, value);
             }
         }
+        let body = encoded.unwrap_or_else(|| body.into_bytes());
         let stream = line["stream"] == true;
         let mut answer = self.exchange(request.body(Body::from(body)).unwrap(), stream).await;
         self.answers.insert(text("name").to_owned(), answer["body"].clone());
@@ -83,8 +110,17 @@ impl Client {
             .iter()
             .map(|value| value.to_str().unwrap().to_owned())
             .collect();
+        let kind = response.headers().get("content-type").cloned();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        let mut answer = json!({"code": code, "body": decode(&bytes, stream)});
+        let body = match kind {
+            // A watch that is refused is no stream.
+            Some(kind) if kind == PROTOBUF && stream => json!([transcode::answer(&bytes, false)]),
+            Some(kind) if kind.to_str().unwrap().starts_with(PROTOBUF) => {
+                transcode::answer(&bytes, stream)
+            }
+            _ => decode(&bytes, stream),
+        };
+        let mut answer = json!({"code": code, "body": body});
         if !warnings.is_empty() {
             answer["warnings"] = json!(warnings);
         }

@@ -41,7 +41,7 @@ var kinds = []string{
 	"discovery.k8s.io/v1 EndpointSlice",
 	"events.k8s.io/v1 Event",
 	"meta.k8s.io/v1 PartialObjectMetadata",
-	"networking.k8s.io/v1 Ingress NetworkPolicy",
+	"networking.k8s.io/v1 Ingress IngressClass NetworkPolicy",
 	"policy/v1 Eviction PodDisruptionBudget",
 	"rbac.authorization.k8s.io/v1 ClusterRole ClusterRoleBinding Role RoleBinding",
 }

@@ -15,8 +15,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubectl/pkg/util/openapi"
 )
 
 // How long controllers may take until nothing moves any more.
@@ -51,6 +53,9 @@ func run(kubeconfig string, seed int64, duration time.Duration) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if err := checkSchemas(client); err != nil {
+		return err
+	}
 	if err := addNodes(ctx, client); err != nil {
 		return err
 	}
@@ -85,6 +90,28 @@ func run(kubeconfig string, seed int64, duration time.Duration) error {
 		return err
 	}
 	fmt.Printf("peers: %d changes, settled %d times, %d events\n", w.changes, w.rounds, len(events.Items))
+	return nil
+}
+
+// checkSchemas reads the OpenAPI document, which comes in protobuf, as clients do that validate.
+func checkSchemas(client kubernetes.Interface) error {
+	document, err := client.Discovery().OpenAPISchema()
+	if err != nil {
+		return fmt.Errorf("OpenAPI v2: %w", err)
+	}
+	schemas, err := openapi.NewOpenAPIData(document)
+	if err != nil {
+		return fmt.Errorf("OpenAPI v2: %w", err)
+	}
+	for _, kind := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Pod"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+	} {
+		if schemas.LookupResource(kind) == nil || len(schemas.GetConsumes(kind, "PATCH")) == 0 {
+			return fmt.Errorf("OpenAPI v2 does not say what a %s is, or how it is patched", kind.Kind)
+		}
+	}
 	return nil
 }
 

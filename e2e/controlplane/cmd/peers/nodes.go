@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 const nodeCount = 3
@@ -24,7 +25,8 @@ func addNodes(ctx context.Context, client kubernetes.Interface) error {
 		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !errors.IsAlreadyExists(err) {
 			return fmt.Errorf("node: %w", err)
 		}
-		if err := heartbeat(ctx, client, node.Name); err != nil {
+		// Controllers label and taint it at the same time.
+		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return heartbeat(ctx, client, node.Name) }); err != nil {
 			return fmt.Errorf("status of node: %w", err)
 		}
 	}

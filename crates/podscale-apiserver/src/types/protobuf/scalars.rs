@@ -1,6 +1,7 @@
 //! Values that JSON writes as scalars and protobuf as small messages, and numbers.
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
 use podscale_api::Quantity;
 use podscale_api::time::GoDuration;
 use serde_json::{Number, Value};
@@ -9,10 +10,9 @@ use super::ProtobufError;
 use super::read::{Part, Reader, utf8};
 use super::write::Writer;
 use crate::types::Type;
-use crate::types::decode::{micro_time_text, time_text};
+use crate::types::decode::{micros_text, parse_time, seconds_text};
 
-/// The seconds of the years that JSON can show, 0 to 9999.
-const YEARS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// How the zero value of Go's times is written; decoding makes null of it.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
@@ -64,11 +64,11 @@ pub(super) fn special(ty: &Type, bytes: &[u8]) -> Result<Value, ProtobufError> {
     Ok(match ty {
         // No fields at all mean no time; the epoch has its two zeros written out.
         Type::Time | Type::MicroTime if bytes.is_empty() => Value::from(NO_TIME),
-        Type::Time => Value::from(time_text(time(first, 0)?)),
+        Type::Time => Value::from(seconds_text(time(first, 0)?)),
         Type::MicroTime => {
             let nanos = int(second).as_i64().unwrap_or_default();
             // Towards zero, as Go truncates.
-            Value::from(micro_time_text(time(first, nanos / 1_000 * 1_000)?))
+            Value::from(micros_text(time(first, nanos / 1_000 * 1_000)?))
         }
         Type::Quantity => match first_text {
             None => Value::from("0"),
@@ -90,13 +90,13 @@ pub(super) fn special(ty: &Type, bytes: &[u8]) -> Result<Value, ProtobufError> {
     })
 }
 
-fn time(seconds: u64, nanos: i64) -> Result<Timestamp, ProtobufError> {
-    let seconds = seconds.cast_signed();
-    if !YEARS.contains(&seconds) {
-        return Err(ProtobufError::Year);
-    }
-    let all = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    Timestamp::from_nanosecond(all).map_err(|_| ProtobufError::Year)
+fn time(seconds: u64, nanos: i64) -> Result<DateTime, ProtobufError> {
+    let since = SignedDuration::from_secs(seconds.cast_signed())
+        .checked_add(SignedDuration::from_nanos(nanos))
+        .ok_or(ProtobufError::Year)?;
+    let time = EPOCH.checked_add(since).map_err(|_| ProtobufError::Year)?;
+    // JSON has room for four digits.
+    if time.year() < 0 { Err(ProtobufError::Year) } else { Ok(time) }
 }
 
 /// Writes the fields of such a message.
@@ -109,13 +109,14 @@ pub(super) fn write_special(
     match (ty, value) {
         (Type::Time | Type::MicroTime | Type::Raw, Value::Null) => {}
         (Type::Time | Type::MicroTime, Value::String(text)) => {
-            let time: Timestamp = text.parse().map_err(|_| refuse("time"))?;
+            let time = parse_time(text).ok_or_else(|| refuse("time"))?;
             // The fraction counts forward, before the epoch as well.
-            let nanos = time.as_nanosecond().rem_euclid(1_000_000_000);
-            let seconds = time.as_nanosecond().div_euclid(1_000_000_000);
+            let nanos = i64::from(time.subsec_nanosecond());
+            let since =
+                EPOCH.duration_until(time).saturating_sub(SignedDuration::from_nanos(nanos));
             let micros = if *ty == Type::Time { 0 } else { nanos / 1_000 * 1_000 };
-            out.varint(1, i64::try_from(seconds).unwrap_or_default().cast_unsigned());
-            out.varint(2, u64::try_from(micros).unwrap_or_default());
+            out.varint(1, since.as_secs().cast_unsigned());
+            out.varint(2, micros.cast_unsigned());
         }
         (Type::Quantity, Value::String(text)) => out.bytes(1, text.as_bytes()),
         (Type::Quantity, Value::Null) => out.bytes(1, b"0"),

@@ -59,7 +59,7 @@ impl Writer {
 }
 
 /// An encoded object with the envelope around it.
-pub(crate) fn enclose(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
+pub fn enclose(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
     let mut out = Writer(Vec::with_capacity(object.len() + 64));
     out.0.extend_from_slice(MAGIC);
     let mut meta = Writer::default();
@@ -73,7 +73,7 @@ pub(crate) fn enclose(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
 }
 
 /// Writes JSON of a type as a message.
-pub(crate) fn encode(types: &Types, ty: &Type, value: &Value) -> Result<Vec<u8>, ProtobufError> {
+pub fn encode(types: &Types, ty: &Type, value: &Value) -> Result<Vec<u8>, ProtobufError> {
     let mut out = Writer::default();
     message(types, ty, value, &mut out, 0)?;
     Ok(out.finish())
