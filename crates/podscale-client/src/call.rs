@@ -249,9 +249,12 @@ async fn body_of(
     if status.is_success() {
         return Ok(answer.into_body());
     }
+    // Upstream's clients repeat a refusal only if it says that it is text, or does not say what it is.
+    let form = answer.headers().get("content-type").and_then(|form| form.to_str().ok());
+    let is_text = form.is_none_or(|form| form.starts_with("text/"));
     let text = read(answer.into_body(), REFUSAL_LIMIT_BYTES, &AtomicUsize::new(0)).await;
     let text = text.unwrap_or_default();
-    Err(refusal(status.as_u16(), verb, &text, about))
+    Err(refusal(status.as_u16(), verb, &text, is_text, about))
 }
 
 async fn send_request(
@@ -294,7 +297,7 @@ async fn read(body: Body, limit: usize, size: &AtomicUsize) -> Result<Vec<u8>, C
 }
 
 /// A refusal in the server's own words, or in those that its code stands for.
-fn refusal(code: u16, verb: &str, body: &[u8], about: About<'_>) -> CallError {
+fn refusal(code: u16, verb: &str, body: &[u8], is_text: bool, about: About<'_>) -> CallError {
     #[derive(serde::Deserialize)]
     #[serde(default)]
     #[derive(Default)]
@@ -307,7 +310,7 @@ fn refusal(code: u16, verb: &str, body: &[u8], about: About<'_>) -> CallError {
     if status.kind == "Status" && !status.message.is_empty() {
         return CallError::Refused { code, reason: status.reason, message: status.message };
     }
-    let text = String::from_utf8_lossy(body);
+    let text = if is_text { String::from_utf8_lossy(body) } else { "unknown".into() };
     let mut message = words(code, text.trim()).into_owned();
     let (verb, resource, name) = (verb.to_lowercase(), about.resource, about.name);
     let _ = match (resource.is_empty(), name.is_empty()) {
@@ -335,7 +338,7 @@ fn words(code: u16, text: &str) -> Cow<'static, str> {
              processing the request"
         }
         500.. => {
-            let quoted = podscale_api::quote::quote(if text.is_empty() { "unknown" } else { text });
+            let quoted = podscale_api::quote::quote(text);
             return Cow::Owned(format!(
                 "an error on the server ({quoted}) has prevented the request from succeeding"
             ));
@@ -449,10 +452,14 @@ mod tests {
         ];
         for (code, body, name, expected) in cases {
             let about = About { resource: "pods.metrics.k8s.io", name };
-            let error = refusal(code, "GET", body.as_bytes(), about);
+            let error = refusal(code, "GET", body.as_bytes(), true, about);
             assert_eq!(error.to_string(), expected.replace("GET", "get"), "{code} {body}");
             assert_eq!(error.code(), Some(code));
         }
+        let about = About { resource: "widgets", name: "web" };
+        let error = refusal(500, "PUT", b"what?", false, about).to_string();
+        let unknown = r#"an error on the server ("unknown") has prevented the request from succeeding (put widgets web)"#;
+        assert_eq!(error, unknown, "what is no text is not repeated");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
 use crate::text;
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 mod limit;
@@ -60,7 +61,7 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 
     let autoscaler = snapshot.autoscaler;
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
-    if reads_metrics(autoscaler, snapshot.status, scale) {
+    if reads_metrics(autoscaler, scale, || snapshot.status) {
         by_metrics(snapshot, scale, decision);
     } else if current == 0 {
         set(snapshot, decision, ConditionKind::ScalingActive, false, Note::ScalingDisabled);
@@ -80,12 +81,16 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 }
 
 /// Whether a decision on a target of this size reads metrics and pods. A size out of bounds is
-/// corrected without them, and zero that somebody else set is left alone.
-#[must_use]
-pub fn reads_metrics(autoscaler: &Autoscaler, status: &Status, scale: Scale) -> bool {
+/// corrected without them, and zero that somebody else set is left alone. The stored status is asked
+/// for only where it matters.
+pub fn reads_metrics<S: Borrow<Status>>(
+    autoscaler: &Autoscaler,
+    scale: Scale,
+    status: impl FnOnce() -> S,
+) -> bool {
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
     if scale.wanted == 0 {
-        let held = held_at_zero(status);
+        let held = held_at_zero(status().borrow());
         return held && (min != 0 || autoscaler.has_metric_without_pods());
     }
     (min..=max).contains(&scale.wanted)

@@ -47,6 +47,8 @@ pub(crate) struct Index {
 #[derive(Default)]
 struct State {
     entries: HashMap<Key, Entry>,
+    /// How many of them are gone, and stay until their reconcile ends.
+    gone: usize,
     queue: Queue,
     selectors: Selectors,
     /// Who asked about what is announced under a topic.
@@ -162,9 +164,12 @@ impl Index {
     pub(super) fn done(&self, key: &Key) {
         let now = self.now_micros();
         let mut state = self.state.lock();
-        let State { entries, queue, .. } = &mut *state;
+        let State { entries, queue, gone, .. } = &mut *state;
         match entries.get_mut(key) {
-            Some(entry) if entry.gone => drop(entries.remove(key)),
+            Some(entry) if entry.gone => {
+                entries.remove(key);
+                *gone -= 1;
+            }
             Some(entry) => {
                 let period = due::micros(entry.period(&self.rules));
                 queue.finish(key, &mut entry.turn, now, period);
@@ -307,7 +312,8 @@ impl Index {
 
     /// How many objects there are.
     pub(crate) fn len(&self) -> usize {
-        self.state.lock().entries.values().filter(|entry| !entry.gone).count()
+        let state = self.state.lock();
+        state.entries.len() - state.gone
     }
 
     /// How many are due and wait for a worker.
@@ -395,7 +401,9 @@ impl State {
             let at = if decided { due::next_moment(&key, period, now) } else { now };
             self.queue.enqueue(&key, &mut entry.turn, at);
         }
-        self.entries.insert(key, entry);
+        if self.entries.insert(key, entry).is_some_and(|before| before.gone) {
+            self.gone -= 1;
+        }
     }
 
     /// Drops everything that is known of an object. While it is being reconciled, a mark stays that
@@ -407,6 +415,7 @@ impl State {
         self.histories.changed(entry.managed.uid(), false);
         if entry.turn.is_running() {
             entry.gone = true;
+            self.gone += 1;
         } else {
             self.queue.remove(key, &entry.turn);
             self.entries.remove(key);

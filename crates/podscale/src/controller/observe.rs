@@ -12,7 +12,6 @@ use podscale_api::metrics::PodMetrics;
 use podscale_api::observe::{Answers, Selected, Surroundings, select};
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
-use podscale_core::Status;
 use podscale_core::decide::reads_metrics;
 use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
 use smallvec::SmallVec;
@@ -75,9 +74,10 @@ impl Observatory {
         if let (Some(observed), Ok(scale)) = (view.observed, &mut scale) {
             observed.rewind_scale(scale);
         }
-        let reads = |scale: &Scale, status: &Status| reads_metrics(&object.model, status, *scale);
         let gathered = match (&target, &scale) {
-            (Ok(target), Ok(scale)) if reads(scale, &object.wire.status()) => {
+            (Ok(target), Ok(scale))
+                if reads_metrics(&object.model, *scale, || object.wire.status()) =>
+            {
                 self.gather(&view, &target.scale.status.selector).await
             }
             _ => Gathered::default(),
