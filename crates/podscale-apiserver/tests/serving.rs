@@ -9,6 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams, WatchParams};
 use podscale_apiserver::{ApiServer, Certificates, Config};
 use serde_json::json;
+use tower::ServiceExt;
+
 use support::{config_map, send};
 
 fn loopback() -> SocketAddr {
@@ -80,7 +82,61 @@ async fn protobuf_bodies_are_read() {
     assert_eq!(answer.code, 201, "{}", answer.body);
     assert_eq!(answer.body["metadata"]["name"], "pb");
     assert_eq!(answer.body["metadata"]["labels"]["a"], "b");
-    let broken = "k8s\0\n\u{7f}".to_owned();
-    let answer = send(&server, "POST", "/api/v1/namespaces", kind, "", broken).await;
-    assert_eq!(answer.code, 400, "{}", answer.body);
+    // What a real server says to each.
+    for (body, expected) in [
+        (
+            "abc",
+            "the object provided is unrecognized (must be of type Namespace): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (616263)",
+        ),
+        (
+            "k8s\0\n\u{7f}",
+            "the object provided is unrecognized (must be of type Namespace): unexpected EOF (6b3873000a7f)",
+        ),
+        (
+            "k8s\0",
+            "the object provided is unrecognized (must be of type Namespace): empty body (6b387300)",
+        ),
+        (
+            "k8s\0\n\u{f}\n\u{2}v1\u{12}\tNamespace\u{12}\u{2}\u{8}\u{1}",
+            "Namespace in version \"v1\" cannot be handled as a Namespace: proto: wrong wireType = 0 for field ObjectMeta",
+        ),
+    ] {
+        let answer = send(&server, "POST", "/api/v1/namespaces", kind, "", body.to_owned()).await;
+        assert_eq!((answer.code, answer.body["message"].as_str()), (400, Some(expected)));
+    }
+}
+
+/// The content types of answers, as a real server gives them.
+#[tokio::test]
+async fn answers_come_in_the_form_that_is_accepted() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    const TABLE: &str = "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1";
+    let table_or_json = format!("{TABLE},application/json");
+    let server = ApiServer::new(Config::default());
+    for (path, accept, code, expected) in [
+        ("/api/v1/namespaces/default", PROTOBUF, 200, PROTOBUF),
+        ("/api/v1/namespaces", PROTOBUF, 200, PROTOBUF),
+        ("/api/v1/namespaces/none", PROTOBUF, 404, PROTOBUF),
+        ("/api/v1/namespaces/none", "application/yaml", 404, "application/yaml"),
+        ("/api/v1/namespaces", TABLE, 406, "application/json"),
+        ("/api/v1/namespaces", &table_or_json, 200, "application/json"),
+        (
+            "/api/v1/namespaces?watch=1&timeoutSeconds=0",
+            PROTOBUF,
+            200,
+            "application/vnd.kubernetes.protobuf;stream=watch",
+        ),
+        (
+            "/openapi/v2",
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+            200,
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+        ),
+    ] {
+        let request = http::Request::get(path).header("accept", accept);
+        let request = request.body(axum::body::Body::empty()).expect("a request");
+        let response = server.router().oneshot(request).await.expect("infallible");
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        assert_eq!((response.status().as_u16(), kind), (code, Some(expected)), "{path} {accept}");
+    }
 }

@@ -46,9 +46,11 @@ pub(crate) fn negotiate(headers: &HeaderMap, json_only: bool) -> ApiResult<Outpu
     given.into_iter().filter_map(accept).find(written).ok_or_else(ApiError::no_such_form)
 }
 
-/// How to write a Status: the first way that the client accepts, or JSON.
+/// How to write a Status: the first way that the client accepts, or JSON. It cannot be asked for
+/// as something else.
 pub(crate) fn of_status(headers: &HeaderMap) -> Media {
-    ranges(headers).find_map(media).unwrap_or(Media::Json)
+    let plain = ranges(headers).filter(|range| !range.contains("as="));
+    plain.filter_map(media).next().unwrap_or(Media::Json)
 }
 
 fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
@@ -88,7 +90,8 @@ fn accept(range: &str) -> Option<Output> {
     let meta = group == "meta.k8s.io" && matches!(version, "v1" | "v1beta1");
     let form = match form {
         "" => Form::Object,
-        "Table" if meta => Form::Table,
+        // Tables have no protobuf form.
+        "Table" if meta && media != Media::Protobuf => Form::Table,
         "PartialObjectMetadata" | "PartialObjectMetadataList" if meta => Form::Metadata,
         _ => return None,
     };

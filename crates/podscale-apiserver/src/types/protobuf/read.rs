@@ -116,10 +116,19 @@ fn cleaned(types: &Types, id: usize, object: Value) -> Value {
 fn named(error: ProtobufError, name: &str) -> ProtobufError {
     match error {
         ProtobufError::Wire { wire, field } if field.is_empty() => {
-            ProtobufError::Wire { wire, field: name.to_owned() }
+            ProtobufError::Wire { wire, field: go_name(name) }
         }
         other => other,
     }
+}
+
+/// The name of a field in Go.
+fn go_name(name: &str) -> String {
+    if name == "metadata" {
+        return "ObjectMeta".to_owned();
+    }
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Adds one encoded value to a field, which may have several.

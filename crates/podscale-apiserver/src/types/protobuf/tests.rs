@@ -147,8 +147,8 @@ fn mistakes_are_told() {
     let revision = kubernetes().find("apps/v1.ControllerRevision").unwrap();
     let condition = kubernetes().find("core/v1.PodCondition").unwrap();
     for (ty, bytes, expected) in [
-        (&ty, b"\x08\x01".as_slice(), "proto: wrong wireType = 0 for field metadata"),
-        (&deployment, b"\x0a\x01\x01", "proto: wrong wireType = 2 for field replicas"),
+        (&ty, b"\x08\x01".as_slice(), "proto: wrong wireType = 0 for field ObjectMeta"),
+        (&deployment, b"\x0a\x01\x01", "proto: wrong wireType = 2 for field Replicas"),
         (&ty, b"\x0a\x05\x0a", "unexpected EOF"),
         (&ty, b"\x0a\x03\x0a\x01\xff", "proto: invalid UTF-8"),
         (&ty, b"\x0b", "proto: illegal wireType 3"),
