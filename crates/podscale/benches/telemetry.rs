@@ -97,8 +97,9 @@ fn measure(mode: &str) -> Result<()> {
         let decided = Decided::new(&object, &snapshot, &outcome, &took);
         observers.iter().for_each(|observer| observer.decided(black_box(&decided)));
     };
-    let answer = async |_: http::Request<()>| Ok::<_, ()>(black_box(http::Response::new(())));
-    let request = || http::Request::new(());
+    let answer =
+        async |_: axum::http::Request<()>| Ok::<_, ()>(black_box(axum::http::Response::new(())));
+    let request = || axum::http::Request::new(());
     let mut plain = service_fn(answer);
     let mut measured = RequestLayer::new(Arc::new(())).layer(service_fn(answer));
     let began = (Instant::now(), cpu_seconds());

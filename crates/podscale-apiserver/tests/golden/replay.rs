@@ -73,9 +73,7 @@ impl Client {
         let custom = text("path").starts_with("/apis/golden.podscale.dev/");
         let encoded = match text("contentType") {
             // Custom objects are not spoken of in protobuf.
-            "application/json"
-                if self.protobuf && !(custom && !text("path").contains("/scale")) =>
-            {
+            "application/json" if self.protobuf && (!custom || text("path").contains("/scale")) => {
                 transcode::body(&body)
             }
             _ => None,

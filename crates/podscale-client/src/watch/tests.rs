@@ -19,7 +19,7 @@ fn server(answers: Vec<(u16, &'static str)>) -> (Client, Arc<Mutex<Vec<String>>>
             let next = answers.lock().next();
             let Some((code, body)) = next else { return std::future::pending().await };
             log.lock().push(uri.to_string());
-            let code = axum::http::StatusCode::from_u16(code).expect("a code");
+            let code = http::StatusCode::from_u16(code).expect("a code");
             (code, body)
         }
     });

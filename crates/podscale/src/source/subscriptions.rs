@@ -14,7 +14,6 @@ pub(crate) struct Topic(pub(crate) Arc<str>);
 
 /// Announces new samples. Clones share one queue.
 #[derive(Clone)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the metrics APIs announce nothing"))]
 pub(crate) struct Notifier(mpsc::Sender<Topic>);
 
 #[cfg_attr(not(test), expect(dead_code, reason = "the metrics APIs announce nothing"))]

@@ -123,7 +123,7 @@ async fn contested(fixture: Fixture) -> Result<()> {
             Ok(false)
         })
         .await?;
-    fixture.until_event("web", "Warning AnotherController \"rival\" looks after").await?;
+    fixture.until_event("web", "Warning AnotherController \"rival\" manages").await?;
     let version = async || {
         let version = hpas.get("web").await?.metadata.resource_version;
         Ok::<_, anyhow::Error>((version, fixture.replicas("web").await?))
