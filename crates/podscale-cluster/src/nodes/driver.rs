@@ -329,7 +329,7 @@ impl Driver {
                     (uid, removal, result)
                 });
             } else {
-                let patch = status::patch(&pod.facts, &pod.life, home.info.address, pod.ip);
+                let patch = status::patch(&pod.facts, &pod.life, home.info.kubelet.ip(), pod.ip);
                 self.writes.spawn(async move {
                     let patch = Patch::Strategic(patch);
                     let params = PatchParams::default();
@@ -388,7 +388,7 @@ impl Driver {
                 // Nobody may be waiting for the answer any more.
                 let _ = done.send(uid.is_some());
             }
-            Command::Look { node } => {
+            Command::Enqueue { node } => {
                 let on_it = self.pods.iter().filter(|(_, pod)| pod.facts.node == node);
                 for uid in on_it.map(|(uid, _)| Arc::clone(uid)).collect::<Vec<_>>() {
                     self.step(&uid);

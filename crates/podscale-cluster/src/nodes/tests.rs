@@ -29,7 +29,7 @@ async fn cluster(count: usize) -> Cluster {
     let server =
         ApiServer::new(Config { clock: Arc::new(move || clock.now()), ..Config::default() });
     let client = Client::new(server.router(), "default");
-    let config = NodesConfig { count, port: 0, ..NodesConfig::default() };
+    let config = NodesConfig { count, port: KubeletPort::Required(0), ..NodesConfig::default() };
     let nodes = Nodes::start(client.clone(), clock, &config).await.unwrap();
     Cluster { server, client, clock, nodes }
 }
@@ -202,7 +202,7 @@ async fn pods_of_an_earlier_process_go_on() {
     cluster.create("web", "node-1", json!({})).await;
     let before = cluster.pod("web", is_ready).await;
     cluster.nodes.shutdown().await;
-    let config = NodesConfig { count: 1, port: 0, ..NodesConfig::default() };
+    let config = NodesConfig { count: 1, port: KubeletPort::Required(0), ..NodesConfig::default() };
     let nodes = Nodes::start(cluster.client.clone(), cluster.clock, &config).await.unwrap();
     let view =
         eventually("the pod is known", async || nodes.table().pod("node-1", "default", "web"))
@@ -296,7 +296,7 @@ async fn a_burst_of_pods_becomes_ready_and_goes() {
     })
     .await;
     let pods = cluster.nodes.table().all();
-    let addresses: std::collections::HashSet<IpAddr> = pods.iter().map(|pod| pod.ip).collect();
+    let addresses: std::collections::HashSet<std::net::IpAddr> = pods.iter().map(|pod| pod.ip).collect();
     assert_eq!(addresses.len(), PODS, "each has an address of its own");
     cluster
         .pods()
