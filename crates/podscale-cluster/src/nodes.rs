@@ -4,6 +4,7 @@
 //! All nodes of a process share one watch and one task; they know nothing but an API server, a
 //! clock, and what the load model says was used.
 
+use crate::call::CallError;
 use kube::Client;
 use listen::Bound;
 use podscale_client::clock::Clock;
@@ -15,7 +16,6 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 pub mod address;
-mod call;
 pub mod control;
 mod driver;
 mod events;
@@ -32,8 +32,6 @@ pub mod table;
 mod tests;
 pub mod usage;
 
-pub use call::CallError;
-pub(crate) use call::call;
 pub use lifecycle::Delays;
 pub use listen::{KUBELET_PORT, KubeletPort};
 pub use pod::Fault;
@@ -216,7 +214,8 @@ impl Nodes {
         }
         register::register(&client, &clock, &nodes).await?;
         let beat_now = Arc::new(Notify::new());
-        let beats = register::heartbeats(client.clone(), clock, nodes.clone(), Arc::clone(&beat_now));
+        let beats =
+            register::heartbeats(client.clone(), clock, nodes.clone(), Arc::clone(&beat_now));
         tasks.spawn(beats);
         let (commands, received) = mpsc::channel(64);
         let events = events::EventSink::new(config.events.then(|| client.clone()));

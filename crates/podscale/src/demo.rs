@@ -24,6 +24,7 @@ use podscale_apiserver::{ApiServer, Certificates, Serving};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::RequestLayer;
+use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
 use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
@@ -100,7 +101,7 @@ pub enum DemoError {
     Workload(#[from] WorkloadError),
     /// The metrics APIs cannot be announced.
     #[error(transparent)]
-    Metrics(#[from] nodes::CallError),
+    Metrics(#[from] CallError),
     /// The kubeconfig cannot be written.
     #[error("cannot write the kubeconfig {}: {source}", path.display())]
     Kubeconfig {

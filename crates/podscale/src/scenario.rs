@@ -142,7 +142,7 @@ impl Scenario {
         Scenario::read(name_or_file, &text, Path::new(name_or_file).parent())
     }
 
-    /// Reads a scenario from text. Traces are looked up in the folder, or else where the program runs.
+    /// Reads a scenario from text. Traces are read from the folder, or else where the program runs.
     ///
     /// # Errors
     /// Says what makes no sense, and where.

@@ -1,8 +1,8 @@
 //! Makes the nodes known to the API server and keeps telling it that they are alive.
 
 use super::NodeInfo;
-use super::call::{CallError, call};
 use super::status::seconds;
+use crate::call::{CallError, call};
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;

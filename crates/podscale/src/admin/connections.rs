@@ -251,7 +251,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_a_request_in_time_is_closed() {
-        let address = open(Limits { request_timeout: SHORT, write_timeout: LONG, ..Limits::default() }).await;
+        let address =
+            open(Limits { request_timeout: SHORT, write_timeout: LONG, ..Limits::default() }).await;
         for (what, request) in [
             ("sends nothing", ""),
             ("sends half a head", "GET / HTTP/1.1\r\nHost:"),
@@ -261,7 +262,10 @@ mod tests {
             assert!(!answer.contains("hello"), "{what}: {answer}");
         }
         let answer = read_all(connect(address, WHOLE).await).await;
-        assert!(answer.ends_with("hello"), "and it is closed when no other request comes: {answer}");
+        assert!(
+            answer.ends_with("hello"),
+            "and it is closed when no other request comes: {answer}"
+        );
     }
 
     #[tokio::test]
@@ -281,11 +285,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_does_not_read_is_closed() {
-        let limits = Limits { connections: 1, per_address: 1, request_timeout: LONG, write_timeout: SHORT };
+        let limits =
+            Limits { connections: 1, per_address: 1, request_timeout: LONG, write_timeout: SHORT };
         let address = open(limits).await;
         let slow = connect(address, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await;
         is_served(address).await;
         let received = read_all(slow).await.len();
-        assert!(received < 64 * 1024 * 1024, "{received} bytes were sent to a peer that did not read");
+        assert!(
+            received < 64 * 1024 * 1024,
+            "{received} bytes were sent to a peer that did not read"
+        );
     }
 }

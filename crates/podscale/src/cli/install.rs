@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 /// Print the manifests that run the controller in a cluster.
 ///
-/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never look
-/// after the same autoscaler: start kube-controller-manager with
-/// --controllers=*,-horizontal-pod-autoscaler-controller, or look on with --dry-run-mode.
+/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never
+/// manage the same autoscaler: start kube-controller-manager with
+/// --controllers=*,-horizontal-pod-autoscaler-controller, or compare with --dry-run.
 ///
-/// Exit codes: 0 printed, 2 asked wrongly.
+/// Exit codes: 0 printed, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The namespace to run in; it is made as well.
@@ -33,9 +33,9 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     manage: Option<Which>,
 
-    /// Decide and report, but write nothing.
+    /// Run the controller with --dry-run: it decides and reports, but writes nothing.
     #[arg(long)]
-    dry_run_mode: bool,
+    dry_run: bool,
 
     /// The collector to send traces, log lines and metrics to, as `podscale run --otlp-endpoint`
     /// takes it.
@@ -106,7 +106,7 @@ fn check(flags: &[String]) -> Result<(), String> {
 impl Arguments {
     fn options(&self) -> Options {
         let manage = self.manage.iter().map(|which| format!("--manage={}", which.name()));
-        let dry_run = self.dry_run_mode.then(|| "--dry-run".to_owned());
+        let dry_run = self.dry_run.then(|| "--dry-run".to_owned());
         let otlp = self.otlp_endpoint.iter().map(|url| format!("--otlp-endpoint={url}"));
         let own = manage.chain(dry_run).chain(otlp);
         Options {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn both_forms_say_the_same() {
         let place = ["-n", "scaling", "--otlp-endpoint", "http://collector:4318"];
-        let arguments = flags(&[&place[..], &["--manage", "annotated", "--dry-run-mode"]].concat());
+        let arguments = flags(&[&place[..], &["--manage", "annotated", "--dry-run"]].concat());
         let objects = manifests(&arguments.expect("flags").options());
         let yaml = text(&objects, Output::Yaml).expect("YAML");
         let read: Vec<Value> = yaml

@@ -39,9 +39,9 @@ const RELEASE: Duration = Duration::from_secs(3);
 /// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
 /// runs in, and scales their targets as Kubernetes' own controller does. Flags that
 /// kube-controller-manager has carry its names and defaults; durations are written as in Go (15s,
-/// 1m30s). SIGTERM and Ctrl-C end it in good order.
+/// 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 if it was asked wrongly.
+/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
 
-    /// Which autoscalers to look after. The annotation or label podscale.dev/managed: "false" always
+    /// Which autoscalers to manage. The annotation or label podscale.dev/managed: "false" always
     /// excludes one.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
     manage: Which,
@@ -77,12 +77,12 @@ pub struct Arguments {
     )]
     exclude_namespaces: Vec<String>,
 
-    /// Decide and tell, but write nothing: no scale, status, event or lease. Beside another controller
+    /// Decide and report, but write nothing: no scale, status, event or lease. Beside another controller
     /// it says where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
 
-    /// How often each autoscaler is looked at.
+    /// How often each autoscaler is reconciled.
     #[arg(
         long = "horizontal-pod-autoscaler-sync-period",
         visible_alias = "sync-period",
@@ -142,7 +142,7 @@ pub struct Arguments {
     )]
     initial_readiness_delay: Duration,
 
-    /// How many autoscalers are looked at at the same time; one that waits for an answer takes a
+    /// How many autoscalers are reconciled at the same time; one that waits for an answer takes a
     /// place, but no time.
     #[arg(
         long = "concurrent-horizontal-pod-autoscaler-syncs",

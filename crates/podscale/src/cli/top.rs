@@ -20,7 +20,7 @@ use std::time::Duration;
 /// arrows and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and
 /// trouble. If the output is not a terminal, or with --output, it prints the table once.
 ///
-/// Exit codes: 0 shown, 1 nobody to ask, 2 asked wrongly.
+/// Exit codes: 0 shown, 1 nothing to ask, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     sort: Sort,
 
-    /// How often to look, in seconds.
+    /// How often to refresh, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 

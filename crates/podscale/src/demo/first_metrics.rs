@@ -43,8 +43,10 @@ fn has_usable_sample(pod: &PodView, store: &Store) -> bool {
 pub(super) fn pods_of(manifests: &[Value]) -> usize {
     let replicas = |manifest: &Value| {
         let kind = manifest.get("kind").and_then(Value::as_str);
-        let is_workload =
-            matches!(kind, Some("Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController"));
+        let is_workload = matches!(
+            kind,
+            Some("Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController")
+        );
         let replicas = manifest.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
         is_workload.then(|| usize::try_from(replicas).unwrap_or(usize::MAX))
     };

@@ -106,5 +106,8 @@ fn a_point_is_a_short_list() {
     let mut point = point(2, 4, 1);
     point.metrics.push((f32::INFINITY, f32::NAN));
     point.metrics.push((f32::NAN, f32::NAN));
-    assert_eq!(serde_json::to_string(&point).unwrap(), "[2000,4,4,1,9,0.5,1.0,\"no pods\",null,null,null]");
+    assert_eq!(
+        serde_json::to_string(&point).unwrap(),
+        "[2000,4,4,1,9,0.5,1.0,\"no pods\",null,null,null]"
+    );
 }
