@@ -4,7 +4,6 @@
 
 pub mod accounts;
 pub mod cache;
-pub mod calls;
 pub mod claim;
 pub mod claim_protection;
 pub mod deployment;

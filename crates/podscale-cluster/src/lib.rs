@@ -2,6 +2,7 @@
 //! a scheduler, simulated nodes with real kubelet endpoints, and the load that their pods bear.
 //! Knows nothing of autoscalers.
 
+pub mod call;
 pub mod controllers;
 pub mod load;
 pub mod metrics;

@@ -1,5 +1,5 @@
 //! Drives the workloads of the embedded cluster: offers each its load, lets time pass in its model
-//! and tells the nodes what was used.
+//! and records what was used.
 //!
 //! A workload is known by its namespace and name; its pods are those that its selector picks or, if
 //! it has none, those that its Deployment, ReplicaSet, StatefulSet or other controller owns. Pods of
@@ -29,7 +29,7 @@ pub mod text;
 pub const STEP: Duration = Duration::from_secs(1);
 /// How many workloads there may be.
 pub const MAX_WORKLOADS: usize = 10_000;
-/// The shortest sleep (of the wall) between steps.
+/// The shortest sleep (wall-clock) between steps.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(10);
 
 /// A workload, as written in scenario files.
@@ -171,7 +171,7 @@ struct Shared {
 }
 
 impl LoadModel {
-    /// A model of these workloads over the pods of `table`; it tells `usage` what was used. Only
+    /// A model of these workloads over the pods of `table`; it records in `usage` what was used. Only
     /// the traces given here can be named by loads, now and later.
     ///
     /// # Errors

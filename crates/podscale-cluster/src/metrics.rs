@@ -4,8 +4,8 @@
 //! `metrics.k8s.io` is made from real scrapes of the kubelets over HTTP; `custom.metrics.k8s.io` and
 //! `external.metrics.k8s.io` from the load model's own series.
 
+use crate::call::{CallError, call};
 use crate::load::LoadModel;
-use crate::nodes::{CallError, call};
 use axum::Router;
 use axum::response::IntoResponse;
 use kube::Client;

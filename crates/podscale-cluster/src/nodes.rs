@@ -4,24 +4,25 @@
 //! All nodes of a process share one watch and one task; they know nothing but an API server, a
 //! clock, and what the load model says was used.
 
+use crate::call::CallError;
 use kube::Client;
+use listen::Bound;
 use podscale_client::clock::Clock;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 pub mod address;
-mod call;
 pub mod control;
 mod driver;
 mod events;
 pub mod exposition;
 pub mod http;
 pub mod lifecycle;
+mod listen;
 pub mod pod;
 mod register;
 pub mod status;
@@ -31,15 +32,11 @@ pub mod table;
 mod tests;
 pub mod usage;
 
-pub use call::CallError;
-pub(crate) use call::call;
 pub use lifecycle::Delays;
+pub use listen::{KUBELET_PORT, KubeletPort};
 pub use pod::Fault;
 pub use table::{PodView, Table};
 pub use usage::Usage;
-
-/// The port of kubelets.
-pub const KUBELET_PORT: u16 = 10250;
 
 /// How large a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +64,8 @@ pub struct NodesConfig {
     pub prefix: String,
     /// How large each is.
     pub size: NodeSize,
-    /// The port of their kubelets; 0 takes any free one.
-    pub port: u16,
+    /// The port of their kubelets.
+    pub port: KubeletPort,
     /// How long the parts of a pod's life take.
     pub delays: Delays,
     /// Whether events of pods are recorded.
@@ -81,14 +78,20 @@ impl Default for NodesConfig {
             count: 3,
             prefix: "node-".to_owned(),
             size: NodeSize::default(),
-            port: KUBELET_PORT,
+            port: KubeletPort::default(),
             delays: Delays::default(),
             events: true,
         }
     }
 }
 
-/// Why nodes could not be started or told something.
+impl NodesConfig {
+    fn name(&self, index: usize) -> Arc<str> {
+        format!("{}{}", self.prefix, index + 1).into()
+    }
+}
+
+/// Why nodes could not be started, or did not take a command.
 #[derive(Debug, Error)]
 pub enum NodesError {
     /// The address of a kubelet is taken or not allowed.
@@ -125,33 +128,25 @@ pub struct NodeInfo {
     pub name: Arc<str>,
     /// Its number among the nodes of this process, from 0.
     pub index: usize,
-    /// Its own loopback address.
-    pub address: IpAddr,
+    /// Where its kubelet listens.
+    pub kubelet: SocketAddr,
     /// How large it is.
     pub size: NodeSize,
     /// The block of its pods' addresses.
     pub pod_cidr: String,
-    port: AtomicU16,
     running: AtomicBool,
 }
 
 impl NodeInfo {
-    fn new(config: &NodesConfig, index: usize) -> NodeInfo {
+    fn new(config: &NodesConfig, index: usize, kubelet: SocketAddr) -> NodeInfo {
         NodeInfo {
-            name: format!("{}{}", config.prefix, index + 1).into(),
+            name: config.name(index),
             index,
-            address: address::node(index),
+            kubelet,
             size: config.size,
             pod_cidr: address::Block::of(index).cidr(),
-            port: AtomicU16::new(config.port),
             running: AtomicBool::new(true),
         }
-    }
-
-    /// The port of its kubelet.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port.load(Ordering::Acquire)
     }
 
     /// Whether it works at all.
@@ -161,12 +156,12 @@ impl NodeInfo {
     }
 }
 
-/// What the nodes' task can be told.
+/// What the nodes' task can be asked to do.
 enum Command {
     /// Make a pod misbehave, or stop doing so.
     Fault { namespace: String, name: String, fault: Option<Fault>, done: oneshot::Sender<bool> },
-    /// Go over the pods of a node again.
-    Look { node: Arc<str> },
+    /// Enqueue the pods of a node now.
+    Enqueue { node: Arc<str> },
 }
 
 /// Running nodes; they end when this is dropped.
@@ -175,14 +170,16 @@ pub struct Nodes {
     usage: Arc<Usage>,
     table: Arc<Table>,
     tasks: JoinSet<()>,
+    /// Where kubelets listen instead of where they were to.
+    notice: Option<String>,
 }
 
-/// A way to tell the nodes something; cheap to clone.
+/// Sends the nodes commands; cheap to clone.
 #[derive(Clone)]
 pub struct NodesControl {
     nodes: Arc<[Arc<NodeInfo>]>,
     commands: mpsc::Sender<Command>,
-    hurry: Arc<Notify>,
+    beat_now: Arc<Notify>,
 }
 
 impl Nodes {
@@ -198,19 +195,17 @@ impl Nodes {
         if config.count > address::MAX_NODES {
             return Err(NodesError::TooMany(config.count));
         }
-        let nodes: Vec<Arc<NodeInfo>> =
-            (0..config.count).map(|index| Arc::new(NodeInfo::new(config, index))).collect();
+        let bound = listen_all(config)?;
+        let notice = listen::notice(&bound);
         let (table, usage) = (Arc::new(Table::default()), Arc::new(Usage::default()));
         let mut tasks = JoinSet::new();
-        for info in &nodes {
-            table.add_node(&info.name);
-            let kubelet = http::Kubelet {
-                node: Arc::clone(info),
-                table: Arc::clone(&table),
-                usage: Arc::clone(&usage),
-                started: clock.now(),
-            };
-            let listener = listen(info).await?;
+        let mut nodes = Vec::with_capacity(bound.len());
+        for (index, Bound { listener, address, .. }) in bound.into_iter().enumerate() {
+            let node = Arc::new(NodeInfo::new(config, index, address));
+            nodes.push(Arc::clone(&node));
+            table.add_node(&node.name);
+            let (table, usage, started) = (Arc::clone(&table), Arc::clone(&usage), clock.now());
+            let kubelet = http::Kubelet { node, table, usage, started };
             let router = http::router(Arc::new(kubelet));
             tasks.spawn(async move {
                 // Serving only ends with the task.
@@ -218,16 +213,17 @@ impl Nodes {
             });
         }
         register::register(&client, &clock, &nodes).await?;
-        let hurry = Arc::new(Notify::new());
-        let beats = register::heartbeats(client.clone(), clock, nodes.clone(), Arc::clone(&hurry));
+        let beat_now = Arc::new(Notify::new());
+        let beats =
+            register::heartbeats(client.clone(), clock, nodes.clone(), Arc::clone(&beat_now));
         tasks.spawn(beats);
         let (commands, received) = mpsc::channel(64);
         let events = events::EventSink::new(config.events.then(|| client.clone()));
         let delays = config.delays;
         let driver = driver::Driver::new(client, clock, delays, Arc::clone(&table), events, &nodes);
         tasks.spawn(driver.run(received));
-        let control = NodesControl { nodes: nodes.into(), commands, hurry };
-        Ok(Nodes { control, usage, table, tasks })
+        let control = NodesControl { nodes: nodes.into(), commands, beat_now };
+        Ok(Nodes { control, usage, table, tasks, notice })
     }
 
     /// The pods of all nodes.
@@ -236,13 +232,19 @@ impl Nodes {
         Arc::clone(&self.table)
     }
 
-    /// Where the load model tells what was used.
+    /// Where the load model records what was used.
     #[must_use]
     pub fn usage(&self) -> Arc<Usage> {
         Arc::clone(&self.usage)
     }
 
-    /// A way to tell the nodes something.
+    /// Says in one line where kubelets listen instead, if any could not listen where it was to.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// A handle that sends the nodes commands.
     #[must_use]
     pub fn control(&self) -> NodesControl {
         self.control.clone()
@@ -254,13 +256,14 @@ impl Nodes {
     }
 }
 
-async fn listen(info: &NodeInfo) -> Result<TcpListener, NodesError> {
-    let address = SocketAddr::new(info.address, info.port());
-    let fail = |source| NodesError::Listen { node: Arc::clone(&info.name), address, source };
-    let listener = TcpListener::bind(address).await.map_err(fail)?;
-    let port = listener.local_addr().map_err(fail)?.port();
-    info.port.store(port, Ordering::Release);
-    Ok(listener)
+/// Listens for the kubelets of all nodes.
+fn listen_all(config: &NodesConfig) -> Result<Vec<Bound>, NodesError> {
+    let all = (0..config.count).map(|index| {
+        listen::listen(index, config.port, &listen::bind).map_err(|(address, source)| {
+            NodesError::Listen { node: config.name(index), address, source }
+        })
+    });
+    all.collect()
 }
 
 impl NodesControl {
@@ -301,8 +304,8 @@ impl NodesControl {
         let info = self.nodes.iter().find(|info| *info.name == *node);
         let info = info.ok_or_else(|| NodesError::NoNode(node.to_owned()))?;
         info.running.store(running, Ordering::Release);
-        self.hurry.notify_one();
-        let command = Command::Look { node: Arc::clone(&info.name) };
+        self.beat_now.notify_one();
+        let command = Command::Enqueue { node: Arc::clone(&info.name) };
         self.commands.send(command).await.map_err(|_| NodesError::ShutDown)
     }
 }

@@ -1,9 +1,10 @@
 // Live charts over one time axis: replicas with their bounds and the decisions, then each metric
 // against its target.
 //
-// A point is `[time, current, desired, min, max, value, goal, value, goal, …]`.
+// A point is `[time, current, desired, min, max, value, goal, value, goal, …]`. Where there is no
+// value it is null, or words that say why.
 
-import { h, s, set, say, keyed } from "./dom.js";
+import { h, s, set, setText, keyed } from "./dom.js";
 import { amount, clock, headline, outcomeOf } from "./format.js";
 import { placeAt, roomy, ticks, timeTicks } from "./scale.js";
 
@@ -227,16 +228,21 @@ class Pane {
       set(text, "x", l.x.toFixed(1));
       set(text, "y", l.y.toFixed(1));
       set(text, "text-anchor", l.end ? "end" : "middle");
-      say(text, l.text);
+      setText(text, l.text);
     });
   }
 
   reading(list) {
     keyed(this.readings, list, (r) => r.name, (r) => h("span", { class: `reading ${r.kind}` }, h("i", { "aria-hidden": "true" }), h("span", {}), h("b")), (element, r) => {
-      say(element.children[1], r.name);
-      say(element.children[2], r.text);
+      setText(element.children[1], r.name);
+      setText(element.children[2], r.text);
     });
   }
+}
+
+/** The number, if it is one. */
+function number(value) {
+  return typeof value === "number" ? value : null;
 }
 
 /** A line that keeps each value until the next point, or joins the points; breaks at gaps. */
@@ -245,7 +251,7 @@ function path(visible, x, y, pick, { steps, until }) {
   let open = false;
   let last = null;
   for (const point of visible) {
-    const value = pick(point);
+    const value = number(pick(point));
     if (value == null) {
       open = false;
       last = null;
@@ -276,7 +282,7 @@ class Replicas extends Pane {
     const inside = s("g", { "clip-path": "url(#inside-replicas)" }, this.#band, this.#fill, this.#bounds, this.#desired, this.#current);
     this.svg.append(s("clipPath", { id: "inside-replicas" }, this.#clip), this.grid, inside, this.cross, this.axis, this.markers);
     set(this.svg, "aria-label", "Replicas over time; arrow keys move between decisions");
-    say(this.title, "Replicas");
+    setText(this.title, "Replicas");
   }
 
   draw(frame, last) {
@@ -348,9 +354,9 @@ class Metric extends Pane {
     const metric = this.#metric(row);
     if (!metric) return;
     const place = this.#place;
-    say(this.title, metric.name);
+    setText(this.title, metric.name);
     set(this.svg, "aria-label", `${metric.name} over time against its target`);
-    const peak = Math.max(metric.goal ?? 0, ...visible.map((p) => Math.max(p[place] ?? 0, p[place + 1] ?? 0)));
+    const peak = Math.max(metric.goal ?? 0, ...visible.map((p) => Math.max(number(p[place]) ?? 0, p[place + 1] ?? 0)));
     this.top = roomy(peak, false);
     this.axes(frame, (value) => amount(value, metric.unit), false, last);
     set(this.#clip, "x", LEFT);
@@ -364,7 +370,7 @@ class Metric extends Pane {
     set(this.#goal, "d", path(visible, x, y, (p) => p[place + 1], { steps: true, until }));
     // Filled only where the line has no gaps: an area over a gap would claim what nobody measured.
     const whole = values && values.lastIndexOf("M") === 0;
-    const first = visible.find((p) => p[place] != null);
+    const first = visible.find((p) => number(p[place]) != null);
     set(this.#fill, "d", whole ? `${values}V${y(0).toFixed(1)}H${x(first[0]).toFixed(1)}z` : null);
   }
 
@@ -373,7 +379,7 @@ class Metric extends Pane {
     if (!metric) return;
     const place = this.#place;
     this.reading([
-      { name: "value", kind: "value", text: amount(point?.[place], metric.unit) },
+      { name: "value", kind: "value", text: point ? amount(point[place], metric.unit) : metric.current },
       { name: "target", kind: "goal", text: amount(point?.[place + 1] ?? metric.goal, metric.unit) },
     ]);
   }

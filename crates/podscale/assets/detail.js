@@ -1,7 +1,7 @@
 // One autoscaler: where it stands, its charts, its decisions explained, its conditions.
 
 import { Chart } from "./chart.js";
-import { h, set, say, keyed } from "./dom.js";
+import { h, set, setText, keyed } from "./dom.js";
 import { ago, clock, headline, outcomeOf, span } from "./format.js";
 import { isBad } from "./list.js";
 
@@ -59,7 +59,7 @@ export class Detail {
       older: h("button", { type: "button", class: "step", "aria-label": "Earlier decision", title: "Earlier decision", onclick: () => this.#step(-1) }, "‹"),
       newer: h("button", { type: "button", class: "step", "aria-label": "Later decision", title: "Later decision", onclick: () => this.#step(1) }, "›"),
       latest: h("button", { type: "button", class: "step wide", onclick: () => this.#select(null) }, "Now"),
-      told: h("div"),
+      decision: h("div"),
       log: h("ol", { class: "log" }),
       logEmpty: h("p", { class: "empty" }, "Nothing has changed yet. Each change of size appears here with its reasons."),
       conditions: h("ul", { class: "conditions" }),
@@ -81,10 +81,10 @@ export class Detail {
       h("section", { class: "card decisions", "aria-labelledby": "log-title" }, h("h3", { id: "log-title" }, "Decisions"), parts.logEmpty, parts.log),
       h("section", { class: "card", "aria-labelledby": "conditions-title" }, h("h3", { id: "conditions-title" }, "Conditions"), parts.conditions),
     );
-    parts.told.append(parts.whyWhen, parts.whyReason, parts.whyLines);
+    parts.decision.append(parts.whyWhen, parts.whyReason, parts.whyLines);
     parts.why.append(
       h("div", { class: "card-head" }, parts.whyTitle, h("div", { class: "steps" }, parts.older, parts.newer, parts.latest)),
-      parts.told,
+      parts.decision,
     );
     for (const range of RANGES) {
       const button = h("button", { type: "button", "aria-label": range.long ? `Last ${range.long}` : "Everything" }, range.name);
@@ -127,7 +127,7 @@ export class Detail {
     body.hidden = !row;
     note.hidden = Boolean(row);
     if (!row) {
-      say(note, this.#blankText());
+      setText(note, this.#blankText());
       return;
     }
     this.#drawSummary(row);
@@ -146,22 +146,23 @@ export class Detail {
   #drawSummary(row) {
     const parts = this.#parts;
     set(parts.badge, "data-outcome", row.outcome);
-    say(parts.name, row.name);
-    say(parts.badge, outcomeOf(row.outcome).word);
-    say(parts.target, `${row.kind} in ${row.namespace}, scales ${row.target}`);
-    say(parts.current, String(row.current));
-    say(parts.desired, String(row.desired));
-    say(parts.bounds, `${row.min} to ${row.max}`);
-    say(parts.scaled, row.lastScale ? ago(row.lastScale, this.#feed.now()) : "never");
-    const states = { above: "above target", near: "near target", below: "below target", unread: "cannot be read" };
+    setText(parts.name, row.name);
+    setText(parts.badge, outcomeOf(row.outcome).word);
+    setText(parts.target, `${row.kind} in ${row.namespace}, scales ${row.target}`);
+    setText(parts.current, String(row.current));
+    setText(parts.desired, String(row.desired));
+    setText(parts.bounds, `${row.min} to ${row.max}`);
+    setText(parts.scaled, row.lastScale ? ago(row.lastScale, this.#feed.now()) : "never");
+    const states = { above: "above target", near: "near target", below: "below target", noPods: "no pods to be shared among", unread: "cannot be read" };
     keyed(parts.metrics, row.metrics.map((metric, place) => ({ metric, place })), (m) => m.place, () => h("li", {}, h("span", { class: "fact-name" }), h("b"), h("span"), h("em")), (item, { metric, place }) => {
       const [name, value, goal, state] = item.children;
       set(item, "class", `tone-${place % 4}`);
       set(item, "data-state", metric.state);
-      say(name, metric.name);
-      say(value, metric.current);
-      say(goal, `of ${metric.target}`);
-      say(state, states[metric.state] ?? metric.state);
+      setText(name, metric.name);
+      // The state says it where there are no pods.
+      setText(value, metric.state === "noPods" ? "" : metric.current);
+      setText(goal, metric.state === "noPods" ? `target ${metric.target} each` : `of ${metric.target}`);
+      setText(state, states[metric.state] ?? metric.state);
     });
   }
 
@@ -195,12 +196,12 @@ export class Detail {
     set(parts.latest, "aria-pressed", this.#selected ? "false" : "true");
     set(parts.why, "data-outcome", decision?.outcome);
     // A chosen decision is read out; each new pass is not.
-    set(parts.told, "aria-live", this.#selected ? "polite" : "off");
-    say(parts.whyTitle, decision ? headline(decision) : "Why this size");
+    set(parts.decision, "aria-live", this.#selected ? "polite" : "off");
+    setText(parts.whyTitle, decision ? headline(decision) : "Why this size");
     const when = decision && `${clock(decision.time)}, ${ago(decision.time, this.#feed.now())}`;
-    say(parts.whyWhen, decision ? (this.#selected ? when : `The latest pass, at ${clock(decision.time)}`) : "Loading…");
-    say(parts.whyReason, decision?.reason ?? "");
-    keyed(parts.whyLines, (decision?.lines ?? []).map((line, at) => ({ line, at })), (l) => l.at, () => h("li"), (item, l) => say(item, l.line));
+    setText(parts.whyWhen, decision ? (this.#selected ? when : `The latest pass, at ${clock(decision.time)}`) : "Loading…");
+    setText(parts.whyReason, decision?.reason ?? "");
+    keyed(parts.whyLines, (decision?.lines ?? []).map((line, at) => ({ line, at })), (l) => l.at, () => h("li"), (item, l) => setText(item, l.line));
   }
 
   #drawLog(past) {
@@ -211,7 +212,7 @@ export class Detail {
     keyed(parts.log, recent, (d) => d.time, (d) => logItem(d, (decision) => this.#select(decision)), (item, d) => {
       item.decision = d;
       set(item.firstElementChild, "aria-pressed", d === this.#selected ? "true" : "false");
-      say(item.when, now - d.time < 1500 ? "now" : span(now - d.time));
+      setText(item.when, now - d.time < 1500 ? "now" : span(now - d.time));
     });
   }
 
@@ -220,11 +221,11 @@ export class Detail {
     keyed(parts.conditions, row.conditions, (c) => c.type, () => h("li", {}, h("span", { class: "dot", "aria-hidden": "true" }), h("b"), h("span", { class: "state" }), h("span", { class: "reason" }), h("p"), h("span", { class: "since" })), (item, c) => {
       const [, type, status, reason, message, since] = item.children;
       set(item, "data-level", isBad(c) ? (c.type === "ScalingLimited" ? "note" : "bad") : "good");
-      say(type, c.type);
-      say(status, c.status);
-      say(reason, c.reason);
-      say(message, c.message);
-      say(since, c.since ? `for ${span(this.#feed.now() - c.since)}` : "");
+      setText(type, c.type);
+      setText(status, c.status);
+      setText(reason, c.reason);
+      setText(message, c.message);
+      setText(since, c.since ? `for ${span(this.#feed.now() - c.since)}` : "");
     });
   }
 }

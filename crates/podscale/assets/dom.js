@@ -32,7 +32,7 @@ export function set(element, name, value) {
 }
 
 /** Sets the text if it differs, so that nothing is drawn or read out again without need. */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 

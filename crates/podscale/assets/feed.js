@@ -1,10 +1,10 @@
-// The state of the cluster as the server tells it, kept up to date by its events.
+// The state of the cluster as the server has it, kept up to date by its events.
 
 const KEEP = 4000;
 const SILENCE = 20_000;
 
 export class Feed extends EventTarget {
-  /** All autoscalers by `namespace/name`. */
+  /** All autoscalers by their keys. */
   rows = new Map();
   /** The watched autoscaler's past: `{key, latest, points, decisions}`, or null while unknown. */
   past = null;
@@ -27,7 +27,7 @@ export class Feed extends EventTarget {
     for (const name of ["online", "pageshow"]) addEventListener(name, () => this.#check());
   }
 
-  /** The cluster's time, which may run faster than the wall's. */
+  /** The cluster's time, which may run faster than the wall clock. */
   now() {
     if (!this.#base) return Date.now();
     return this.#base.now + (performance.now() - this.#base.at) * this.#base.speed;
@@ -43,7 +43,7 @@ export class Feed extends EventTarget {
     this.#watched = key;
     this.past = null;
     this.#open();
-    this.#tell("past");
+    this.#notify("past");
   }
 
   #open() {
@@ -79,22 +79,22 @@ export class Feed extends EventTarget {
     on("changes", (data) => this.#apply(data));
     on("past", (data) => {
       this.past = data.past ?? { key: this.#watched, missing: true, points: [], decisions: [] };
-      this.#tell("past");
+      this.#notify("past");
     });
     on("more", (data) => {
       this.#extend(data.past);
-      this.#tell("past");
+      this.#notify("past");
     });
     on("tick", () => {});
   }
 
   #apply(data) {
-    for (const row of data.rows ?? []) this.rows.set(`${row.namespace}/${row.name}`, row);
+    for (const row of data.rows ?? []) this.rows.set(row.key, row);
     for (const key of data.removed ?? []) {
       this.rows.delete(key);
       if (this.past?.key === key) this.past.missing = true;
     }
-    this.#tell("rows");
+    this.#notify("rows");
   }
 
   #extend(more) {
@@ -124,10 +124,10 @@ export class Feed extends EventTarget {
   #setLink(link) {
     if (this.link === link) return;
     this.link = link;
-    this.#tell("link");
+    this.#notify("link");
   }
 
-  #tell(name) {
+  #notify(name) {
     this.dispatchEvent(new Event(name));
   }
 }

@@ -14,9 +14,10 @@ function stepped(number, base, suffixes) {
   return trim(number, Math.abs(number) >= 100 ? 0 : 1) + suffixes[place];
 }
 
-/** A number of a unit in few words. */
+/** A number of a unit in few words; where there is none, the words that stand for it. */
 export function amount(number, unit) {
   if (number == null) return "unknown";
+  if (typeof number === "string") return number;
   switch (unit) {
     case "percent":
       return `${trim(number, 0)}%`;
@@ -73,6 +74,7 @@ export const OUTCOMES = {
   steady: { word: "Steady", rank: 6, sign: "M4.5 0A4.5 4.5 0 1 1-4.5 0 4.5 4.5 0 1 1 4.5 0z" },
   held: { word: "Held", rank: 4, sign: "M-4.5-5H-1V5H-4.500zM1-5H4.500V5H1z" },
   limited: { word: "Limited", rank: 1, sign: "M-4.5-4.500H4.500V4.500H-4.500z" },
+  withheld: { word: "Withheld", rank: 4, sign: "M0-6 6.2 5H-6.2zM0-1.500-2.600 3H2.600z" },
   paused: { word: "Paused", rank: 5, sign: "M-4.5-5H-1V5H-4.500zM1-5H4.500V5H1z" },
   failed: { word: "Failing", rank: 0, sign: "M0-6.5 6.5 0 0 6.5-6.5 0z" },
 };
@@ -91,6 +93,8 @@ export function headline(decision) {
       return `Held at ${to}`;
     case "limited":
       return `Kept at ${to} by a limit`;
+    case "withheld":
+      return `Would go from ${from} to ${to}`;
     case "paused":
       return "Paused at zero";
     case "failed":

@@ -1,6 +1,6 @@
 // The list of autoscalers: state at a glance, filtered and sorted.
 
-import { h, s, set, say, keyed } from "./dom.js";
+import { h, s, set, setText, keyed } from "./dom.js";
 import { outcomeOf, plural, roughlyAgo } from "./format.js";
 
 /** More rows than this are not drawn; the filter finds the rest. */
@@ -13,7 +13,8 @@ const SORTS = {
   recent: (a, b) => (b.lastScale ?? 0) - (a.lastScale ?? 0),
 };
 
-const keyOf = (row) => `${row.namespace}/${row.name}`;
+const keyOf = (row) => row.key;
+const HPA = "HorizontalPodAutoscaler";
 
 function rank(row) {
   return outcomeOf(row.outcome).rank;
@@ -77,20 +78,20 @@ export class List {
     const { parts } = element;
     set(parts.link, "aria-current", key === this.#chosen && "true");
     set(parts.badge, "data-outcome", row.outcome);
-    say(parts.badge, outcomeOf(row.outcome).word);
-    say(parts.target, `${row.namespace} · ${row.target}`);
-    say(parts.current, String(row.current));
-    say(parts.desired, row.desired === row.current ? "" : `→ ${row.desired}`);
-    say(parts.range, `${row.min}–${row.max}`);
+    setText(parts.badge, outcomeOf(row.outcome).word);
+    setText(parts.target, [row.namespace, row.kind === HPA ? null : row.kind, row.target].filter(Boolean).join(" · "));
+    setText(parts.current, String(row.current));
+    setText(parts.desired, row.desired === row.current ? "" : `→ ${row.desired}`);
+    setText(parts.range, `${row.min}–${row.max}`);
     set(parts.size, "aria-label", `${row.current} replicas, ${row.desired} desired, between ${row.min} and ${row.max}`);
     set(parts.trend, "d", trendPath(row.trend));
-    say(parts.reason, row.reason);
+    setText(parts.reason, row.reason);
     set(parts.reason, "title", row.reason);
-    say(parts.when, row.lastScale ? `scaled ${roughlyAgo(row.lastScale, this.#feed.now())}` : "never scaled");
+    setText(parts.when, row.lastScale ? `scaled ${roughlyAgo(row.lastScale, this.#feed.now())}` : "never scaled");
     keyed(parts.metrics, row.metrics.map((metric, place) => ({ metric, place })), (m) => m.place, makeMetric, fillMetric);
     const bad = row.conditions.filter((c) => isBad(c));
     keyed(parts.conditions, bad, (c) => c.type, () => h("span", { class: "flag" }), (item, c) => {
-      say(item, c.reason || c.type);
+      setText(item, c.reason || c.type);
       set(item, "title", `${c.type} is ${c.status}: ${c.message}`);
       set(item, "data-level", c.type === "ScalingLimited" ? "note" : "bad");
     });
@@ -100,15 +101,15 @@ export class List {
     this.#blank.hidden = found > 0 && found <= MOST;
     if (found > 0) {
       const rest = found - MOST;
-      if (rest > 0) say(this.#blank, `and ${rest.toLocaleString("en")} more: filter to see them`);
+      if (rest > 0) setText(this.#blank, `and ${rest.toLocaleString("en")} more: filter to see them`);
     } else if (!this.#feed.loaded) {
-      say(this.#blank, this.#feed.link === "lost" ? "The server cannot be reached. Trying again…" : "Loading…");
+      setText(this.#blank, this.#feed.link === "lost" ? "The server cannot be reached. Trying again…" : "Loading…");
     } else if (filtered && all > 0) {
-      say(this.#blank, `None of ${plural(all, "autoscaler")} matches the filter.`);
+      setText(this.#blank, `None of ${plural(all, "autoscaler")} matches the filter.`);
     } else {
-      say(this.#blank, "No autoscaler yet. As soon as one is decided on, it appears here.");
+      setText(this.#blank, "No autoscaler yet. As soon as one is decided on, it appears here.");
     }
-    say(this.#found, filtered ? `${plural(found, "autoscaler")} found` : "");
+    setText(this.#found, filtered ? `${plural(found, "autoscaler")} found` : "");
   }
 
   #key(event) {
@@ -145,7 +146,7 @@ function makeRow(row) {
     range: h("span", { class: "range" }),
     trend: s("path", { "vector-effect": "non-scaling-stroke" }),
     when: h("span", { class: "when" }),
-    metrics: h("span", { class: "meters" }),
+    metrics: h("span", { class: "gauges" }),
     conditions: h("span", { class: "flags" }),
     reason: h("span", { class: "reason" }),
   };
@@ -171,11 +172,11 @@ function makeRow(row) {
 
 function makeMetric() {
   const parts = {
-    name: h("span", { class: "meter-name" }),
-    text: h("span", { class: "meter-text" }),
+    name: h("span", { class: "gauge-name" }),
+    text: h("span", { class: "gauge-text" }),
     bar: h("span", { class: "bar" }),
   };
-  const element = h("span", { class: "meter" }, parts.name, h("span", { class: "track", "aria-hidden": "true" }, parts.bar), parts.text);
+  const element = h("span", { class: "gauge" }, parts.name, h("span", { class: "track", "aria-hidden": "true" }, parts.bar), parts.text);
   element.parts = parts;
   return element;
 }
@@ -183,8 +184,9 @@ function makeMetric() {
 function fillMetric(element, { metric }) {
   const { parts } = element;
   set(element, "data-state", metric.state);
-  say(parts.name, metric.name);
-  say(parts.text, `${metric.current} / ${metric.target}`);
+  setText(parts.name, metric.name);
+  setText(parts.text, `${metric.current} / ${metric.target}`);
+  set(parts.text, "title", metric.state === "noPods" ? `no pods to be shared among, target ${metric.target} each` : null);
   // The target stands at two thirds of the track, so that being above it can be seen.
   const ratio = metric.value != null && metric.goal ? metric.value / metric.goal : 0;
   parts.bar.style.transform = `scaleX(${Math.min(1, Math.max(0, ratio / 1.5)).toFixed(3)})`;

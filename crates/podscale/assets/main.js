@@ -1,6 +1,6 @@
 // Puts the page together: the feed, the list, the chosen autoscaler, the theme.
 
-import { say, set } from "./dom.js";
+import { setText, set } from "./dom.js";
 import { Detail } from "./detail.js";
 import { Feed } from "./feed.js";
 import { clock, plural } from "./format.js";
@@ -16,10 +16,11 @@ let chosen = null;
 
 /** The autoscaler that the address names. */
 function addressed() {
-  const [, namespace, name] = location.hash.split("/");
-  if (!namespace || !name) return null;
+  // Namespace, name, and the resource for other kinds than HorizontalPodAutoscaler.
+  const [, ...parts] = location.hash.split("/");
+  if (parts.length < 2 || parts.length > 3 || !parts.every(Boolean)) return null;
   try {
-    return `${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`;
+    return parts.map(decodeURIComponent).join("/");
   } catch {
     return null;
   }
@@ -51,14 +52,14 @@ function drawTop() {
   const words = { connecting: "Connecting", live: "Live", lost: "Reconnecting" };
   const link = document.getElementById("link");
   set(link, "data-link", feed.link);
-  say(link.querySelector(".word"), words[feed.link]);
+  setText(link.querySelector(".word"), words[feed.link]);
   set(document.body, "data-link", feed.link);
   if (!feed.loaded) return;
   const failing = [...feed.rows.values()].filter((row) => row.outcome === "failed").length;
   const count = plural(feed.rows.size, "autoscaler");
-  say(document.getElementById("tally"), failing ? `${count}, ${failing} failing` : count);
+  setText(document.getElementById("tally"), failing ? `${count}, ${failing} failing` : count);
   const speed = feed.speed === 1 ? "" : ` ×${feed.speed}`;
-  say(document.getElementById("clock"), clock(feed.now()) + speed);
+  setText(document.getElementById("clock"), clock(feed.now()) + speed);
 }
 
 feed.addEventListener("rows", () => {
@@ -89,7 +90,7 @@ const themeButton = document.getElementById("theme");
 function drawTheme() {
   const theme = document.documentElement.dataset.theme ?? "auto";
   set(themeButton, "data-theme", theme);
-  say(themeButton, { auto: "Auto", light: "Light", dark: "Dark" }[theme]);
+  setText(themeButton, { auto: "Auto", light: "Light", dark: "Dark" }[theme]);
   set(themeButton, "aria-label", `Theme: ${theme}. Change`);
 }
 

@@ -1,7 +1,7 @@
 //! The one port for those who run the program: the dashboard and its data, `/metrics`, `/healthz`
 //! and `/readyz`. Everything is read-only.
 
-pub mod door;
+pub mod connections;
 
 use crate::dashboard::{self, Hub};
 use crate::metrics::{CONTENT_TYPE, Metrics};
@@ -10,15 +10,15 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use door::Limits;
+use connections::Limits;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long open connections may take to end; wall-clock time.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long open connections may take to end; wall-clock.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What there is to show.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Admin {
             let stop = async move {
                 let _ = stopped.wait_for(|stop| *stop).await;
             };
-            door::serve(listener, router, Limits::default(), stop).await;
+            connections::serve(listener, router, Limits::default(), stop).await;
         });
         Ok(Admin { address, hub, stop, task })
     }
@@ -99,7 +99,7 @@ impl Admin {
     pub async fn stop(mut self) {
         self.hub.close();
         self.stop.send_replace(true);
-        if tokio::time::timeout(PATIENCE, &mut self.task).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, &mut self.task).await.is_err() {
             self.task.abort();
         }
     }

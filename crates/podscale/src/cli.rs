@@ -66,12 +66,12 @@ fn conclude(done: Result<(), impl std::fmt::Display>) -> ExitCode {
     }
 }
 
-/// Prints what a command has to say; if nobody reads any more there is nobody to tell.
+/// Prints the output of a command; if nobody reads any more, nothing is lost.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// One line on standard error; if even that fails there is nobody left to tell.
+/// One line on standard error; if even that fails, nobody can read it.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "podscale: {message}");
 }

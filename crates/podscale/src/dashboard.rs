@@ -11,6 +11,7 @@ pub mod model;
 mod picture;
 
 pub use crate::controller::outcome::Outcome;
+use crate::dialect::hpa::HPA;
 pub use hub::Hub;
 pub use model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit};
 pub use picture::Picture;
@@ -60,17 +61,30 @@ async fn list(State(served): State<Served>) -> Response {
         .into_response()
 }
 
+#[derive(Deserialize)]
+struct OfKind {
+    /// The resource with its group, for instance `horizontalpodautoscalers.autoscaling`, which is what
+    /// is meant if there is none.
+    kind: Option<String>,
+}
+
 async fn one(
     State(served): State<Served>,
     Path((namespace, name)): Path<(String, String)>,
+    Query(of_kind): Query<OfKind>,
 ) -> Response {
-    match served.hub.one(&format!("{namespace}/{name}")) {
+    let resource = of_kind.kind.filter(|resource| resource != HPA.resource);
+    let key = match resource {
+        None => format!("{namespace}/{name}"),
+        Some(resource) => format!("{namespace}/{name}/{resource}"),
+    };
+    match served.hub.one(&key) {
         Some((row, past)) => {
             let now = served.hub.clock().now().as_millisecond();
             Json(json!({"now": now, "autoscaler": row, "past": past})).into_response()
         }
         None => {
-            let text = format!("no autoscaler {namespace}/{name} has been decided on yet");
+            let text = format!("no autoscaler {key} has been decided on yet");
             refuse(StatusCode::NOT_FOUND, &text)
         }
     }

@@ -1,16 +1,17 @@
 //! The demonstration: a whole cluster in this process, with workloads under a changing load, the
 //! controller that scales them, and the dashboard that shows it.
 
+pub mod decision_log;
+mod first_metrics;
 pub mod kubeconfig;
-pub mod tell;
 
-use crate::admin::door::{self, Limits};
+use crate::admin::connections::{self, Limits};
 use crate::admin::{self, Shown};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::Hub;
 use crate::dialect;
-use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler, namespaces};
+use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler};
 use crate::telemetry::DecisionMetrics;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
@@ -20,14 +21,14 @@ use kube::Client;
 use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
 use podscale_apiserver::{ApiServer, Certificates, Serving};
-use podscale_client::call::{self, About};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::RequestLayer;
+use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
 use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
-use podscale_cluster::nodes::{self, Nodes, NodesConfig, NodesError};
+use podscale_cluster::nodes::{self, KubeletPort, Nodes, NodesConfig, NodesError};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -38,27 +39,25 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tower::Layer;
 
-/// How long the first metrics are waited for before the autoscalers are created; the clock's time.
-const FIRST_METRICS: Duration = Duration::from_secs(90);
-/// How often it is looked whether they are there; the clock's time.
-const LOOK: Duration = Duration::from_secs(2);
-/// How long parts may take to end; wall-clock time.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Under which path of the dashboard's address the plain REST form of all metrics is.
+pub const PLAIN: &str = "/plain";
+/// How long parts may take to end; wall-clock.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What to show, and how.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What to show.
     pub scenario: Scenario,
-    /// How many times as fast as real time.
+    /// How many times as fast as the wall clock.
     pub speed: f64,
     /// How many nodes.
     pub nodes: usize,
     /// The port of the dashboard on loopback; 0 takes any free one.
     pub port: u16,
-    /// The port of the nodes' kubelets, each on an address of its own; 0 takes any free one.
-    pub kubelet_port: u16,
-    /// Where the kubeconfig is written; a new folder for temporary files if not said.
+    /// The port of the nodes' kubelets, each on an address of its own where there are such.
+    pub kubelet_port: KubeletPort,
+    /// Where the kubeconfig is written; in a new temporary folder if not given.
     pub kubeconfig: Option<PathBuf>,
 }
 
@@ -71,7 +70,7 @@ impl Config {
             nodes: scenario.nodes,
             scenario,
             port: 0,
-            kubelet_port: 0,
+            kubelet_port: KubeletPort::Required(0),
             kubeconfig: None,
         }
     }
@@ -102,7 +101,7 @@ pub enum DemoError {
     Workload(#[from] WorkloadError),
     /// The metrics APIs cannot be announced.
     #[error(transparent)]
-    Metrics(#[from] nodes::CallError),
+    Metrics(#[from] CallError),
     /// The kubeconfig cannot be written.
     #[error("cannot write the kubeconfig {}: {source}", path.display())]
     Kubeconfig {
@@ -158,16 +157,11 @@ impl Demo {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
         let (server, serving, kubeconfig) = serve(clock, config.kubeconfig.as_deref()).await?;
-        let way = in_process(&server, kubeconfig.token());
-        let client = Client::new(way.clone(), "default");
+        let service = in_process(&server, kubeconfig.token());
+        let client = Client::new(service.clone(), "default");
         let (stop, stopped) = watch::channel(false);
         let cluster = controllers::spawn_all(client.clone(), clock, stopped.clone());
-        let nodes_config = NodesConfig {
-            count: config.nodes,
-            port: config.kubelet_port,
-            ..NodesConfig::default()
-        };
-        let nodes = Nodes::start(client.clone(), clock, &nodes_config).await?;
+        let nodes = start_nodes(&client, clock, &config).await?;
         let Scenario { workloads, traces, .. } = &config.scenario;
         let load = LoadModel::new(workloads, traces.clone(), nodes.table(), nodes.usage(), clock)?;
         let driver = load.spawn();
@@ -176,22 +170,11 @@ impl Demo {
         server.register_backend(metrics::SERVICE.0, metrics::SERVICE.1, router);
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
-        let own_metrics = crate::metrics::Metrics::new();
-        let counting = DecisionMetrics(own_metrics.clone());
-        let mut all: Vec<Arc<dyn Observer>> =
-            vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
-        all.extend(observers);
-        let watchers = Watchers { observers: all, metrics: own_metrics, ..Watchers::default() };
-        let (own_metrics, readiness) = (watchers.metrics.clone(), watchers.readiness.clone());
-        let requests = RequestLayer::new(Arc::new(own_metrics.clone()));
-        let counted = Client::new(requests.layer(way), "default");
-        let defaults = controller::Config::default();
-        let (dialects, role) = (dialect::built_in(), controller::Role::alone());
-        let controller = Controller::start(&counted, clock, defaults, dialects, watchers, role);
-        let shown = Shown { hub: hub.clone(), metrics: own_metrics, readiness };
+        let (controller, shown) = start_controller(service, clock, &hub, observers);
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
-            .merge(nodes::control::router(nodes.control()));
+            .merge(nodes::control::router(nodes.control()))
+            .nest(PLAIN, podscale_metrics::plain::server::router(metrics.source()));
         let page = show(listener, router, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
         let demo = Demo { client, clock, load, hub, address, kubeconfig, parts };
@@ -234,51 +217,42 @@ impl Demo {
         self.parts.serving.url()
     }
 
+    /// Says in one line where kubelets listen instead, if any could not listen where it was to.
+    #[must_use]
+    pub fn kubelet_notice(&self) -> Option<&str> {
+        self.parts.nodes.notice()
+    }
+
     /// The file with which kubectl finds the cluster.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         self.kubeconfig.path()
     }
 
-    /// Shuts everything down gracefully and removes the kubeconfig.
+    /// Shuts down gracefully and removes the kubeconfig.
     pub async fn stop(self) {
         self.hub.close();
         self.parts.stop().await;
         drop(self.kubeconfig);
     }
 
-    /// Creates the objects, the autoscalers last, once there are metrics for them to look at.
+    /// Creates the objects, the autoscalers last, once there are metrics for them to go by.
     async fn create(&self, scenario: &Scenario) -> Result<(), ApplyError> {
-        let kinds = RestMapper::new(self.client.clone(), self.clock);
+        let mapper = RestMapper::new(self.client.clone(), self.clock);
         let (last, first): (Vec<&Value>, Vec<&Value>) =
             scenario.manifests.iter().partition(|manifest| is_autoscaler(manifest));
         for manifest in first {
-            apply(&self.client, &kinds, manifest).await?;
+            apply(&self.client, &mapper, manifest).await?;
         }
-        self.await_metrics(&last).await;
+        if !last.is_empty() {
+            let (table, source) = (self.parts.nodes.table(), self.parts.metrics.source());
+            let wanted = first_metrics::pods_of(&scenario.manifests);
+            first_metrics::wait(self.clock, wanted, &table, &source.store).await;
+        }
         for manifest in last {
-            apply(&self.client, &kinds, manifest).await?;
+            apply(&self.client, &mapper, manifest).await?;
         }
         Ok(())
-    }
-
-    /// Waits until pods are measured where autoscalers will be, or for long enough.
-    async fn await_metrics(&self, autoscalers: &[&Value]) {
-        let measured = async {
-            for namespace in namespaces(autoscalers.iter().copied()) {
-                let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods");
-                let about = About { resource: "pods.metrics.k8s.io", name: "" };
-                loop {
-                    let list: Result<Value, _> = call::get(&self.client, &path, about).await;
-                    let items = list.as_ref().ok().and_then(|list| list.get("items"));
-                    if items.and_then(Value::as_array).is_some_and(|items| !items.is_empty()) {
-                        break;
-                    }
-                    self.clock.sleep(LOOK).await;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(self.clock.to_wall(FIRST_METRICS), measured).await;
     }
 }
 
@@ -288,19 +262,19 @@ impl Parts {
         self.driver.abort();
         self.stop.send_replace(true);
         let ended = async { while self.cluster.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(PATIENCE, ended).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, ended).await;
         self.cluster.shutdown().await;
         drop(self.metrics);
         self.nodes.shutdown().await;
-        if tokio::time::timeout(PATIENCE, &mut self.page).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, &mut self.page).await.is_err() {
             self.page.abort();
         }
         self.serving.stop().await;
     }
 }
 
-/// When a clock of this speed starts: so many whole days ago that it is still behind real
-/// time after a day. Clients that work out ages by their own clock cannot show what has yet to
+/// When a clock of this speed starts: so many whole days ago that it is still behind the wall
+/// clock after a day. Clients that work out ages by the wall clock cannot show what has yet to
 /// come.
 fn epoch(now: Timestamp, speed: f64) -> Timestamp {
     // At most the fastest speed, so nothing is lost.
@@ -312,6 +286,34 @@ async fn listen(port: u16) -> Result<TcpListener, DemoError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let fail = |source| DemoError::Dashboard { address, source };
     TcpListener::bind(address).await.map_err(fail)
+}
+
+async fn start_nodes(client: &Client, clock: Clock, config: &Config) -> Result<Nodes, DemoError> {
+    let (count, port) = (config.nodes, config.kubelet_port);
+    let config = NodesConfig { count, port, ..NodesConfig::default() };
+    Ok(Nodes::start(client.clone(), clock, &config).await?)
+}
+
+/// The controller, and what the admin pages show of it.
+fn start_controller(
+    service: Router,
+    clock: Clock,
+    hub: &Hub,
+    observers: Vec<Arc<dyn Observer>>,
+) -> (Controller, Shown) {
+    let metrics = crate::metrics::Metrics::new();
+    let counting = DecisionMetrics(metrics.clone());
+    let mut all: Vec<Arc<dyn Observer>> =
+        vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
+    all.extend(observers);
+    let watchers = Watchers { observers: all, metrics: metrics.clone(), ..Watchers::default() };
+    let shown = Shown { hub: hub.clone(), metrics, readiness: watchers.readiness.clone() };
+    let requests = RequestLayer::new(Arc::new(shown.metrics.clone()));
+    let client = Client::new(requests.layer(service), "default");
+    let defaults = controller::Config::default();
+    let (dialects, role) = (dialect::built_in(), controller::Role::alone());
+    let controller = Controller::start(&client, clock, defaults, dialects, watchers, role);
+    (controller, shown)
 }
 
 /// The API server, on a socket for everybody who has the kubeconfig.
@@ -334,7 +336,7 @@ async fn serve(
     Ok((server, serving, kubeconfig))
 }
 
-/// A way to the server without a socket.
+/// The server as a service, without a socket.
 fn in_process(server: &ApiServer, token: &str) -> Router {
     let bearer = HeaderValue::try_from(format!("Bearer {token}")).ok();
     let identify = move |mut request: Request<axum::body::Body>| {
@@ -348,7 +350,7 @@ fn in_process(server: &ApiServer, token: &str) -> Router {
     server.router().layer(map_request(identify))
 }
 
-/// Serves the admin pages, and the calls that set the load and break things, until told to stop.
+/// Serves the admin pages, and the calls that set the load and break things, until stopped.
 fn show(
     listener: TcpListener,
     router: Router,
@@ -358,6 +360,6 @@ fn show(
         let stop = async move {
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        door::serve(listener, router, Limits::default(), stop).await;
+        connections::serve(listener, router, Limits::default(), stop).await;
     })
 }

@@ -3,7 +3,7 @@
 
 mod apply;
 
-pub use apply::{ApplyError, apply, is_autoscaler, namespaces};
+pub use apply::{ApplyError, apply, is_autoscaler};
 
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
@@ -37,10 +37,10 @@ pub struct Scenario {
     /// What there is to see.
     #[serde(default)]
     pub description: String,
-    /// How many times as fast as real time it runs unless the flag says otherwise.
+    /// How many times as fast as the wall clock it runs if not given.
     #[serde(default = "default_speed")]
     pub speed: f64,
-    /// How many nodes the cluster has unless told otherwise.
+    /// How many nodes the cluster has if not given.
     #[serde(default = "default_nodes")]
     pub nodes: usize,
     /// The workloads behind the objects: how they bear load, and how much they get.
@@ -142,7 +142,7 @@ impl Scenario {
         Scenario::read(name_or_file, &text, Path::new(name_or_file).parent())
     }
 
-    /// Reads a scenario from text. Traces are looked up in the folder, or else where the program runs.
+    /// Reads a scenario from text. Traces are read from the folder, or else where the program runs.
     ///
     /// # Errors
     /// Says what makes no sense, and where.

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use podscale::controller::observer::{Decided, Observer, rescale_line};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
+use podscale_cluster::nodes::KubeletPort;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long anything may take before the test gives up: generous, since machines can be busy.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// One workload that gets more load than its pods should bear, and one that gets almost none.
 const SCENARIO: &str = "
@@ -83,24 +84,24 @@ fn scenario(text: &str) -> Scenario {
     Scenario::read("test", text, None).expect("the scenario makes sense")
 }
 
-/// Keeps what was told of changes of size.
+/// Keeps the lines of changes of size.
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct Lines(Mutex<Vec<String>>);
 
-impl Observer for Heard {
+impl Observer for Lines {
     fn decided(&self, decided: &Decided<'_>) {
         self.0.lock().extend(rescale_line(decided));
     }
 }
 
-/// Looks again and again until there is something, or patience ends.
-async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+/// Polls until there is something.
+async fn until<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + TIMEOUT;
     loop {
-        if let Some(found) = look().await {
+        if let Some(found) = poll().await {
             return found;
         }
-        assert!(Instant::now() < end, "no {what} within {PATIENCE:?}");
+        assert!(Instant::now() < end, "no {what} within {TIMEOUT:?}");
         sleep(Duration::from_millis(200)).await;
     }
 }
@@ -144,15 +145,15 @@ fn scaled(hpa: &HorizontalPodAutoscaler, from: i32) -> Option<i32> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_goes_up_another_down_and_all_ends_well() {
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(Lines::default());
     let observers: Vec<Arc<dyn Observer>> = vec![Arc::clone(&heard) as _];
     let demo = Demo::start(Config::of(scenario(SCENARIO)), observers).await.expect("starts");
     let client = outside(&demo).await;
     let hpas: Api<HorizontalPodAutoscaler> = Api::default_namespaced(client.clone());
 
     for (name, from, up) in [("busy", 2, true), ("idle", 4, false)] {
-        let look = async || scaled(&hpas.get(name).await.expect("an autoscaler"), from);
-        let to = until(&format!("change of size of {name}"), look).await;
+        let poll = async || scaled(&hpas.get(name).await.expect("an autoscaler"), from);
+        let to = until(&format!("change of size of {name}"), poll).await;
         assert_eq!(to > from, up, "{name} went from {from} to {to}");
 
         let hpa = hpas.get(name).await.expect("an autoscaler");
@@ -208,7 +209,7 @@ async fn one_goes_up_another_down_and_all_ends_well() {
     let kubeconfig = demo.kubeconfig().to_owned();
     assert!(kubeconfig.exists());
     drop(client);
-    timeout(PATIENCE, demo.stop()).await.expect("ends");
+    timeout(TIMEOUT, demo.stop()).await.expect("ends");
     assert!(!kubeconfig.exists(), "the kubeconfig is removed");
     for closed in [dashboard, server] {
         assert!(TcpStream::connect(closed).is_err(), "{closed} is closed");
@@ -216,7 +217,7 @@ async fn one_goes_up_another_down_and_all_ends_well() {
 }
 
 #[tokio::test]
-async fn a_busy_port_is_told_in_one_line() {
+async fn a_busy_port_is_an_error_of_one_line() {
     let taken = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
     let port = taken.local_addr().expect("an address").port();
     let config = Config { port, ..Config::of(scenario(SCENARIO)) };
@@ -225,8 +226,42 @@ async fn a_busy_port_is_told_in_one_line() {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
+/// A scenario without pods, for what happens before there are any.
+const NOTHING: &str = "
+name: nothing
+nodes: 2
+manifests:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}
+";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_that_the_server_refuses_is_told_in_one_line() {
+async fn a_busy_kubelet_port_gives_way_unless_it_is_required() {
+    let first_node = Ipv4Addr::new(127, 0, 1, 1);
+    // Where there is no such address, any other reason not to bind it serves as well.
+    let taken = tokio::net::TcpListener::bind((first_node, 0)).await.ok();
+    let port = taken.as_ref().map_or(10250, |l| l.local_addr().expect("an address").port());
+
+    let kubelet_port = KubeletPort::Preferred(port);
+    let config = Config { kubelet_port, ..Config::of(scenario(NOTHING)) };
+    let demo = Demo::start(config, Vec::new()).await.expect("falls back");
+    let notice = demo.kubelet_notice().expect("a notice").to_owned();
+    assert!(notice.starts_with(&format!("127.0.1.1:{port} cannot be used (")), "{notice}");
+    assert_eq!(notice.lines().count(), 1, "{notice}");
+    let nodes = page(address(&demo.dashboard_url()), "/nodes").await;
+    assert!(nodes.contains("\"name\":\"node-1\""), "{nodes}");
+    assert!(!nodes.contains(&format!("\"address\":\"127.0.1.1\",\"port\":{port},")), "{nodes}");
+    timeout(TIMEOUT, demo.stop()).await.expect("ends");
+
+    let kubelet_port = KubeletPort::Required(port);
+    let config = Config { kubelet_port, ..Config::of(scenario(NOTHING)) };
+    let error = Demo::start(config, Vec::new()).await.err().expect("the port is taken").to_string();
+    let expected = format!("cannot listen on 127.0.1.1:{port} for the kubelet of node-1: ");
+    assert!(error.starts_with(&expected), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_that_the_server_refuses_is_an_error_of_one_line() {
     let text = "
 name: wrong
 manifests:
@@ -297,6 +332,17 @@ async fn load_and_faults_are_set_by_calls() {
         demo.client().request::<serde_json::Value>(request).await.is_ok()
     };
     until("metrics", async || metrics().await.then_some(())).await;
+
+    let plain = page(dashboard, &format!("/plain/namespaces/default/pods/{pod}")).await;
+    assert!(plain.contains(&format!("\"name\":\"{pod}\"")), "{plain}");
+    let everywhere = page(dashboard, "/plain/namespaces/all-namespaces/pods").await;
+    assert!(everywhere.contains(&pod), "{everywhere}");
+    let nodes = page(dashboard, "/plain/nodes").await;
+    assert!(nodes.contains("\"name\":\"node-1\""), "{nodes}");
+    let none = page(dashboard, "/plain/namespaces/default/pods/nobody").await;
+    assert!(none.starts_with("HTTP/1.1 404"), "{none}");
+    let written = call(dashboard, "PUT", "/plain/nodes/node-1", "{}").await;
+    assert!(written.starts_with("HTTP/1.1 405"), "{written}");
     call(dashboard, "PUT", &fault, "{\"fault\": \"no-metrics\"}").await;
     until("no metrics", async || (!metrics().await).then_some(())).await;
 
@@ -310,10 +356,10 @@ async fn load_and_faults_are_set_by_calls() {
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
     assert!(page(dashboard, "/nodes").await.contains("\"running\":false"));
 
-    // A clock that is ahead of the wall's would make kubectl show no ages at all.
+    // A clock that is ahead of the wall clock would make kubectl show no ages at all.
     assert!(demo.clock().now() < jiff::Timestamp::now());
     drop(pods);
-    timeout(PATIENCE, demo.stop()).await.expect("ends");
+    timeout(TIMEOUT, demo.stop()).await.expect("ends");
 }
 
 /// Runs the program, which must refuse in one line.

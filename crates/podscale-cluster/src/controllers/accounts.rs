@@ -2,8 +2,8 @@
 
 use super::Context;
 use super::cache::Key;
-use super::calls::{Error, call};
 use super::queue::{Next, Queue, Shutdown};
+use crate::call::{CallError, call};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
@@ -38,7 +38,7 @@ pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> +
     }
 }
 
-async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
+async fn reconcile(context: &Context, key: &Key) -> Result<Next, CallError> {
     let caches = &context.caches;
     let active = caches.namespaces.get(key).is_some_and(|namespace| is_active(&namespace));
     if !active || caches.accounts.get(&Key::new(&key.name, DEFAULT)).is_some() {

@@ -183,7 +183,7 @@ impl<K: Resource + Send + Sync + 'static> Cache<K> {
             state.reindex(&self.shared.indexes, &key, old.as_deref(), Some(&object));
             old
         };
-        self.tell(old.as_ref(), Some(&object));
+        self.notify(old.as_ref(), Some(&object));
     }
 
     /// Forgets an object.
@@ -195,7 +195,7 @@ impl<K: Resource + Send + Sync + 'static> Cache<K> {
             old
         };
         if old.is_some() {
-            self.tell(old.as_ref(), None);
+            self.notify(old.as_ref(), None);
         }
     }
 
@@ -216,7 +216,7 @@ impl<K: Resource + Send + Sync + 'static> Cache<K> {
         }
     }
 
-    fn tell(&self, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
+    fn notify(&self, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
         for listener in self.shared.listeners.read().iter() {
             listener(old, new);
         }
@@ -300,8 +300,8 @@ mod tests {
     #[test]
     fn lists_by_namespace_and_index_and_tells_of_changes() {
         let cache = Cache::new(vec![group]);
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&told);
+        let notified = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&notified);
         cache.listen(move |old: Option<&Arc<ConfigMap>>, new| {
             let of = |object: Option<&Arc<ConfigMap>>| object.and_then(|object| group(object));
             log.lock().push((of(old), of(new)));
@@ -322,8 +322,8 @@ mod tests {
         cache.retain(&BTreeSet::from([Key::new("a", "one")]));
         assert_eq!(names(cache.all()), ["a/one"]);
         assert_eq!(cache.count(0, "x"), 0);
-        let told = told.lock();
-        assert_eq!(told[4], (Some("x".into()), Some("y".into())));
-        assert_eq!(told.iter().filter(|(_, new)| new.is_none()).count(), 3);
+        let notified = notified.lock();
+        assert_eq!(notified[4], (Some("x".into()), Some("y".into())));
+        assert_eq!(notified.iter().filter(|(_, new)| new.is_none()).count(), 3);
     }
 }

@@ -1,8 +1,8 @@
 //! Which objects belong to an owner: those it controls and selects, orphans that it selects and may
 //! adopt, and those it controls but no longer selects, which it lets go.
 
-use super::calls::{Error, call};
 use super::pod::{controller_of, labels_of};
+use crate::call::{CallError, call};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Patch, PatchParams};
@@ -63,7 +63,7 @@ pub async fn claim_all<O, K>(
     owner: &O,
     selector: &Selector,
     candidates: Vec<Arc<K>>,
-) -> Result<Vec<Arc<K>>, Error>
+) -> Result<Vec<Arc<K>>, CallError>
 where
     O: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -100,7 +100,7 @@ where
 
 /// Asks the API server itself, since a cache may not know yet that the owner was deleted and an
 /// adoption then would take the object into its grave.
-async fn is_alive<O>(client: &Client, owner: &O) -> Result<bool, Error>
+async fn is_alive<O>(client: &Client, owner: &O) -> Result<bool, CallError>
 where
     O: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -117,7 +117,7 @@ where
     }))
 }
 
-async fn adopt<O, K>(objects: &Api<K>, owner: &O, object: &K) -> Result<Option<K>, Error>
+async fn adopt<O, K>(objects: &Api<K>, owner: &O, object: &K) -> Result<Option<K>, CallError>
 where
     O: Resource<DynamicType = ()>,
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
@@ -133,7 +133,7 @@ where
     }
 }
 
-async fn release<O, K>(objects: &Api<K>, owner: &O, object: &K) -> Result<(), Error>
+async fn release<O, K>(objects: &Api<K>, owner: &O, object: &K) -> Result<(), CallError>
 where
     O: Resource<DynamicType = ()>,
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
@@ -152,7 +152,7 @@ async fn patch_owners<K>(
     objects: &Api<K>,
     meta: &ObjectMeta,
     patch: &serde_json::Value,
-) -> Result<K, Error>
+) -> Result<K, CallError>
 where
     K: Clone + DeserializeOwned + Debug,
 {

@@ -8,12 +8,12 @@ pub mod status;
 pub mod template;
 
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine};
 use super::claim::claim_all;
 use super::pod::{controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
+use crate::call::{CallError, call, gone_is_fine};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
@@ -61,7 +61,7 @@ impl Deployments {
         }
     }
 
-    async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, CallError> {
         let caches = &self.context.caches;
         let Some(deployment) = caches.deployments.get(key) else {
             self.written.forget(key);
@@ -105,7 +105,7 @@ impl Deployments {
         .collect()
     }
 
-    async fn execute(&self, key: &Key, stored: &Deployment, plan: Plan) -> Result<Next, Error> {
+    async fn execute(&self, key: &Key, stored: &Deployment, plan: Plan) -> Result<Next, CallError> {
         for write in &plan.writes {
             match write {
                 Write::Create(set) => {
@@ -125,7 +125,7 @@ impl Deployments {
             let api = self.deployments(key);
             let patch = api.patch(&key.name, &params, &patch);
             let answer = call(|| format!("note the revision of {key}"), patch).await?;
-            // A spec that changed meanwhile must be looked at before its status is written.
+            // A spec that changed meanwhile must be read before its status is written.
             if answer.metadata.generation != stored.metadata.generation {
                 return Ok(Next::Wait);
             }
@@ -151,20 +151,20 @@ impl Deployments {
         key: &Key,
         mut deployment: Deployment,
         status: DeploymentStatus,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         deployment.status = Some(status);
         let (api, params) = (self.deployments(key), PostParams::default());
         let write = api.replace_status(&key.name, &params, &deployment);
         call(|| format!("report the status of {key}"), write).await.map(drop)
     }
 
-    /// Creates a replica set; false if the deployment must be looked at again first.
+    /// Creates a replica set; false if the deployment must be reconciled again first.
     async fn create(
         &self,
         key: &Key,
         deployment: &Deployment,
         set: &ReplicaSet,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         let (api, params) = (self.sets(key), PostParams::default());
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let error = match call(|| format!("create {name}"), api.create(&params, set)).await {
@@ -204,8 +204,8 @@ impl Deployments {
         key: &Key,
         deployment: &Deployment,
         name: &str,
-        error: Error,
-    ) -> Result<bool, Error> {
+        error: CallError,
+    ) -> Result<bool, CallError> {
         let api = self.sets(key);
         let Some(found) = call(|| format!("read {name}"), api.get_opt(name)).await? else {
             return Err(error);
@@ -230,7 +230,7 @@ impl Deployments {
         deployment: &Deployment,
         set: &ReplicaSet,
         from: i32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let (api, params) = (self.sets(key), PostParams::default());
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let update = api.replace(name, &params, set);
@@ -249,7 +249,7 @@ impl Deployments {
         }
     }
 
-    async fn delete(&self, key: &Key, set: &ReplicaSet) -> Result<(), Error> {
+    async fn delete(&self, key: &Key, set: &ReplicaSet) -> Result<(), CallError> {
         let api = self.sets(key);
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let preconditions = Some(Preconditions {

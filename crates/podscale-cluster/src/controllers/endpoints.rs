@@ -4,10 +4,10 @@ pub mod plan;
 
 use super::Context;
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine};
 use super::pod::{Pod, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
+use crate::call::{CallError, call, gone_is_fine};
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
@@ -49,7 +49,7 @@ impl EndpointKeeper {
         }
     }
 
-    async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, CallError> {
         let caches = &self.context.caches;
         let now = self.context.clock.now();
         if !self.written.is_seen(key, caches.slices.observed(), &caches.pods, now) {
@@ -83,7 +83,7 @@ impl EndpointKeeper {
         Api::namespaced(self.context.client.clone(), &key.namespace)
     }
 
-    async fn write_endpoints(&self, key: &Key, wanted: &Endpoints) -> Result<(), Error> {
+    async fn write_endpoints(&self, key: &Key, wanted: &Endpoints) -> Result<(), CallError> {
         let (api, params) = (self.endpoints(key), PostParams::default());
         let Some(stored) = self.context.caches.endpoints.get(key) else {
             let create = api.create(&params, wanted);
@@ -109,7 +109,7 @@ impl EndpointKeeper {
         gone_is_fine(call(|| format!("update the endpoints of {key}"), write).await)
     }
 
-    async fn write_slice(&self, key: &Key, write: Write) -> Result<(), Error> {
+    async fn write_slice(&self, key: &Key, write: Write) -> Result<(), CallError> {
         let api = Api::<EndpointSlice>::namespaced(self.context.client.clone(), &key.namespace);
         let params = PostParams::default();
         let written = match write {

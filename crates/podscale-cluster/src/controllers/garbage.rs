@@ -4,9 +4,9 @@
 pub mod graph;
 
 use super::Context;
-use super::calls::{Error, call, gone_is_fine};
 use super::kinds::{Kind, Kinds};
 use super::queue::{Next, Queue, Shutdown, ended};
+use crate::call::{CallError, call, gone_is_fine};
 use futures::StreamExt;
 use graph::{Action, FOREGROUND, Graph, Item, ORPHAN};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -24,7 +24,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// How many objects are worked on at a time.
 const WORKERS: usize = 16;
-/// How long to wait before an owner of an unknown kind is looked for again.
+/// How long to wait before an owner of an unknown kind is searched for again.
 const UNKNOWN_KIND: Duration = Duration::from_secs(30);
 /// Kinds that come in masses and own nothing.
 const IGNORED: [&str; 2] = ["events.", "events.events.k8s.io"];
@@ -168,7 +168,7 @@ impl Collector {
         }
     }
 
-    async fn examine(&self, uid: &str) -> Result<Next, Error> {
+    async fn examine(&self, uid: &str) -> Result<Next, CallError> {
         let (item, action) = {
             let graph = self.graph.lock();
             let Some(item) = graph.item(uid).cloned() else { return Ok(Next::Wait) };
@@ -198,10 +198,10 @@ impl Collector {
         }
     }
 
-    fn objects_of(&self, item: &Item) -> Result<Objects, Error> {
+    fn objects_of(&self, item: &Item) -> Result<Objects, CallError> {
         let kinds = self.kinds.known();
         let kind = kinds.iter().find(|kind| kind.id() == item.kind);
-        let unknown = || Error::Object { what: item.kind.clone(), why: "unknown kind".into() };
+        let unknown = || CallError::Object { what: item.kind.clone(), why: "unknown kind".into() };
         kind.map(|kind| self.objects(kind, &item.namespace)).ok_or_else(unknown)
     }
 
@@ -211,7 +211,7 @@ impl Collector {
         uid: &str,
         item: &Item,
         owners: &[OwnerReference],
-    ) -> Result<Next, Error> {
+    ) -> Result<Next, CallError> {
         let kinds = self.kinds.known();
         for owner in owners {
             let kind = kinds.iter().find(|kind| {
@@ -220,7 +220,7 @@ impl Collector {
             });
             let Some(kind) = kind else { return Ok(Next::After(UNKNOWN_KIND)) };
             let objects = self.objects(kind, &item.namespace);
-            let what = || format!("look for owner {} {}", owner.kind, owner.name);
+            let what = || format!("find owner {} {}", owner.kind, owner.name);
             let found = call(what, objects.get_opt(&owner.name)).await?;
             match found.filter(|found| found.metadata.uid.as_ref() == Some(&owner.uid)) {
                 Some(found) => {
@@ -234,7 +234,7 @@ impl Collector {
     }
 
     /// The object as it is now; none if it is gone or another of the same name.
-    async fn fresh(&self, uid: &str, item: &Item) -> Result<Option<ObjectMeta>, Error> {
+    async fn fresh(&self, uid: &str, item: &Item) -> Result<Option<ObjectMeta>, CallError> {
         let objects = self.objects_of(item)?;
         let found =
             call(|| format!("read {} {}", item.kind, item.name), objects.get_opt(&item.name));
@@ -242,14 +242,14 @@ impl Collector {
         Ok(found.filter(|found| found.uid.as_deref() == Some(uid)))
     }
 
-    async fn patch(&self, item: &Item, patch: &serde_json::Value) -> Result<(), Error> {
+    async fn patch(&self, item: &Item, patch: &serde_json::Value) -> Result<(), CallError> {
         let objects = self.objects_of(item)?;
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let what = || format!("change {} {}", item.kind, item.name);
         gone_is_fine(call(what, objects.patch(&item.name, &params, &patch)).await)
     }
 
-    async fn unlink(&self, uid: &str, item: &Item, gone: &[String]) -> Result<Next, Error> {
+    async fn unlink(&self, uid: &str, item: &Item, gone: &[String]) -> Result<Next, CallError> {
         if let Some(meta) = self.fresh(uid, item).await? {
             let owners = meta.owner_references.unwrap_or_default();
             let left: Vec<_> = owners.iter().filter(|owner| !gone.contains(&owner.uid)).collect();
@@ -262,7 +262,12 @@ impl Collector {
         Ok(Next::Wait)
     }
 
-    async fn delete(&self, uid: &str, item: &Item, params: DeleteParams) -> Result<Next, Error> {
+    async fn delete(
+        &self,
+        uid: &str,
+        item: &Item,
+        params: DeleteParams,
+    ) -> Result<Next, CallError> {
         // The references may have changed since the watch showed them.
         let Some(meta) = self.fresh(uid, item).await? else { return Ok(Next::Wait) };
         let current = Item::new(&item.kind, &meta);
@@ -279,7 +284,12 @@ impl Collector {
         Ok(Next::Wait)
     }
 
-    async fn orphan(&self, uid: &str, item: &Item, dependents: &[String]) -> Result<Next, Error> {
+    async fn orphan(
+        &self,
+        uid: &str,
+        item: &Item,
+        dependents: &[String],
+    ) -> Result<Next, CallError> {
         let owner = [uid.to_owned()];
         for dependent in dependents {
             let known = self.graph.lock().item(dependent).cloned();
@@ -290,7 +300,7 @@ impl Collector {
         self.take_off(uid, item, ORPHAN).await
     }
 
-    async fn take_off(&self, uid: &str, item: &Item, finalizer: &str) -> Result<Next, Error> {
+    async fn take_off(&self, uid: &str, item: &Item, finalizer: &str) -> Result<Next, CallError> {
         if let Some(meta) = self.fresh(uid, item).await? {
             let finalizers = meta.finalizers.unwrap_or_default();
             let left: Vec<_> = finalizers.iter().filter(|known| *known != finalizer).collect();

@@ -1,8 +1,8 @@
 //! The kinds of objects that the API server knows, asked for again and again since custom ones come
 //! and go.
 
-use super::calls::call;
 use super::queue::{Shutdown, ended};
+use crate::call::call;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::Client;
 use kube::core::ApiResource;
@@ -97,7 +97,7 @@ impl Kinds {
 }
 
 /// Asks for all groups in their preferred versions; a group that does not answer is left out.
-async fn discover(client: &Client) -> Result<Vec<Kind>, super::calls::Error> {
+async fn discover(client: &Client) -> Result<Vec<Kind>, crate::call::CallError> {
     let core = client.list_core_api_resources("v1");
     let core = call(|| "list the core kinds".into(), core).await?;
     let groups = call(|| "list the groups".into(), client.list_api_groups()).await?;

@@ -2,20 +2,21 @@
 
 use super::Context;
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine, stamp};
 use super::kinds::{Kind, Kinds};
 use super::queue::{Next, Queue, Shutdown};
+use crate::call::{CallError, call, gone_is_fine};
 use k8s_openapi::api::core::v1::{Namespace, NamespaceCondition};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{DynamicObject, PartialObjectMeta};
+use podscale_client::clock::stamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The finalizer that this controller takes off.
 const FINALIZER: &str = "kubernetes";
-/// How often a namespace is looked at that is not empty yet.
+/// How often a namespace that is not empty yet is reconciled.
 const PERIOD: Duration = Duration::from_secs(2);
 /// How many namespaces are worked on at a time.
 const WORKERS: usize = 4;
@@ -52,7 +53,11 @@ pub fn start(
     }
 }
 
-async fn reconcile(context: &Context, kinds: &Arc<Vec<Kind>>, name: &str) -> Result<Next, Error> {
+async fn reconcile(
+    context: &Context,
+    kinds: &Arc<Vec<Kind>>,
+    name: &str,
+) -> Result<Next, CallError> {
     let namespace = context.caches.namespaces.get(&Key::new("", name));
     let Some(namespace) = namespace.filter(|known| known.metadata.deletion_timestamp.is_some())
     else {
@@ -78,7 +83,12 @@ async fn reconcile(context: &Context, kinds: &Arc<Vec<Kind>>, name: &str) -> Res
 }
 
 /// Deletes all objects of a kind and counts those that are still there.
-async fn empty(context: &Context, kind: &Kind, name: &str, left: &mut Left) -> Result<(), Error> {
+async fn empty(
+    context: &Context,
+    kind: &Kind,
+    name: &str,
+    left: &mut Left,
+) -> Result<(), CallError> {
     let client = context.client.clone();
     let objects =
         Api::<PartialObjectMeta<DynamicObject>>::namespaced_with(client, name, &kind.resource);
@@ -115,7 +125,7 @@ async fn empty(context: &Context, kind: &Kind, name: &str, left: &mut Left) -> R
     Ok(())
 }
 
-async fn release(context: &Context, namespace: &Namespace, name: &str) -> Result<(), Error> {
+async fn release(context: &Context, namespace: &Namespace, name: &str) -> Result<(), CallError> {
     let mut released = namespace.clone();
     if let Some(finalizers) = released.spec.as_mut().and_then(|spec| spec.finalizers.as_mut()) {
         finalizers.retain(|known| known != FINALIZER);
@@ -131,7 +141,7 @@ async fn report(
     namespace: &Namespace,
     name: &str,
     left: &Left,
-) -> Result<(), Error> {
+) -> Result<(), CallError> {
     let known = namespace.status.as_ref().and_then(|status| status.conditions.as_deref());
     let known = known.unwrap_or_default();
     let mut conditions = conditions(left);
@@ -200,7 +210,7 @@ mod tests {
         left.objects.insert("pods".into(), 2);
         left.objects.insert("widgets.example.com".into(), 1);
         let conditions = conditions(&left);
-        let told: Vec<String> = conditions
+        let shown: Vec<String> = conditions
             .iter()
             .map(|condition| {
                 let message = condition.message.as_deref().unwrap_or_default();
@@ -208,7 +218,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "NamespaceContentRemaining=True Some resources are remaining: pods has 2 resource \
              instances, widgets.example.com has 1 resource instances",

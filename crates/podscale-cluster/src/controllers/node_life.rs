@@ -4,16 +4,17 @@
 pub mod plan;
 
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine, stamp};
 use super::pod::Pod;
 use super::queue::{Next, Queue, Shutdown};
 use super::{BY_NODE, Context};
+use crate::call::{CallError, call, gone_is_fine};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use parking_lot::Mutex;
 use plan::Health;
+use podscale_client::clock::stamp;
 use podscale_client::events::{Recorder, Severity, reference};
 use serde_json::json;
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ const COMPONENT: &str = "node-controller";
 const LEASES: &str = "kube-node-lease";
 /// How long a kubelet may be silent.
 const GRACE: SignedDuration = SignedDuration::from_secs(40);
-/// How often a node is looked at.
+/// How often a node is reconciled.
 const PERIOD: Duration = Duration::from_secs(5);
 /// How long a node may be missing before its pods are removed.
 const QUARANTINE: SignedDuration = SignedDuration::from_secs(40);
@@ -113,7 +114,7 @@ impl NodeLife {
         });
     }
 
-    async fn reconcile(&self, name: &str) -> Result<Next, Error> {
+    async fn reconcile(&self, name: &str) -> Result<Next, CallError> {
         let Some(node) = self.context.caches.nodes.get(&Key::new("", name)) else {
             return self.bury(name).await;
         };
@@ -150,7 +151,7 @@ impl NodeLife {
         Ok(Next::After(wait))
     }
 
-    async fn patch(&self, name: &str, patch: &serde_json::Value) -> Result<(), Error> {
+    async fn patch(&self, name: &str, patch: &serde_json::Value) -> Result<(), CallError> {
         let api = Api::<Node>::all(self.context.client.clone());
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         match call(|| format!("taint node {name}"), api.patch(name, &params, &patch)).await {
@@ -166,7 +167,7 @@ impl NodeLife {
         node: &Node,
         health: Health,
         conditions: &[k8s_openapi::api::core::v1::NodeCondition],
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let api = Api::<Node>::all(self.context.client.clone());
         let patch = json!({"status": {"conditions": conditions}});
         let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
@@ -179,7 +180,7 @@ impl NodeLife {
         Ok(())
     }
 
-    async fn mark_pods_unready(&self, node: &str) -> Result<(), Error> {
+    async fn mark_pods_unready(&self, node: &str) -> Result<(), CallError> {
         let patch = json!({"status": {"conditions": [{"type": "Ready", "status": "False",
             "lastTransitionTime": stamp(self.context.clock.now())}]}});
         let params = PatchParams::default();
@@ -197,7 +198,7 @@ impl NodeLife {
         Ok(())
     }
 
-    async fn evict(&self, pod: &Pod) -> Result<(), Error> {
+    async fn evict(&self, pod: &Pod) -> Result<(), CallError> {
         if pod.is_terminating() {
             return Ok(());
         }
@@ -206,14 +207,14 @@ impl NodeLife {
         self.delete(pod, &DeleteParams::default()).await
     }
 
-    async fn delete(&self, pod: &Pod, params: &DeleteParams) -> Result<(), Error> {
+    async fn delete(&self, pod: &Pod, params: &DeleteParams) -> Result<(), CallError> {
         let api = Api::<Pod>::namespaced(self.context.client.clone(), pod.namespace());
         let delete = api.delete(pod.name(), params);
         gone_is_fine(call(|| format!("delete pod {}", pod.name()), delete).await)
     }
 
     /// Removes the pods of a node that is gone: no kubelet is left to end them.
-    async fn bury(&self, name: &str) -> Result<Next, Error> {
+    async fn bury(&self, name: &str) -> Result<Next, CallError> {
         let pods = self.context.caches.pods.indexed(BY_NODE, name);
         if pods.is_empty() {
             self.missing.lock().remove(name);

@@ -2,7 +2,7 @@
 //! time, with a bounded number of workers, waits by the cluster's clock, and a growing pause after
 //! each failure of a key.
 
-use super::calls::Error;
+use crate::call::CallError;
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Tells the tasks of the controllers to end: when it holds `true` or its sender is gone.
 pub type Shutdown = watch::Receiver<bool>;
 
-/// Waits until the shutdown is told.
+/// Waits for the shutdown.
 pub async fn ended(shutdown: &mut Shutdown) {
     // An error means that the sender is gone, which is a shutdown as well.
     let _ = shutdown.wait_for(|end| *end).await;
@@ -173,7 +173,7 @@ impl<K: Clone + Ord + Hash + Send + Sync + std::fmt::Debug + 'static> Queue<K> {
     pub async fn run<W, F>(self, workers: usize, mut shutdown: Shutdown, work: W)
     where
         W: Fn(K) -> F,
-        F: Future<Output = Result<Next, Error>> + Send + 'static,
+        F: Future<Output = Result<Next, CallError>> + Send + 'static,
     {
         let mut tasks = JoinSet::new();
         let mut keys = HashMap::new();
@@ -209,7 +209,7 @@ impl<K: Clone + Ord + Hash + Send + Sync + std::fmt::Debug + 'static> Queue<K> {
         }
     }
 
-    fn settle(&self, key: &K, result: Result<Next, Error>) {
+    fn settle(&self, key: &K, result: Result<Next, CallError>) {
         let mut state = self.shared.state.lock();
         match result {
             Ok(next) => {
@@ -253,8 +253,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn failure() -> Error {
-        Error::Deadline { what: "test".into() }
+    fn failure() -> CallError {
+        CallError::Deadline { what: "test".into() }
     }
 
     #[tokio::test(start_paused = true)]

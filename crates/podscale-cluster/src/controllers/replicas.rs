@@ -4,12 +4,12 @@ pub mod owner;
 pub mod plan;
 
 use super::cache::{Cache, Key};
-use super::calls::{Error, call, gone_is_fine};
 use super::claim::{claim_all, owner_reference};
 use super::pod::{Pod, controller_of, labels_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
+use crate::call::{CallError, call, gone_is_fine};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod as FullPod, PodTemplateSpec};
@@ -63,7 +63,7 @@ impl<O: Owner> Replicas<O> {
         }
     }
 
-    async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, CallError> {
         let Some(owner) = self.owners.get(key) else {
             self.written.forget(key);
             return Ok(Next::Wait);
@@ -94,7 +94,7 @@ impl<O: Owner> Replicas<O> {
         } else {
             Ok(())
         };
-        let error = managed.as_ref().err().map(Error::message);
+        let error = managed.as_ref().err().map(CallError::message);
         let now = self.context.clock.now();
         let observed = Observed {
             active: &active,
@@ -121,7 +121,7 @@ impl<O: Owner> Replicas<O> {
         owner: &O,
         spec: &Spec<'_>,
         active: &[Arc<Pod>],
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let now = self.context.clock.now();
         match plan::plan(spec.replicas, active, &self.related(owner, active), now) {
             Step::Nothing => Ok(()),
@@ -129,7 +129,7 @@ impl<O: Owner> Replicas<O> {
                 let pod = new_pod(&key.name, spec.template, owner_reference(owner));
                 for size in plan::batches(count) {
                     let creations = (0..size).map(|_| self.create(key, owner, &pod));
-                    join_all(creations).await.into_iter().collect::<Result<(), Error>>()?;
+                    join_all(creations).await.into_iter().collect::<Result<(), CallError>>()?;
                 }
                 Ok(())
             }
@@ -148,7 +148,7 @@ impl<O: Owner> Replicas<O> {
         uids.flat_map(|uid| self.context.caches.pods.indexed(BY_OWNER, uid)).collect()
     }
 
-    async fn create(&self, key: &Key, owner: &O, pod: &FullPod) -> Result<(), Error> {
+    async fn create(&self, key: &Key, owner: &O, pod: &FullPod) -> Result<(), CallError> {
         let api = Api::<FullPod>::namespaced(self.context.client.clone(), &key.namespace);
         let params = PostParams::default();
         let create = api.create(&params, pod);
@@ -174,7 +174,7 @@ impl<O: Owner> Replicas<O> {
         }
     }
 
-    async fn delete(&self, key: &Key, owner: &O, pod: &Pod) -> Result<(), Error> {
+    async fn delete(&self, key: &Key, owner: &O, pod: &Pod) -> Result<(), CallError> {
         let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
         let uid = pod.metadata.uid.clone();
         let preconditions = Some(Preconditions { uid, resource_version: None });
@@ -209,7 +209,7 @@ impl<O: Owner> Replicas<O> {
         owner: &O,
         observed: &Observed<'_>,
         now: jiff::Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let old = owner.status();
         let mut new = plan::status(&old, observed, now);
         if old.terminating.is_none() {

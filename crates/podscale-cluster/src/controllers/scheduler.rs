@@ -6,15 +6,16 @@ pub mod wish;
 
 use super::Context;
 use super::cache::Key;
-use super::calls::{Error, call, stamp};
 use super::pod::Pod;
 use super::queue::{Next, Queue, Shutdown};
+use crate::call::{CallError, call};
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use ledger::Ledger;
 use parking_lot::Mutex;
+use podscale_client::clock::stamp;
 use podscale_client::events::{Recorder, Severity, reference};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl Scheduler {
         });
     }
 
-    async fn schedule(&self, key: &Key) -> Result<Next, Error> {
+    async fn schedule(&self, key: &Key) -> Result<Next, CallError> {
         let Some(pod) = self.context.caches.pods.get(key).filter(|pod| is_pending(pod)) else {
             self.waiting.lock().remove(key);
             return Ok(Next::Wait);
@@ -123,7 +124,7 @@ impl Scheduler {
         }
     }
 
-    async fn bind(&self, key: &Key, pod: &Pod, node: &str) -> Result<Next, Error> {
+    async fn bind(&self, key: &Key, pod: &Pod, node: &str) -> Result<Next, CallError> {
         let binding = Binding {
             metadata: ObjectMeta {
                 name: Some(key.name.clone()),
@@ -147,7 +148,7 @@ impl Scheduler {
         Ok(Next::Wait)
     }
 
-    async fn refuse(&self, key: &Key, pod: &Pod, refusal: String) -> Result<(), Error> {
+    async fn refuse(&self, key: &Key, pod: &Pod, refusal: String) -> Result<(), CallError> {
         let known = pod.condition("PodScheduled");
         if known.is_some_and(|known| {
             known.status == "False" && known.message.as_deref() == Some(refusal.as_str())
@@ -164,7 +165,7 @@ impl Scheduler {
         let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
         let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
         let write = api.patch_status(&key.name, &params, &patch);
-        super::calls::gone_is_fine(call(|| format!("report that {key} waits"), write).await)
+        crate::call::gone_is_fine(call(|| format!("report that {key} waits"), write).await)
     }
 }
 

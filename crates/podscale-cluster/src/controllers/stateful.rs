@@ -4,12 +4,12 @@ pub mod identity;
 pub mod plan;
 
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine};
 use super::claim::claim_all;
 use super::pod::{Pod, controller_of};
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
+use crate::call::{CallError, call, gone_is_fine};
 use identity::{claims, new_pod, new_revision, ordinal, remembered, revision_of, template_of};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod as FullPod};
@@ -62,7 +62,7 @@ impl StatefulSets {
         }
     }
 
-    async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, CallError> {
         let caches = &self.context.caches;
         let Some(set) = caches.stateful_sets.get(key) else {
             self.written.forget(key);
@@ -100,7 +100,7 @@ impl StatefulSets {
 
     /// Finds the set's revisions; creates the one it goes to if it is new, and gives it the highest
     /// number if it is an old one come back.
-    async fn revisions(&self, key: &Key, set: &StatefulSet) -> Result<Revisions, Error> {
+    async fn revisions(&self, key: &Key, set: &StatefulSet) -> Result<Revisions, CallError> {
         let uid = set.metadata.uid.as_deref().unwrap_or_default();
         let mut known = self.context.caches.revisions.indexed(0, uid);
         known.sort_by_key(|revision| revision.revision);
@@ -125,7 +125,7 @@ impl StatefulSets {
         key: &Key,
         set: &StatefulSet,
         number: i64,
-    ) -> Result<ControllerRevision, Error> {
+    ) -> Result<ControllerRevision, CallError> {
         let api =
             Api::<ControllerRevision>::namespaced(self.context.client.clone(), &key.namespace);
         let collisions = set.status.as_ref().and_then(|status| status.collision_count);
@@ -149,7 +149,7 @@ impl StatefulSets {
             }
         }
         let what = format!("revision {number} of {key}");
-        Err(Error::Object { what, why: "all names are taken".into() })
+        Err(CallError::Object { what, why: "all names are taken".into() })
     }
 
     async fn renumber(
@@ -157,7 +157,7 @@ impl StatefulSets {
         key: &Key,
         revision: &ControllerRevision,
         number: i64,
-    ) -> Result<ControllerRevision, Error> {
+    ) -> Result<ControllerRevision, CallError> {
         let api =
             Api::<ControllerRevision>::namespaced(self.context.client.clone(), &key.namespace);
         let patch = serde_json::json!({"revision": number});
@@ -172,7 +172,7 @@ impl StatefulSets {
         set: &StatefulSet,
         revisions: &Revisions,
         plan: Plan,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         for action in plan.actions {
             match action {
                 Action::Create { ordinal, from_current } => {
@@ -192,7 +192,7 @@ impl StatefulSets {
         set: &StatefulSet,
         revision: &ControllerRevision,
         ordinal: i32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         self.claim_volumes(key, set, ordinal).await?;
         let template = template_of(revision).unwrap_or_else(|| set.spec.template.clone());
         let pod = new_pod(set, &template, ordinal, name_of(revision));
@@ -219,7 +219,12 @@ impl StatefulSets {
     }
 
     /// Claims the volumes of a pod. On a cluster that knows no claims, pods do without them.
-    async fn claim_volumes(&self, key: &Key, set: &StatefulSet, ordinal: i32) -> Result<(), Error> {
+    async fn claim_volumes(
+        &self,
+        key: &Key,
+        set: &StatefulSet,
+        ordinal: i32,
+    ) -> Result<(), CallError> {
         let client = self.context.client.clone();
         let api = Api::<PersistentVolumeClaim>::namespaced(client, &key.namespace);
         let params = PostParams::default();
@@ -245,7 +250,7 @@ impl StatefulSets {
         Ok(())
     }
 
-    async fn delete(&self, key: &Key, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+    async fn delete(&self, key: &Key, set: &StatefulSet, pod: &Pod) -> Result<(), CallError> {
         let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
         let uid = pod.metadata.uid.clone();
         let preconditions = Some(Preconditions { uid, resource_version: None });
@@ -263,7 +268,7 @@ impl StatefulSets {
         key: &Key,
         set: &StatefulSet,
         status: StatefulSetStatus,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let old = set.status.clone().unwrap_or_default();
         if full(&old) == full(&status) {
             return Ok(());
@@ -282,7 +287,7 @@ impl StatefulSets {
         set: &StatefulSet,
         pods: &[Arc<Pod>],
         revisions: &Revisions,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let uid = set.metadata.uid.as_deref().unwrap_or_default();
         let mut used: BTreeSet<&str> = pods.iter().filter_map(|pod| revision_of(pod)).collect();
         used.extend([name_of(&revisions.current), name_of(&revisions.update)]);

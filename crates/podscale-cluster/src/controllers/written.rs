@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 
 /// After so long the cache is believed whatever it shows.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+const EXPIRY: SignedDuration = SignedDuration::from_mins(5);
 
 /// The writes of one controller, by the object it wrote them for.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Written {
             pods.get(key).is_some_and(|pod| pod.metadata.uid == *uid && !pod.is_terminating())
         });
         let seen = observed >= entry.version && entry.deleted.is_empty();
-        if seen || now.duration_since(entry.since) > PATIENCE {
+        if seen || now.duration_since(entry.since) > EXPIRY {
             by_owner.remove(owner);
             return true;
         }
@@ -105,7 +105,7 @@ mod tests {
         assert!(seen(now), "pod terminates");
         written.deleted(&owner, &pod("y", "6", false).metadata, now);
         assert!(!seen(now + SignedDuration::from_mins(4)));
-        assert!(seen(now + SignedDuration::from_mins(6)), "patience is over");
+        assert!(seen(now + SignedDuration::from_mins(6)), "it has expired");
         written.deleted(&owner, &pod("y", "6", false).metadata, now);
         written.forget(&owner);
         assert!(seen(now), "owner is gone");

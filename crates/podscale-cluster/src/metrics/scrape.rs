@@ -1,8 +1,9 @@
 //! Keeps a store of samples up to date: scrapes the kubelets of all nodes again and again, and follows
 //! the labels of pods.
 
+use crate::call::{CallError, call};
+use crate::nodes::KUBELET_PORT;
 use crate::nodes::pod::WirePod;
-use crate::nodes::{CallError, KUBELET_PORT, call};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;

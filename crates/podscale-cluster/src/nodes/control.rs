@@ -44,8 +44,8 @@ pub fn router(control: NodesControl) -> Router {
 async fn list(State(control): State<NodesControl>) -> Response {
     let shown = control.nodes().iter().map(|info| Shown {
         name: &info.name,
-        address: info.address.to_string(),
-        port: info.port(),
+        address: info.kubelet.ip().to_string(),
+        port: info.kubelet.port(),
         running: info.running(),
     });
     Json(shown.collect::<Vec<_>>()).into_response()

@@ -2,13 +2,13 @@
 //! writes at once.
 
 use super::address::Block;
-use super::call::{CallError, call};
 use super::events::{EventSink, Note};
 use super::lifecycle::{Delays, Life, Next, Stage};
 use super::pod::{Facts, Fault, WirePod};
 use super::status;
 use super::table::{PodView, Table};
 use super::{Command, NodeInfo};
+use crate::call::{CallError, call};
 use futures::{Stream, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
@@ -27,9 +27,9 @@ use tracing::{debug, warn};
 
 /// How many writes may be under way at once.
 const MAX_WRITES: usize = 64;
-/// The first and the longest wait (of the wall) before a failed write is tried again.
+/// The first and the longest wait (wall-clock) before a failed write is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// The shortest sleep (of the wall), so that a fast clock does not spin.
+/// The shortest sleep (wall-clock), so that a fast clock does not spin.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 type Uid = Arc<str>;
@@ -305,7 +305,7 @@ impl Driver {
         }
     }
 
-    /// Begins writes while there is room.
+    /// Begins writes while fewer than the most are under way.
     fn write(&mut self) {
         while self.writes.len() < MAX_WRITES {
             let Some(uid) = self.queue.pop_front() else {
@@ -329,7 +329,7 @@ impl Driver {
                     (uid, removal, result)
                 });
             } else {
-                let patch = status::patch(&pod.facts, &pod.life, home.info.address, pod.ip);
+                let patch = status::patch(&pod.facts, &pod.life, home.info.kubelet.ip(), pod.ip);
                 self.writes.spawn(async move {
                     let patch = Patch::Strategic(patch);
                     let params = PatchParams::default();
@@ -388,7 +388,7 @@ impl Driver {
                 // Nobody may be waiting for the answer any more.
                 let _ = done.send(uid.is_some());
             }
-            Command::Look { node } => {
+            Command::Enqueue { node } => {
                 let on_it = self.pods.iter().filter(|(_, pod)| pod.facts.node == node);
                 for uid in on_it.map(|(uid, _)| Arc::clone(uid)).collect::<Vec<_>>() {
                     self.step(&uid);

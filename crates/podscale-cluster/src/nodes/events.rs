@@ -1,9 +1,9 @@
 //! The events that a node records of its pods. They are for people: when too many are under way,
 //! further ones are dropped.
 
-use super::call::call;
 use super::lifecycle::{Life, Stage};
 use super::pod::Facts;
+use crate::call::call;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -28,7 +28,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// What is worth telling of a step in a pod's life.
+    /// What is worth an event in a step of a pod's life.
     pub(super) fn between(before: &Life, after: &Life) -> Note {
         match (before.stage, after.stage) {
             (Stage::Creating | Stage::BackOff, Stage::Running { .. }) => Note::Started,
@@ -44,15 +44,15 @@ impl Note {
 #[derive(Clone)]
 pub(super) struct EventSink {
     client: Option<Client>,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     counter: Arc<AtomicU64>,
 }
 
 impl EventSink {
     /// Records events through this client; none at all without one.
     pub(super) fn new(client: Option<Client>) -> EventSink {
-        let room = Arc::new(Semaphore::new(MAX_UNDER_WAY));
-        EventSink { client, room, counter: Arc::default() }
+        let permits = Arc::new(Semaphore::new(MAX_UNDER_WAY));
+        EventSink { client, permits, counter: Arc::default() }
     }
 
     /// Records one event of each container.
@@ -72,7 +72,7 @@ impl EventSink {
                 }
                 Note::Killing => ("Normal", "Killing", format!("Stopping container {name}")),
             };
-            let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
                 debug!(pod = %facts.name, reason, "too many events at once: dropped");
                 return;
             };
@@ -85,7 +85,7 @@ impl EventSink {
                 if let Err(error) = call(what, events.create(&params, &event)).await {
                     debug!(%error, "dropped");
                 }
-                drop(room);
+                drop(permit);
             });
         }
     }

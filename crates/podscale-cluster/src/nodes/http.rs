@@ -68,12 +68,12 @@ pub fn router(kubelet: Arc<Kubelet>) -> Router {
         .route("/namespaces/{namespace}/pods/{pod}", get(pod))
         .route("/metrics/resource", get(resource))
         .route("/stats/summary", get(stats))
-        .layer(middleware::from_fn_with_state(Arc::clone(&kubelet), gate))
+        .layer(middleware::from_fn_with_state(Arc::clone(&kubelet), only_reads))
         .with_state(kubelet)
 }
 
 /// Lets only reads through, and none while the node is stopped.
-async fn gate(State(kubelet): State<Arc<Kubelet>>, request: Request, next: Next) -> Response {
+async fn only_reads(State(kubelet): State<Arc<Kubelet>>, request: Request, next: Next) -> Response {
     if !kubelet.node.running() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the node is stopped\n").into_response();
     }

@@ -1,8 +1,8 @@
 //! Makes the nodes known to the API server and keeps telling it that they are alive.
 
 use super::NodeInfo;
-use super::call::{CallError, call};
 use super::status::seconds;
+use crate::call::{CallError, call};
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -98,10 +98,10 @@ fn status(info: &NodeInfo, now: Timestamp) -> Value {
         "capacity": resources,
         "allocatable": resources,
         "addresses": [
-            {"type": "InternalIP", "address": info.address.to_string()},
+            {"type": "InternalIP", "address": info.kubelet.ip().to_string()},
             {"type": "Hostname", "address": &*info.name},
         ],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": info.port()}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": info.kubelet.port()}},
         "nodeInfo": {
             "architecture": "amd64", "operatingSystem": "linux", "osImage": "Podscale simulated node",
             "kernelVersion": "simulated", "containerRuntimeVersion": "podscale://1", "kubeletVersion": VERSION,
@@ -117,12 +117,12 @@ fn status(info: &NodeInfo, now: Timestamp) -> Value {
 }
 
 /// Renews the leases of all running nodes again and again, and says that a node is ready where the
-/// API server has come to think otherwise. `hurry` begins the next round at once.
+/// API server has come to think otherwise. `beat_now` starts the next round at once.
 pub(super) async fn heartbeats(
     client: Client,
     clock: Clock,
     nodes: Vec<Arc<NodeInfo>>,
-    hurry: Arc<Notify>,
+    beat_now: Arc<Notify>,
 ) {
     let by_name: HashMap<&str, &NodeInfo> =
         nodes.iter().map(|info| (&*info.name, &**info)).collect();
@@ -146,7 +146,7 @@ pub(super) async fn heartbeats(
         }
         tokio::select! {
             () = clock.sleep(HEARTBEAT) => {}
-            () = hurry.notified() => {}
+            () = beat_now.notified() => {}
         }
     }
 }

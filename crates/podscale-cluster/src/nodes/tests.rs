@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How much faster than real time the clock runs.
+/// How much faster than the wall clock the clock runs.
 const SPEED: f64 = 50.0;
-/// How long (of the wall) something may take before it counts as never happening.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long (wall-clock) something may take before it counts as never happening.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Cluster {
     server: ApiServer,
@@ -29,7 +29,7 @@ async fn cluster(count: usize) -> Cluster {
     let server =
         ApiServer::new(Config { clock: Arc::new(move || clock.now()), ..Config::default() });
     let client = Client::new(server.router(), "default");
-    let config = NodesConfig { count, port: 0, ..NodesConfig::default() };
+    let config = NodesConfig { count, port: KubeletPort::Required(0), ..NodesConfig::default() };
     let nodes = Nodes::start(client.clone(), clock, &config).await.unwrap();
     Cluster { server, client, clock, nodes }
 }
@@ -74,7 +74,7 @@ async fn eventually<T>(what: &str, question: impl AsyncFn() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| panic!("never: {what}"))
+    tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
 fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
@@ -173,7 +173,7 @@ async fn faults() {
     let cluster = cluster(1).await;
     cluster.create("crashing", "node-1", json!({pod::FAULT: "crash"})).await;
     cluster.create("hanging", "node-1", json!({pod::FAULT: "unready"})).await;
-    cluster.create("told", "node-1", json!({})).await;
+    cluster.create("commanded", "node-1", json!({})).await;
     let crashed = |pod: &Value| {
         pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
     };
@@ -186,12 +186,12 @@ async fn faults() {
     let running = |pod: &Value| pod["status"]["phase"] == "Running";
     let pod = cluster.pod("hanging", running).await;
     assert_eq!(condition(&pod, "Ready")["message"], "containers with unready status: [app]");
-    cluster.pod("told", is_ready).await;
+    cluster.pod("commanded", is_ready).await;
     let control = cluster.nodes.control();
-    control.set_fault("default", "told", Some(Fault::Unready)).await.unwrap();
-    cluster.pod("told", |pod| !is_ready(pod)).await;
-    control.set_fault("default", "told", None).await.unwrap();
-    cluster.pod("told", is_ready).await;
+    control.set_fault("default", "commanded", Some(Fault::Unready)).await.unwrap();
+    cluster.pod("commanded", |pod| !is_ready(pod)).await;
+    control.set_fault("default", "commanded", None).await.unwrap();
+    cluster.pod("commanded", is_ready).await;
     assert!(!is_ready(&cluster.pod("hanging", running).await), "it still hangs");
     assert!(control.set_fault("default", "nobody", None).await.is_err());
 }
@@ -202,7 +202,7 @@ async fn pods_of_an_earlier_process_go_on() {
     cluster.create("web", "node-1", json!({})).await;
     let before = cluster.pod("web", is_ready).await;
     cluster.nodes.shutdown().await;
-    let config = NodesConfig { count: 1, port: 0, ..NodesConfig::default() };
+    let config = NodesConfig { count: 1, port: KubeletPort::Required(0), ..NodesConfig::default() };
     let nodes = Nodes::start(cluster.client.clone(), cluster.clock, &config).await.unwrap();
     let view =
         eventually("the pod is known", async || nodes.table().pod("node-1", "default", "web"))
@@ -296,7 +296,8 @@ async fn a_burst_of_pods_becomes_ready_and_goes() {
     })
     .await;
     let pods = cluster.nodes.table().all();
-    let addresses: std::collections::HashSet<IpAddr> = pods.iter().map(|pod| pod.ip).collect();
+    let addresses: std::collections::HashSet<std::net::IpAddr> =
+        pods.iter().map(|pod| pod.ip).collect();
     assert_eq!(addresses.len(), PODS, "each has an address of its own");
     cluster
         .pods()

@@ -1,4 +1,4 @@
-//! What pods and nodes used, as the load model last told and as it was some seconds before.
+//! What pods and nodes used, as the load model recorded it last and as it was some seconds before.
 
 use jiff::Timestamp;
 use parking_lot::RwLock;

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use podscale_client::call::segment;
 use podscale_client::cause::innermost;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ pub struct One {
 pub struct Past {
     /// Its latest decision.
     pub latest: DecisionView,
-    /// The decisions that are worth telling, oldest first.
+    /// The decisions that are worth showing, oldest first.
     pub decisions: Vec<DecisionView>,
 }
 
@@ -122,13 +123,13 @@ impl Asker {
         self.get("/api/autoscalers").await
     }
 
-    /// One autoscaler.
+    /// One autoscaler, by the key of its view: `namespace/name`, with the resource behind it for other
+    /// kinds than HorizontalPodAutoscaler.
     ///
     /// # Errors
     /// It is not known there, nobody is there, or somebody else.
-    pub async fn one(&self, namespace: &str, name: &str) -> Result<One, AskError> {
-        use podscale_client::call::segment;
-        self.get(&format!("/api/autoscalers/{}/{}", segment(namespace), segment(name))).await
+    pub async fn one(&self, key: &str) -> Result<One, AskError> {
+        self.get(&path_of(key)).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
@@ -158,6 +159,15 @@ impl Asker {
     }
 }
 
+/// Where the autoscaler of a key is.
+fn path_of(key: &str) -> String {
+    let mut parts = key.splitn(3, '/');
+    let mut part = || parts.next().map(segment);
+    let (namespace, name) = (part().unwrap_or_default(), part().unwrap_or_default());
+    let kind = part().map(|resource| format!("?kind={resource}")).unwrap_or_default();
+    format!("/api/autoscalers/{namespace}/{name}{kind}")
+}
+
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
@@ -179,6 +189,17 @@ pub fn ago(now_milliseconds: i64, then: podscale_core::Time) -> String {
 mod tests {
     use super::*;
     use podscale_core::Time;
+
+    #[test]
+    fn keys_are_paths() {
+        for (key, path) in [
+            ("shop/web", "/api/autoscalers/shop/web"),
+            ("shop/we b", "/api/autoscalers/shop/we%20b"),
+            ("shop/web/things.example.com", "/api/autoscalers/shop/web?kind=things.example.com"),
+        ] {
+            assert_eq!(path_of(key), path);
+        }
+    }
 
     #[test]
     fn addresses_and_ages() {

@@ -2,13 +2,13 @@
 
 use super::conclude;
 use super::signal;
-use crate::demo::tell::Teller;
-use crate::demo::{Config, Demo, DemoError};
+use crate::demo::decision_log::DecisionLog;
+use crate::demo::{Config, Demo, DemoError, PLAIN};
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::settings::duration;
 use clap::Args;
 use podscale_client::clock::Clock;
-use podscale_cluster::nodes::{KUBELET_PORT, address::MAX_NODES};
+use podscale_cluster::nodes::{KubeletPort, address::MAX_NODES};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Watch autoscaling happen, with nothing installed.
 ///
 /// Starts a small Kubernetes in this process, runs sample workloads under a load that rises, spikes
-/// and falls, scales them, and shows it: in a web page, in a log that says what was decided and why,
+/// and falls, scales them, and shows it: in a web page, in a log of what was decided and why,
 /// and to your own kubectl. Nothing leaves this machine. Ctrl-C ends it.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start.
@@ -48,9 +48,10 @@ pub struct Arguments {
     #[arg(long)]
     no_load: bool,
 
-    /// The port of the simulated kubelets, each on its own loopback address; 0 takes any free ones.
-    #[arg(long, value_name = "PORT", default_value_t = KUBELET_PORT)]
-    kubelet_port: u16,
+    /// The port of the simulated kubelets, each on its own loopback address 127.0.1.N; 0 takes any
+    /// free ones. If not given, 10250, and any free ports where that cannot be used.
+    #[arg(long, value_name = "PORT")]
+    kubelet_port: Option<u16>,
 
     /// Where to write the kubeconfig; a new temporary folder if not given.
     #[arg(long, value_name = "FILE")]
@@ -98,7 +99,8 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
     config.speed = arguments.speed.unwrap_or(config.speed);
     config.nodes = arguments.nodes.unwrap_or(config.nodes);
     config.port = arguments.port;
-    config.kubelet_port = arguments.kubelet_port;
+    config.kubelet_port =
+        arguments.kubelet_port.map_or_else(KubeletPort::default, KubeletPort::Required);
     config.kubeconfig.clone_from(&arguments.kubeconfig);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Runtime)?;
@@ -108,17 +110,31 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
 async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure> {
     let (title, speed) = (describe(&config.scenario), config.speed);
     let example = config.scenario.workloads.first().map(|w| format!("{}/{}", w.namespace, w.name));
-    say(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
-    let teller = Arc::new(Teller::new(Clock::fast(jiff::Timestamp::now(), speed), io::stdout()));
-    let told = Arc::clone(&teller);
-    // Asked to end while it starts, it ends as well.
+    print(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
+    let clock = Clock::fast(jiff::Timestamp::now(), speed);
+    let log = Arc::new(DecisionLog::new(clock, io::stdout()));
+    let observer = Arc::clone(&log);
+    // It can be interrupted while it starts as well.
     let end = signal::end();
     tokio::pin!(end);
     let demo = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        demo = Demo::start(config, vec![told]) => demo?,
+        demo = Demo::start(config, vec![observer]) => demo?,
     };
+    log.open(&banner(&demo, example.as_deref()));
+    tokio::select! {
+        biased;
+        () = &mut end => {}
+        () = pause(duration) => {}
+    }
+    print("\nending …");
+    demo.stop().await;
+    Ok(())
+}
+
+/// Where everything is; `example` is a workload whose load can be set.
+fn banner(demo: &Demo, example: Option<&str>) -> String {
     let page = demo.dashboard_url();
     let mut text = format!(
         "\n  dashboard   {page}\n  kubectl     export KUBECONFIG={}\n",
@@ -130,16 +146,12 @@ async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure
              -d '{{\"rps\": 200}}'\n"
         );
     }
-    text += "\n  Ctrl-C ends it. Times below are the cluster's, since the start.\n";
-    teller.open(&text);
-    tokio::select! {
-        biased;
-        () = &mut end => {}
-        () = pause(duration) => {}
+    let plain = PLAIN.trim_start_matches('/');
+    text += &format!("  metrics     curl {page}{plain}/namespaces/all-namespaces/pods\n");
+    if let Some(notice) = demo.kubelet_notice() {
+        text += &format!("\n  {notice}\n");
     }
-    say("\nending …");
-    demo.stop().await;
-    Ok(())
+    text + "\n  Ctrl-C ends it. Times below are the cluster's, since the start.\n"
 }
 
 fn describe(scenario: &Scenario) -> String {
@@ -150,8 +162,8 @@ fn describe(scenario: &Scenario) -> String {
     }
 }
 
-/// If nobody reads any more there is nobody to tell.
-fn say(text: &str) {
+/// If nobody reads any more, nothing is lost.
+fn print(text: &str) {
     let mut out = io::stdout();
     let _ = writeln!(out, "{text}");
     let _ = out.flush();

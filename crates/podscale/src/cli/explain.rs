@@ -7,20 +7,21 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// How many earlier changes are told.
+/// How many earlier changes are shown.
 const CHANGES: usize = 5;
 /// How many names are offered if there is none of the given one.
 const OFFERS: usize = 3;
 
 /// Say why an autoscaler's target has the size it has.
 ///
-/// Asks a running `podscale run` or `podscale demo` through its admin port, and tells the latest
+/// Asks a running `podscale run` or `podscale demo` through its admin port, and prints the latest
 /// decision step by step: what each metric asked for, what held it, what limited it, what was done.
 ///
-/// Exit codes: 0 explained, 1 no such autoscaler or no controller to ask, 2 usage error.
+/// Exit codes: 0 explained, 1 no such autoscaler or nothing to ask, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The autoscaler, as NAMESPACE/NAME; the name alone will do if it is the only one.
+    /// The autoscaler, as NAMESPACE/NAME, with /RESOURCE behind it if objects of several kinds share
+    /// them; the name alone will do if it is the only one.
     #[arg(value_name = "NAMESPACE/NAME")]
     autoscaler: String,
 
@@ -45,14 +46,14 @@ enum Output {
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let told = match runtime {
-        Ok(runtime) => runtime.block_on(tell(arguments)),
+    let explained = match runtime {
+        Ok(runtime) => runtime.block_on(explain(arguments)),
         Err(error) => Err(AskError::Unknown(format!("cannot start: {error}"))),
     };
-    conclude(told.map(|text| print(&text)))
+    conclude(explained.map(|text| print(&text)))
 }
 
-async fn tell(arguments: &Arguments) -> Result<String, AskError> {
+async fn explain(arguments: &Arguments) -> Result<String, AskError> {
     let asker = Asker::new(&arguments.ask);
     let one = find(&asker, &arguments.autoscaler).await?;
     match arguments.output {
@@ -64,19 +65,20 @@ async fn tell(arguments: &Arguments) -> Result<String, AskError> {
 }
 
 async fn find(asker: &Asker, wanted: &str) -> Result<One, AskError> {
-    if let Some((namespace, name)) = wanted.split_once('/') {
-        match asker.one(namespace, name).await {
+    if wanted.contains('/') {
+        match asker.one(wanted).await {
             Err(AskError::Unknown(_)) => {}
             found => return found,
         }
     }
     let everything = asker.everything().await?;
-    let named: Vec<&Row> = match wanted.contains('/') {
-        true => Vec::new(),
-        false => everything.autoscalers.iter().filter(|row| row.view.name == wanted).collect(),
+    let is_named = |row: &&Row| match wanted.split_once('/') {
+        None => row.view.name == wanted,
+        Some(name) => (&*row.view.namespace, &*row.view.name) == name,
     };
+    let named: Vec<&Row> = everything.autoscalers.iter().filter(is_named).collect();
     match named.as_slice() {
-        [row] => asker.one(&row.view.namespace, &row.view.name).await,
+        [row] => asker.one(&row.view.key).await,
         _ => Err(AskError::Unknown(unknown(&everything, wanted, &named))),
     }
 }
@@ -90,16 +92,16 @@ fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
         );
     }
     if !named.is_empty() {
-        let keys: Vec<String> = named.iter().map(|row| row.view.key()).collect();
+        let keys: Vec<String> = named.iter().map(|row| row.view.key.clone()).collect();
         return format!("several autoscalers are called {wanted}: {}", keys.join(", "));
     }
     let name = wanted.rsplit_once('/').map_or(wanted, |(_, name)| name);
     let mut near: Vec<(usize, String)> = everything
         .autoscalers
         .iter()
-        .map(|row| (distance(&row.view.name, name), row))
+        .map(|row| (strsim::damerau_levenshtein(&row.view.name, name), row))
         .filter(|(distance, row)| *distance <= 2 || row.view.name.contains(name))
-        .map(|(distance, row)| (distance, row.view.key()))
+        .map(|(distance, row)| (distance, row.view.key.clone()))
         .collect();
     near.sort();
     near.truncate(OFFERS);
@@ -113,23 +115,9 @@ fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
     }
 }
 
-/// How many letters must be changed, added or left out to make one name of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let changed = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 fn words(one: &One) -> String {
     let (view, latest, now) = (&one.autoscaler.view, &one.past.latest, one.now);
-    let mut text = format!("{}: {} scales {}", view.key(), view.kind, view.target);
+    let mut text = format!("{}: {} scales {}", view.key, view.kind, view.target);
     let _ = writeln!(text, " between {} and {}", view.min, view.max);
     let _ = writeln!(text, "It has {} and wants {}.", view.current, view.desired);
     let _ = writeln!(text, "\nLatest decision, {} ago: {}", ago(now, latest.time), outcome(latest));
@@ -143,6 +131,7 @@ fn words(one: &One) -> String {
             MetricState::Above => "asks for more",
             MetricState::Near => "near its target",
             MetricState::Below => "asks for less",
+            MetricState::NoPods => "has no pods to be shared among",
             MetricState::Unread => "could not be read",
         };
         let (name, current, target) = (&metric.name, &metric.current, &metric.target);

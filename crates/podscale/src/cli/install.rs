@@ -12,7 +12,7 @@ use std::process::ExitCode;
 ///
 /// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never
 /// manage the same autoscaler: start kube-controller-manager with
-/// --controllers=*,-horizontal-pod-autoscaler-controller, or compare only with --dry-run-mode.
+/// --controllers=*,-horizontal-pod-autoscaler-controller, or compare with --dry-run.
 ///
 /// Exit codes: 0 printed, 2 usage error.
 #[derive(Debug, Args)]
@@ -33,9 +33,9 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     manage: Option<Which>,
 
-    /// Decide and report, but write nothing.
+    /// Run the controller with --dry-run: it decides and reports, but writes nothing.
     #[arg(long)]
-    dry_run_mode: bool,
+    dry_run: bool,
 
     /// The collector to send traces, log lines and metrics to, as `podscale run --otlp-endpoint`
     /// takes it.
@@ -106,7 +106,7 @@ fn check(flags: &[String]) -> Result<(), String> {
 impl Arguments {
     fn options(&self) -> Options {
         let manage = self.manage.iter().map(|which| format!("--manage={}", which.name()));
-        let dry_run = self.dry_run_mode.then(|| "--dry-run".to_owned());
+        let dry_run = self.dry_run.then(|| "--dry-run".to_owned());
         let otlp = self.otlp_endpoint.iter().map(|url| format!("--otlp-endpoint={url}"));
         let own = manage.chain(dry_run).chain(otlp);
         Options {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn both_forms_say_the_same() {
         let place = ["-n", "scaling", "--otlp-endpoint", "http://collector:4318"];
-        let arguments = flags(&[&place[..], &["--manage", "annotated", "--dry-run-mode"]].concat());
+        let arguments = flags(&[&place[..], &["--manage", "annotated", "--dry-run"]].concat());
         let objects = manifests(&arguments.expect("flags").options());
         let yaml = text(&objects, Output::Yaml).expect("YAML");
         let read: Vec<Value> = yaml

@@ -1,4 +1,4 @@
-//! What the program tells its log, and in which form. The log goes to standard error; nothing in it
+//! What the program logs, and in which form. The log goes to standard error; nothing in it
 //! is secret: neither tokens nor bodies of requests are ever logged.
 
 use crate::telemetry::{BoxedLayer, Telemetry};
@@ -12,7 +12,7 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 /// Where log levels are read from if no flag says them, as with other Rust programs.
 const VARIABLE: &str = "RUST_LOG";
-/// Libraries that tell little that matters, and much of it.
+/// Libraries that log much, and little that matters.
 const QUIET: &str = "hyper=warn,h2=warn,tower=warn,kube=warn,rustls=warn";
 
 /// The form of the log.
@@ -119,7 +119,7 @@ mod tests {
         for wrong in ["", "loud", "warning", "info,verbose", "info,x=loud"] {
             assert!(levels(wrong).is_err(), "{wrong}");
         }
-        let told = levels("warning").expect_err("refused");
-        assert!(told.starts_with("\"warning\" is not a level: error, warn"), "{told}");
+        let error = levels("warning").expect_err("refused");
+        assert!(error.starts_with("\"warning\" is not a level: error, warn"), "{error}");
     }
 }

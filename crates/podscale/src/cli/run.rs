@@ -41,7 +41,7 @@ const RELEASE: Duration = Duration::from_secs(3);
 /// kube-controller-manager has carry its names and defaults; durations are written as in Go (15s,
 /// 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
-/// Exit codes: 0 after a graceful shutdown, 1 if it could not start, 2 for a usage error.
+/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
     manage: Which,
 
-    /// Manage those in these namespaces only.
+    /// Look after those in these namespaces only.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -67,7 +67,7 @@ pub struct Arguments {
     )]
     namespaces: Vec<String>,
 
-    /// Manage none in these namespaces.
+    /// Look after none in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -77,12 +77,12 @@ pub struct Arguments {
     )]
     exclude_namespaces: Vec<String>,
 
-    /// Decide and tell, but write nothing: no scale, status, event or lease. Beside another controller
+    /// Decide and report, but write nothing: no scale, status, event or lease. Beside another controller
     /// it says where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
 
-    /// How often each autoscaler is looked at.
+    /// How often each autoscaler is reconciled.
     #[arg(
         long = "horizontal-pod-autoscaler-sync-period",
         visible_alias = "sync-period",
@@ -142,7 +142,7 @@ pub struct Arguments {
     )]
     initial_readiness_delay: Duration,
 
-    /// How many autoscalers are looked at at the same time; one that waits for an answer takes a
+    /// How many autoscalers are reconciled at the same time; one that waits for an answer takes a
     /// place, but no time.
     #[arg(
         long = "concurrent-horizontal-pod-autoscaler-syncs",
@@ -291,8 +291,8 @@ impl Arguments {
         (per_second > 0.0).then_some(Rate { per_second, burst })
     }
 
-    /// Running reconciles share the requests that the rate limit allows. With about as many as there
-    /// are requests in a second, what one has read is still fresh when it writes.
+    /// Looks that have begun share the calls that are allowed. With about as many as there are calls
+    /// in a second, what one has read is still fresh when its turn to write comes.
     fn concurrency(&self) -> usize {
         let most = usize::from(self.concurrency);
         #[expect(

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// arrows and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and
 /// trouble. If the output is not a terminal, or with --output, it prints the table once.
 ///
-/// Exit codes: 0 shown, 1 no controller to ask, 2 usage error.
+/// Exit codes: 0 shown, 1 nothing to ask, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     sort: Sort,
 
-    /// How often to look, in seconds.
+    /// How often to refresh, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
@@ -74,7 +74,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().map_err(Failure::Runtime)?;
     let asker = Asker::new(&arguments.ask);
-    // Nobody there is better said than shown.
+    // That nothing is there is better an error than an empty screen.
     let first = runtime.block_on(asker.everything())?;
     let mut app = App::new(asker.admin().to_owned(), arguments.sort, arguments.filter.clone());
     app.take(Ok(first));
@@ -82,7 +82,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         None if io::stdout().is_terminal() && io::stdin().is_terminal() => {
             let interval = Duration::from_secs(arguments.interval);
             let latest = Latest::default();
-            runtime.spawn(look(asker, interval, Arc::clone(&latest)));
+            runtime.spawn(refresh(asker, interval, Arc::clone(&latest)));
             let shown = screen::show(&mut app, &latest).map_err(Failure::Terminal);
             runtime.shutdown_background();
             return shown;
@@ -94,7 +94,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         Output::Wide => table::text(&app, true),
         Output::Json => app.json(),
     };
-    // If nobody reads any more there is nobody to tell.
+    // If nobody reads any more, nothing is lost.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(())
 }
@@ -102,7 +102,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
 /// The latest answer that has not been shown yet.
 type Latest = Arc<Mutex<Option<Result<Everything, AskError>>>>;
 
-async fn look(asker: Asker, interval: Duration, latest: Latest) {
+async fn refresh(asker: Asker, interval: Duration, latest: Latest) {
     loop {
         tokio::time::sleep(interval).await;
         let answer = asker.everything().await;

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// How long changes are gathered before they are sent.
 const GATHER: Duration = Duration::from_millis(150);
-/// After so much silence the reader is told that all is well.
+/// After so much silence a sign of life is sent.
 const TICK: Duration = Duration::from_secs(5);
 /// How many rows one event carries.
 const ROWS: usize = 500;

@@ -1,7 +1,7 @@
 //! What one autoscaler did over time, in bounded space: recent points in full, older ones ever
-//! sparser, and the decisions worth telling.
+//! sparser, and the decisions worth showing.
 
-use super::picture::Picture;
+use super::picture::{NO_PODS, Picture, Value};
 use crate::controller::outcome::Outcome;
 use podscale_core::Time;
 use serde::Serialize;
@@ -21,7 +21,8 @@ pub(super) struct Point {
     pub desired: i32,
     pub min: i32,
     pub max: i32,
-    /// Value and goal of each metric, not a number where there is none; as exact as a picture needs.
+    /// Value and goal of each metric, as exact as a chart needs: not a number where there is none,
+    /// infinite where there were no pods to share it among.
     pub metrics: SmallVec<[(f32, f32); 1]>,
 }
 
@@ -33,7 +34,11 @@ impl Serialize for Point {
             list.serialize_element(&count)?;
         }
         for (value, goal) in &self.metrics {
-            list.serialize_element(&Some(value).filter(|v| v.is_finite()))?;
+            if value.is_infinite() {
+                list.serialize_element(NO_PODS)?;
+            } else {
+                list.serialize_element(&Some(value).filter(|v| v.is_finite()))?;
+            }
             list.serialize_element(&Some(goal).filter(|g| g.is_finite()))?;
         }
         list.end()
@@ -42,7 +47,12 @@ impl Serialize for Point {
 
 impl Point {
     pub(super) fn new(version: u64, picture: &Picture) -> Point {
-        let short = |number: Option<f64>| number.map_or(f32::NAN, |number| number as f32);
+        let value = |value: Value| match value {
+            Value::Unread => f32::NAN,
+            Value::NoPods => f32::INFINITY,
+            Value::Number(number) => number as f32,
+        };
+        let goal = |goal: Option<f64>| goal.map_or(f32::NAN, |goal| goal as f32);
         let (min, max) = picture.bounds();
         Point {
             version,
@@ -51,7 +61,7 @@ impl Point {
             desired: picture.desired,
             min,
             max,
-            metrics: picture.values().map(|(value, goal)| (short(value), short(goal))).collect(),
+            metrics: picture.values().map(|(v, g)| (value(v), goal(g))).collect(),
         }
     }
 
@@ -63,7 +73,7 @@ impl Point {
 
 /// How much a history may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct Capacity {
     pub points: usize,
     pub decisions: usize,
 }
@@ -73,35 +83,38 @@ pub(super) struct Room {
 pub(super) struct History {
     points: VecDeque<Point>,
     decisions: VecDeque<(u64, Arc<Picture>)>,
-    last: Option<Outcome>,
+    /// The latest outcome, and the size that it was about.
+    last: Option<(Outcome, Option<i32>)>,
 }
 
 impl History {
-    /// Adds what a decision left, and makes room for it.
-    pub(super) fn add(&mut self, point: Point, decision: &Arc<Picture>, room: Room) {
+    /// Adds what a decision left, and drops what exceeds the capacity.
+    pub(super) fn add(&mut self, point: Point, decision: &Arc<Picture>, capacity: Capacity) {
         let version = point.version;
         if self.points.back().is_some_and(|p| p.metrics.len() != point.metrics.len()) {
             // Another set of metrics: the old values belong to other lines.
             self.points.iter_mut().for_each(|p| p.metrics.clear());
         }
         self.points.push_back(point);
-        while self.points.len() > room.points.max(1) {
+        while self.points.len() > capacity.points.max(1) {
             self.thin();
         }
         if self.is_news(decision) {
             self.decisions.push_back((version, Arc::clone(decision)));
         }
-        let spare = self.decisions.len().saturating_sub(room.decisions.max(1));
+        let spare = self.decisions.len().saturating_sub(capacity.decisions.max(1));
         self.decisions.drain(..spare);
-        self.last = Some(decision.outcome);
+        self.last = Some((decision.outcome, decision.wanted()));
     }
 
-    /// A size that changed; trouble that begins or ends; and the moment when a quiet autoscaler
-    /// wants another size but does not get it.
+    /// A size that changed, or would have; trouble that begins or ends; and the moment when a quiet
+    /// autoscaler wants another size but does not get it.
     fn is_news(&self, decision: &Picture) -> bool {
         let trouble = |outcome| matches!(outcome, Outcome::Failed | Outcome::Paused);
-        match (self.last, decision.outcome) {
+        let last = self.last.map(|(outcome, _)| outcome);
+        match (last, decision.outcome) {
             _ if decision.rescaled => true,
+            (_, Outcome::Withheld) => self.last != Some((decision.outcome, decision.wanted())),
             (Some(last), now) if last == now => false,
             (Some(last), now) if trouble(last) || trouble(now) => true,
             (None, now) => now != Outcome::Steady,

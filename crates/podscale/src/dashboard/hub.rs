@@ -4,8 +4,8 @@
 //! version it has seen things and gets what changed since, however slow it is. So a slow browser
 //! costs nothing, and a reconnect goes on where it stopped.
 
-use super::history::{History, Point, Room};
-use super::model::Row;
+use super::history::{Capacity, History, Point};
+use super::model::{Row, key_text};
 use super::picture::Picture;
 use crate::controller::observer::{Decided, Observer};
 use crate::dialect::Key;
@@ -38,7 +38,7 @@ struct Inner {
     changed: watch::Sender<Signal>,
 }
 
-/// What waiting readers are told.
+/// What wakes waiting readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signal {
     pub version: u64,
@@ -93,19 +93,19 @@ impl Serialize for Glimpse {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Past {
     pub key: Arc<str>,
-    #[serde(serialize_with = "told")]
+    #[serde(serialize_with = "in_words")]
     pub latest: Arc<Picture>,
     pub points: Vec<Point>,
-    #[serde(serialize_with = "all_told")]
+    #[serde(serialize_with = "all_in_words")]
     pub decisions: Vec<Arc<Picture>>,
 }
 
-fn told<S: Serializer>(decision: &Picture, serializer: S) -> Result<S::Ok, S::Error> {
-    decision.told().serialize(serializer)
+fn in_words<S: Serializer>(decision: &Picture, serializer: S) -> Result<S::Ok, S::Error> {
+    decision.decision().serialize(serializer)
 }
 
-fn all_told<S: Serializer>(all: &[Arc<Picture>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().map(|decision| decision.told()))
+fn all_in_words<S: Serializer>(all: &[Arc<Picture>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|decision| decision.decision()))
 }
 
 /// What changed since a version.
@@ -137,7 +137,7 @@ impl Hub {
         state.version += 1;
         let version = state.version;
         let count = state.entries.len().max(1);
-        let room = Room {
+        let capacity = Capacity {
             points: (ALL_POINTS / count).clamp(2, POINTS),
             decisions: (ALL_DECISIONS / count).clamp(1, DECISIONS),
         };
@@ -148,7 +148,7 @@ impl Hub {
             latest: Arc::clone(&latest),
             history: History::default(),
         });
-        entry.history.add(point, &latest, room);
+        entry.history.add(point, &latest, capacity);
         state.order.remove(&entry.version);
         entry.version = version;
         entry.latest = latest;
@@ -156,7 +156,7 @@ impl Hub {
         self.0.changed.send_modify(|signal| signal.version = version);
     }
 
-    /// Shows an autoscaler no more. The key is `namespace/name`.
+    /// Shows an autoscaler no more; the key is that of its view.
     pub fn remove(&self, key: &str) {
         let mut state = self.0.state.lock();
         let state = &mut *state;
@@ -204,7 +204,7 @@ impl Hub {
         }
     }
 
-    /// What changed since a version, or everything where that cannot be told any more. Of the
+    /// What changed since a version, or everything where that is not known any more. Of the
     /// watched autoscaler's past, what came since a version of its own.
     pub(super) fn changes(&self, since: u64, watched: Option<&str>, past_since: u64) -> Changes {
         let state = self.0.state.lock();
@@ -265,7 +265,7 @@ impl Observer for Hub {
     }
 
     fn gone(&self, key: &Key) {
-        self.remove(&key.to_string());
+        self.remove(&key_text(key.kind, &key.namespace, &key.name));
     }
 }
 

@@ -1,6 +1,8 @@
-//! What the controller tells the dashboard: plain values, ready to be shown.
+//! What the dashboard shows: plain values, in words where people read them.
 
 use crate::controller::outcome::Outcome;
+use crate::dialect::Kind;
+use crate::dialect::hpa::HPA;
 use podscale_core::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -8,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerView {
+    /// By what the dashboard knows it, see [`key_text`].
+    pub key: String,
     /// The object's namespace.
     pub namespace: String,
     /// The object's name.
@@ -33,11 +37,13 @@ pub struct AutoscalerView {
     pub last_scale: Option<Time>,
 }
 
-impl AutoscalerView {
-    /// By what the dashboard knows it: `namespace/name`.
-    #[must_use]
-    pub fn key(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
+/// By what the dashboard knows an object: `namespace/name`, and for any other kind than
+/// HorizontalPodAutoscaler `namespace/name/resource`, since objects of several kinds can share a name.
+pub(super) fn key_text(kind: &Kind, namespace: &str, name: &str) -> String {
+    if *kind == HPA {
+        format!("{namespace}/{name}")
+    } else {
+        format!("{namespace}/{name}/{}", kind.resource)
     }
 }
 
@@ -49,7 +55,7 @@ pub struct MetricView {
     pub name: String,
     /// The unit of the numbers below.
     pub unit: Unit,
-    /// What it says now; `None` where it could not be read.
+    /// What it says now; `None` where it could not be read, or has no pods to be shared among.
     pub value: Option<f64>,
     /// What it is compared with; `None` where the spec gives nothing usable.
     pub goal: Option<f64>,
@@ -87,6 +93,8 @@ pub enum MetricState {
     Near,
     /// Fewer replicas.
     Below,
+    /// It is an average per pod, and there are no pods to share it among.
+    NoPods,
     /// It could not be read.
     Unread,
 }
@@ -109,7 +117,7 @@ pub struct ConditionView {
     pub since: Option<Time>,
 }
 
-/// One decision, told.
+/// One decision in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionView {

@@ -1,8 +1,11 @@
-//! An autoscaler right after a decision: kept as values, told in words only when somebody reads it.
+//! An autoscaler right after a decision: kept as values, put into words only when somebody reads it.
 
-use super::model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit};
+use super::model::{
+    AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit, key_text,
+};
 use crate::controller::observer::Decided;
 use crate::controller::outcome::{Outcome, holds};
+use crate::dialect::Kind;
 use podscale_core::model::{Aim, Milli, Source};
 use podscale_core::status::{Condition, Current};
 use podscale_core::steps::{Proposal, Steps, Verdict};
@@ -13,7 +16,7 @@ use std::sync::Arc;
 /// reader, so it holds nothing that can be made from the rest.
 #[derive(Debug)]
 pub struct Picture {
-    kind: &'static str,
+    kind: &'static Kind,
     autoscaler: Arc<Autoscaler>,
     pub(super) time: Time,
     pub(super) outcome: Outcome,
@@ -33,14 +36,14 @@ impl Picture {
     #[must_use]
     pub fn of(decided: &Decided<'_>) -> Picture {
         let Decided { object, snapshot, outcome, .. } = decided;
-        Picture::new(object.key.kind.name, &object.model, snapshot, &outcome.decision)
+        Picture::new(object.key.kind, &object.model, snapshot, &outcome.decision)
     }
 
     /// Of an object of this kind after a decision whose writes have ended. `autoscaler` is that of the
     /// snapshot.
     #[must_use]
     pub fn new(
-        kind: &'static str,
+        kind: &'static Kind,
         autoscaler: &Arc<Autoscaler>,
         snapshot: &Snapshot<'_>,
         decision: &Decision,
@@ -70,10 +73,14 @@ impl Picture {
         }
     }
 
-    /// By what the dashboard knows it: `namespace/name`.
-    #[must_use]
-    pub fn key(&self) -> String {
-        format!("{}/{}", self.autoscaler.namespace, self.autoscaler.name)
+    /// By what the dashboard knows it.
+    pub(super) fn key(&self) -> String {
+        key_text(self.kind, &self.autoscaler.namespace, &self.autoscaler.name)
+    }
+
+    /// The size that was decided, if it is another one than the target has.
+    pub(super) fn wanted(&self) -> Option<i32> {
+        self.rescale.map(|rescale| rescale.to)
     }
 
     /// The fewest and the most replicas it may set.
@@ -81,13 +88,10 @@ impl Picture {
         (self.autoscaler.min_replicas, self.autoscaler.max_replicas)
     }
 
-    /// Value and goal of each metric, where it has them.
-    pub(super) fn values(&self) -> impl Iterator<Item = (Option<f64>, Option<f64>)> {
+    /// Value and goal of each metric.
+    pub(super) fn values(&self) -> impl Iterator<Item = (Value, Option<f64>)> {
         let metrics = self.autoscaler.metrics.iter().enumerate();
-        metrics.map(|(place, metric)| {
-            let value = self.proposal(place).and_then(|p| amount(&p.current, metric.aim));
-            (value, goal(metric.aim))
-        })
+        metrics.map(|(place, metric)| (Value::of(self.proposal(place)), goal(metric.aim)))
     }
 
     /// The autoscaler in words.
@@ -96,9 +100,10 @@ impl Picture {
         let autoscaler = &*self.autoscaler;
         let metrics = autoscaler.metrics.iter().enumerate();
         AutoscalerView {
+            key: self.key(),
             namespace: autoscaler.namespace.to_string(),
             name: autoscaler.name.to_string(),
-            kind: self.kind.to_owned(),
+            kind: self.kind.name.to_owned(),
             target: format!("{}/{}", autoscaler.target.kind, autoscaler.target.name),
             min: autoscaler.min_replicas,
             max: autoscaler.max_replicas,
@@ -112,14 +117,14 @@ impl Picture {
 
     /// The decision in words.
     #[must_use]
-    pub fn told(&self) -> DecisionView {
+    pub fn decision(&self) -> DecisionView {
         let from = self.found.unwrap_or(self.current);
-        let to = self.rescale.map_or(from, |rescale| rescale.to);
+        let to = self.wanted().unwrap_or(from);
         let mut lines = explain::lines(&self.steps, &self.autoscaler, self.time);
         if self.rescale.is_some()
             && let (false, Some(error)) = (self.rescaled, &self.error)
         {
-            // The steps tell what was computed; only a failed write is not among them.
+            // The steps are what was computed; only a failed write is not among them.
             lines.push(format!("but that failed: {error}"));
         }
         DecisionView {
@@ -153,8 +158,8 @@ impl Picture {
 
     fn rescale_reason(&self) -> String {
         let reason = self.rescale.map(|rescale| rescale.reason.text(&self.autoscaler));
-        let told = reason.filter(|reason| !reason.is_empty());
-        told.unwrap_or("an earlier recommendation asks for it".into()).into_owned()
+        let given = reason.filter(|reason| !reason.is_empty());
+        given.unwrap_or("an earlier recommendation asks for it".into()).into_owned()
     }
 
     /// What the metric at a place of the spec proposed.
@@ -186,15 +191,18 @@ fn asks(step: &Step<'_>) -> bool {
 
 fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
     let unit = unit(metric);
-    let value = proposal.and_then(|p| amount(&p.current, metric.aim));
+    let value = Value::of(proposal);
     let goal = goal(metric.aim);
     let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
     MetricView {
         name: explain::source_name(&metric.source),
         unit,
-        value,
+        value: value.number(),
         goal,
-        current: words(value),
+        current: match value {
+            Value::NoPods => NO_PODS.to_owned(),
+            value => words(value.number()),
+        },
         target: words(goal),
         ratio: proposal.map(|p| p.ratio).filter(|ratio| ratio.is_finite()),
         state: proposal.map_or(MetricState::Unread, state),
@@ -211,6 +219,7 @@ fn goal(aim: Aim) -> Option<f64> {
 
 fn state(proposal: &Proposal) -> MetricState {
     match proposal.verdict {
+        _ if has_no_pods(proposal) => MetricState::NoPods,
         Verdict::WithinTolerance => MetricState::Near,
         _ if proposal.ratio > 1.0 => MetricState::Above,
         _ if proposal.ratio < 1.0 => MetricState::Below,
@@ -218,13 +227,50 @@ fn state(proposal: &Proposal) -> MetricState {
     }
 }
 
-fn amount(current: &Current, aim: Aim) -> Option<f64> {
-    match aim {
+/// What is shown in place of a number that no pods share.
+pub(super) const NO_PODS: &str = "no pods";
+
+/// What a metric says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    /// Nothing: it could not be read.
+    Unread,
+    /// Nothing that can be shown: it is an average over no pods, which the status holds as the largest
+    /// number there is.
+    NoPods,
+    Number(f64),
+}
+
+impl Value {
+    fn of(proposal: Option<&Proposal>) -> Value {
+        match proposal {
+            None => Value::Unread,
+            Some(proposal) if has_no_pods(proposal) => Value::NoPods,
+            Some(proposal) => amount(&proposal.current, proposal.aim),
+        }
+    }
+
+    fn number(self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(number),
+            Value::Unread | Value::NoPods => None,
+        }
+    }
+}
+
+/// Whether a metric per pod was read while there were no pods to share it among.
+fn has_no_pods(proposal: &Proposal) -> bool {
+    matches!(proposal.aim, Aim::AverageValue(_)) && !proposal.ratio.is_finite()
+}
+
+fn amount(current: &Current, aim: Aim) -> Value {
+    let number = match aim {
         Aim::Value(_) => current.value.map(whole),
         Aim::AverageValue(_) => current.average_value.map(whole),
         Aim::Utilization(_) => current.average_utilization.map(f64::from),
         Aim::Unset => None,
-    }
+    };
+    number.map_or(Value::Unread, Value::Number)
 }
 
 #[allow(clippy::cast_precision_loss)]

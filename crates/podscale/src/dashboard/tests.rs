@@ -1,9 +1,12 @@
 use super::*;
-use crate::dashboard::picture::sample::picture;
+use crate::controller::observer::Observer;
+use crate::dashboard::picture::sample::{of_kind, picture};
+use crate::dialect::{Key, Kind};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use futures::StreamExt;
 use podscale_client::clock::Clock;
+use podscale_client::watch::Presence;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -29,10 +32,10 @@ fn header_of<'a>(response: &'a Response, name: &str) -> &'a str {
 }
 
 /// One event of a stream: its name, its data, its id.
-type Told = (String, Value, String);
+type Sent = (String, Value, String);
 
 /// The next events of a stream, comments left out.
-async fn events(stream: &mut axum::body::BodyDataStream, count: usize) -> Vec<Told> {
+async fn events(stream: &mut axum::body::BodyDataStream, count: usize) -> Vec<Sent> {
     let mut text = String::new();
     let complete = |text: &str| text.matches("\n\n").count();
     while complete(&text) < count {
@@ -99,6 +102,38 @@ async fn data_is_plain_json() {
     assert_eq!(one["past"]["latest"]["reason"], "all metrics are near their targets");
     let none = get(&hub, "/api/autoscalers/shop/none", &[]).await;
     assert_eq!(none.status(), 404);
+}
+
+#[tokio::test]
+async fn objects_of_two_kinds_share_a_name() {
+    static OTHER: Kind = Kind {
+        name: "ScaledObject",
+        api_version: "keda.sh/v1alpha1",
+        plural: "scaledobjects",
+        resource: "scaledobjects.keda.sh",
+        presence: Presence::Optional,
+    };
+    let hub = Hub::new(Clock::wall());
+    publish(&hub, "web", 3);
+    hub.publish(of_kind(&OTHER, picture("web", 7, 8, Outcome::Steady)));
+    let list = json(get(&hub, "/api/autoscalers", &[]).await).await;
+    let keys: Vec<&Value> =
+        list["autoscalers"].as_array().unwrap().iter().map(|row| &row["key"]).collect();
+    assert_eq!(keys, ["shop/web", "shop/web/scaledobjects.keda.sh"]);
+    let size = async |path: &str| {
+        let one = json(get(&hub, path, &[]).await).await;
+        one["autoscaler"]["current"].as_i64()
+    };
+    let path = "/api/autoscalers/shop/web";
+    assert_eq!(size(path).await, Some(3));
+    assert_eq!(size(&format!("{path}?kind=horizontalpodautoscalers.autoscaling")).await, Some(3));
+    assert_eq!(size(&format!("{path}?kind=scaledobjects.keda.sh")).await, Some(8));
+    assert_eq!(size(&format!("{path}?kind=others.example.com")).await, None);
+
+    let key = Key { namespace: "shop".into(), name: "web".into(), kind: &OTHER };
+    hub.gone(&key);
+    assert_eq!(size(path).await, Some(3), "only the other one is gone");
+    assert_eq!(size(&format!("{path}?kind=scaledobjects.keda.sh")).await, None);
 }
 
 #[tokio::test(start_paused = true)]

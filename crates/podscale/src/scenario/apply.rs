@@ -4,9 +4,8 @@ use kube::Client;
 use podscale_client::call::{self, About, CallError, query};
 use podscale_client::discovery::{MapperError, RestMapper};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
-/// Who the API server is told wrote the objects.
+/// The field manager of the objects.
 const MANAGER: &str = "podscale-demo";
 
 /// Why an object could not be created; its text is one line.
@@ -37,14 +36,14 @@ pub enum ApplyError {
 /// know.
 pub async fn apply(
     client: &Client,
-    kinds: &RestMapper,
+    mapper: &RestMapper,
     manifest: &Value,
 ) -> Result<(), ApplyError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (version, kind) = (text("/apiVersion").unwrap_or(""), text("/kind").unwrap_or(""));
     let name = text("/metadata/name").unwrap_or("");
     let what = || format!("{kind} {name}");
-    let resource = kinds.of_version(version, kind).await;
+    let resource = mapper.of_version(version, kind).await;
     let resource = resource.map_err(|source| ApplyError::Kind { what: what(), source })?;
     let mut object = manifest.clone();
     let namespace = text("/metadata/namespace").unwrap_or("default");
@@ -68,11 +67,4 @@ pub async fn apply(
 #[must_use]
 pub fn is_autoscaler(manifest: &Value) -> bool {
     manifest.get("kind").and_then(Value::as_str) == Some("HorizontalPodAutoscaler")
-}
-
-/// The namespaces of these objects.
-#[must_use]
-pub fn namespaces<'a>(manifests: impl Iterator<Item = &'a Value>) -> BTreeSet<&'a str> {
-    let namespace = |manifest: &'a Value| manifest.pointer("/metadata/namespace")?.as_str();
-    manifests.map(|manifest| namespace(manifest).unwrap_or("default")).collect()
 }

@@ -1,6 +1,7 @@
 //! A handful of autoscalers under a load that rises, spikes and falls, decided by the real rules.
 
 use podscale::dashboard::{Hub, Picture};
+use podscale::dialect::hpa::HPA;
 use podscale_core::model::{
     Behavior, Milli, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source, TargetKind,
     TargetRef, Targets,
@@ -143,8 +144,7 @@ impl Workload {
         let mut pass = Pass::begin(&snapshot);
         pass.scale_ended(ScaleWrite::Written, now);
         let decision = pass.finish().decision;
-        let kind = "HorizontalPodAutoscaler";
-        let picture = Picture::new(kind, &self.autoscaler, &snapshot, &decision);
+        let picture = Picture::new(&HPA, &self.autoscaler, &snapshot, &decision);
         let status = decision.status(&snapshot);
         self.history.commit(&decision.learned);
         self.status = status;

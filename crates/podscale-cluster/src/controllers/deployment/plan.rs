@@ -44,7 +44,7 @@ pub struct Plan {
     pub revision: Option<String>,
     /// The status to report, if it changes.
     pub status: Option<DeploymentStatus>,
-    /// When to look again even if nothing changes.
+    /// When to reconcile again even if nothing changes.
     pub after: Option<Duration>,
 }
 
@@ -300,11 +300,11 @@ impl<'a> Rollout<'a> {
         if size >= self.wanted {
             return self.resize(newest, self.wanted);
         }
-        let room = self.wanted.saturating_add(self.limits.max_surge).saturating_sub(self.total());
-        if room <= 0 {
+        let surge = self.wanted.saturating_add(self.limits.max_surge).saturating_sub(self.total());
+        if surge <= 0 {
             return false;
         }
-        self.resize(newest, size.saturating_add(room.min(self.wanted - size)))
+        self.resize(newest, size.saturating_add(surge.min(self.wanted - size)))
     }
 
     fn shrink_old(&mut self, newest: usize) -> bool {

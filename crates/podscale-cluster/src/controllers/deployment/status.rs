@@ -1,15 +1,15 @@
 //! The status of a deployment and its conditions.
 
 use super::limits::Limits;
-use crate::controllers::calls::stamp;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{
     Deployment, DeploymentCondition, DeploymentSpec, DeploymentStatus, ReplicaSet,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use podscale_client::clock::stamp;
 use std::time::Duration;
 
-/// The condition that tells whether a rollout moves.
+/// The condition that says whether a rollout moves.
 pub const PROGRESSING: &str = "Progressing";
 const AVAILABLE: &str = "Available";
 const REPLICA_FAILURE: &str = "ReplicaFailure";
@@ -205,7 +205,7 @@ pub fn carry_failure(
     }
 }
 
-/// When to look again whether a rollout that does not move has timed out.
+/// When to check again whether a rollout that does not move has timed out.
 #[must_use]
 pub fn next_check(
     deployment: &Deployment,

@@ -75,7 +75,7 @@ fn decide(deployment: &Deployment, sets: &[Arc<ReplicaSet>]) -> Plan {
     plan(&Input { deployment, sets, running: &HashMap::new(), now: now() })
 }
 
-fn told(plan: &Plan) -> String {
+fn text_of(plan: &Plan) -> String {
     let words = plan.writes.iter().filter_map(|write| match write {
         Write::Create(set) => Some(format!("create {}", replicas_of(set))),
         Write::Update { set, from } => {
@@ -173,7 +173,7 @@ fn decides_the_next_step() {
     ];
     for (name, words, sets, expected) in cases {
         let sets: Vec<_> = sets.iter().map(|words| set(words)).collect();
-        assert_eq!(told(&decide(&deployment(words), &sets)), *expected, "{name}");
+        assert_eq!(text_of(&decide(&deployment(words), &sets)), *expected, "{name}");
     }
 }
 
@@ -182,7 +182,7 @@ fn recreation_waits_for_pods_that_are_being_deleted() {
     let (deployment, sets) = (deployment("3 recreate"), [set("v1 0")]);
     let running = HashMap::from([("v1".to_owned(), 1)]);
     let input = Input { deployment: &deployment, sets: &sets, running: &running, now: now() };
-    assert_eq!(told(&plan(&input)), "");
+    assert_eq!(text_of(&plan(&input)), "");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn revisions_are_numbered_and_cleaned_up() {
         "availableReplicas": 1, "observedGeneration": 1}))
     .unwrap();
     let sets: Vec<_> = sets.into_iter().chain([set("new 1 revision=4")]).collect();
-    assert_eq!(told(&decide(&deployment, &sets)), "delete v1, delete v2");
+    assert_eq!(text_of(&decide(&deployment, &sets)), "delete v1, delete v2");
 }
 
 fn conditions(status: &DeploymentStatus) -> Vec<String> {
@@ -217,10 +217,10 @@ fn conditions(status: &DeploymentStatus) -> Vec<String> {
 fn reports_progress_completion_and_timeout() {
     let mut web = deployment("4 surge=1 unavailable=0");
     let first = decide(&web, &[]).status.unwrap();
-    let told = conditions(&first);
-    assert!(told[0].starts_with("Progressing=True NewReplicaSetCreated: Created new replica set"));
+    let shown = conditions(&first);
+    assert!(shown[0].starts_with("Progressing=True NewReplicaSetCreated: Created new replica set"));
     assert_eq!(
-        told[1],
+        shown[1],
         "Available=False MinimumReplicasUnavailable: \
         Deployment does not have minimum availability."
     );

@@ -28,7 +28,7 @@ fn pod(number: usize, traits: &str) -> Arc<Pod> {
     Arc::new(serde_json::from_value(json).unwrap())
 }
 
-fn told(endpoints: &Endpoints) -> Vec<String> {
+fn text_of(endpoints: &Endpoints) -> Vec<String> {
     let ips = |list: &Option<Vec<EndpointAddress>>| {
         let ips = list.iter().flatten().map(|address| address.ip.clone());
         ips.collect::<Vec<_>>().join(" ")
@@ -54,14 +54,17 @@ fn ready_and_unready_addresses_by_port() {
         pod(6, "other"),
     ];
     let numbered = service(json!([{"port": 80, "targetPort": 8000}]));
-    assert_eq!(told(&endpoints(&numbered, &pods)), ["8000: 10.0.0.1 10.0.0.6 | 10.0.0.2"]);
+    assert_eq!(text_of(&endpoints(&numbered, &pods)), ["8000: 10.0.0.1 10.0.0.6 | 10.0.0.2"]);
     let named = service(json!([{"port": 80, "targetPort": "http"}]));
-    assert_eq!(told(&endpoints(&named, &pods)), ["8080: 10.0.0.1 | 10.0.0.2", "9090: 10.0.0.6 | "]);
+    assert_eq!(
+        text_of(&endpoints(&named, &pods)),
+        ["8080: 10.0.0.1 | 10.0.0.2", "9090: 10.0.0.6 | "]
+    );
     let same = service(json!([{"port": 80}]));
-    assert_eq!(told(&endpoints(&same, &pods[..1])), ["80: 10.0.0.1 | "]);
+    assert_eq!(text_of(&endpoints(&same, &pods[..1])), ["80: 10.0.0.1 | "]);
     let mut all = service(json!([{"port": 80}]));
     all.spec.as_mut().unwrap().publish_not_ready_addresses = Some(true);
-    assert_eq!(told(&endpoints(&all, &pods[..3])), ["80: 10.0.0.1 10.0.0.2 10.0.0.3 | "]);
+    assert_eq!(text_of(&endpoints(&all, &pods[..3])), ["80: 10.0.0.1 10.0.0.2 10.0.0.3 | "]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Takes in an object as it is now, or its end; returns the uids of those to look at.
+    /// Takes in an object as it is now, or its end; returns the uids of those to enqueue.
     pub fn observe(&mut self, uid: &str, new: Option<Item>) -> Vec<String> {
         let old = match &new {
             Some(item) => self.items.insert(uid.to_owned(), item.clone()),

@@ -1,10 +1,10 @@
 //! What becomes of a node that does not report, and of the pods on it: pure functions.
 
-use crate::controllers::calls::stamp;
 use crate::controllers::pod::Pod;
 use crate::controllers::scheduler::wish::tolerates;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
+use podscale_client::clock::stamp;
 
 /// The taint of a node whose kubelet says that it is not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -123,12 +123,12 @@ fn leaves_at(taint: &Taint, pod: &Pod) -> Option<Timestamp> {
         pod.spec.tolerations.iter().filter(|toleration| tolerates(toleration, taint)).collect();
     if bearing.is_empty() {
         let about_health = taint.key == NOT_READY || taint.key == UNREACHABLE;
-        let patience = if about_health { DEFAULT_TOLERATION } else { SignedDuration::ZERO };
-        return Some(added.saturating_add(patience).unwrap_or(Timestamp::MAX));
+        let tolerated = if about_health { DEFAULT_TOLERATION } else { SignedDuration::ZERO };
+        return Some(added.saturating_add(tolerated).unwrap_or(Timestamp::MAX));
     }
     let shortest = bearing.iter().filter_map(|toleration| toleration.toleration_seconds).min()?;
-    let patience = SignedDuration::from_secs(shortest.max(0));
-    Some(added.saturating_add(patience).unwrap_or(Timestamp::MAX))
+    let tolerated = SignedDuration::from_secs(shortest.max(0));
+    Some(added.saturating_add(tolerated).unwrap_or(Timestamp::MAX))
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
             {"type": "Ready", "status": "True", "reason": "KubeletReady"}]}}));
         assert_eq!(health(&quiet), Health::Ready);
         let conditions = silent_conditions(&quiet, now()).unwrap();
-        let told: Vec<_> = conditions
+        let shown: Vec<_> = conditions
             .iter()
             .map(|condition| {
                 format!(
@@ -162,7 +162,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "Ready=Unknown NodeStatusUnknown",
                 "MemoryPressure=Unknown NodeStatusNeverUpdated",
@@ -179,12 +179,12 @@ mod tests {
     fn taints_follow_health_and_leave_others_alone() {
         let mut gpu = node(json!({"metadata": {}, "spec": {"unschedulable": true,
             "taints": [{"key": "gpu", "effect": "NoSchedule"}]}}));
-        let told = |taints: &[Taint]| -> Vec<String> {
+        let keys = |taints: &[Taint]| -> Vec<String> {
             taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)).collect()
         };
         let lost = taints(&gpu, Health::Unreachable, now()).unwrap();
         assert_eq!(
-            told(&lost),
+            keys(&lost),
             [
                 "gpu:NoSchedule",
                 "node.kubernetes.io/unschedulable:NoSchedule",
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(taints(&gpu, Health::Unreachable, now()), None);
         gpu.spec.as_mut().unwrap().unschedulable = None;
         let back = taints(&gpu, Health::Ready, now()).unwrap();
-        assert_eq!(told(&back), ["gpu:NoSchedule"]);
+        assert_eq!(keys(&back), ["gpu:NoSchedule"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What replica sets and replication controllers have in common.
 
 use super::plan::{Failure, Status};
-use crate::controllers::calls::Error;
+use crate::call::CallError;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::{
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// The condition that tells of pods that could not be created or deleted.
+/// The condition that reports pods that could not be created or deleted.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// The part of an owner's spec that matters here.
@@ -45,7 +45,7 @@ pub trait Owner:
     const COMPONENT: &'static str;
 
     /// Its spec, if it makes sense.
-    fn spec(&self) -> Result<Spec<'_>, Error>;
+    fn spec(&self) -> Result<Spec<'_>, CallError>;
 
     /// Its status as stored.
     fn status(&self) -> Status;
@@ -54,15 +54,15 @@ pub trait Owner:
     fn with_status(&self, status: &Status) -> Self;
 }
 
-fn nonsense<K: Resource<DynamicType = ()>>(object: &K, why: impl Into<String>) -> Error {
+fn nonsense<K: Resource<DynamicType = ()>>(object: &K, why: impl Into<String>) -> CallError {
     let name = object.meta().name.as_deref().unwrap_or_default();
-    Error::Object { what: format!("{} {name}", K::kind(&())), why: why.into() }
+    CallError::Object { what: format!("{} {name}", K::kind(&())), why: why.into() }
 }
 
 impl Owner for ReplicaSet {
     const COMPONENT: &'static str = "replicaset-controller";
 
-    fn spec(&self) -> Result<Spec<'_>, Error> {
+    fn spec(&self) -> Result<Spec<'_>, CallError> {
         let spec = &self.spec;
         let selector = spec.selector.clone().try_into();
         Ok(Spec {
@@ -122,7 +122,7 @@ impl Owner for ReplicaSet {
 impl Owner for ReplicationController {
     const COMPONENT: &'static str = "replication-controller";
 
-    fn spec(&self) -> Result<Spec<'_>, Error> {
+    fn spec(&self) -> Result<Spec<'_>, CallError> {
         let spec = self.spec.as_ref().ok_or_else(|| nonsense(self, "no spec"))?;
         let selector = spec.selector.clone().unwrap_or_default();
         if selector.is_empty() {

@@ -165,7 +165,7 @@ pub fn status(old: &Status, observed: &Observed<'_>, now: Timestamp) -> Status {
                 std::cmp::Ordering::Equal => String::new(),
             },
             message: message.to_owned(),
-            since: Some(crate::controllers::calls::stamp(now)),
+            since: Some(podscale_client::clock::stamp(now)),
         })
     });
     Status {

@@ -56,7 +56,7 @@ fn pods(words: &str) -> Vec<Arc<Pod>> {
         .collect()
 }
 
-fn told(plan: &Plan) -> String {
+fn text_of(plan: &Plan) -> String {
     let words = plan.actions.iter().map(|action| match action {
         Action::Create { ordinal, from_current: false } => format!("+{ordinal}"),
         Action::Create { ordinal, from_current: true } => format!("+{ordinal} old"),
@@ -107,7 +107,7 @@ fn decides_the_next_step() {
     for (name, words, pod_words, expected) in cases {
         let (set, pods) = (set(words), pods(pod_words));
         let input = Input { set: &set, pods: &pods, current: "old", update: "new", now: now() };
-        assert_eq!(told(&plan(&input)), expected, "{name}");
+        assert_eq!(text_of(&plan(&input)), expected, "{name}");
     }
 }
 

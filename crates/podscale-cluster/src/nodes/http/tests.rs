@@ -53,7 +53,7 @@ fn kubelet() -> Arc<Kubelet> {
             )]),
         });
     }
-    let node = Arc::new(NodeInfo::new(&NodesConfig::default(), 0));
+    let node = Arc::new(NodeInfo::new(&NodesConfig::default(), 0, ([127, 0, 1, 1], 10250).into()));
     Arc::new(Kubelet { node, table: Arc::new(table), usage: Arc::new(usage), started: at(-5) })
 }
 

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 fn row(namespace: &str, name: &str) -> Value {
     json!({
+        "key": format!("{namespace}/{name}"),
         "namespace": namespace, "name": name, "kind": "HorizontalPodAutoscaler",
         "target": "Deployment/web", "min": 1, "max": 10, "current": 2, "desired": 4,
         "metrics": [{
@@ -40,7 +41,7 @@ fn near_names_are_offered() {
 }
 
 #[test]
-fn the_latest_decision_is_told_in_words() {
+fn the_latest_decision_is_explained_in_words() {
     let latest = json!({
         "time": 60_000, "from": 2, "to": 4, "rescaled": true, "outcome": "up",
         "reason": "cpu above target", "lines": ["cpu asks for 4", "so it becomes 4"],
@@ -70,8 +71,33 @@ Changes of size, latest first
     assert_eq!(words(&one), expected);
 }
 
+#[test]
+fn a_withheld_size_and_a_metric_without_pods_are_explained() {
+    let latest = json!({
+        "time": 60_000, "from": 2, "to": 4, "rescaled": false, "outcome": "withheld",
+        "reason": "cpu above target", "lines": ["but this is a dry run"],
+    });
+    let mut row = row("shop", "web");
+    row["outcome"] = json!("withheld");
+    row["metrics"][0]["state"] = json!("noPods");
+    row["metrics"][0]["value"] = json!(null);
+    row["metrics"][0]["current"] = json!("no pods");
+    let one: One = serde_json::from_value(json!({
+        "now": 75_000, "autoscaler": row, "past": {"latest": latest, "decisions": [latest]},
+    }))
+    .expect("one");
+    let text = words(&one);
+    for part in [
+        "15s ago: would go from 2 to 4, cpu above target; not written\n  but this is a dry run",
+        "cpu   no pods of 50%      has no pods to be shared among",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("failed"), "{text}");
+}
+
 #[tokio::test]
-async fn nobody_there_is_said_clearly() {
+async fn an_unreachable_controller_is_a_clear_error() {
     use clap::Parser;
     #[derive(Parser)]
     struct Flags {
@@ -82,7 +108,7 @@ async fn nobody_there_is_said_clearly() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr();
     let admin = format!("http://{}", free.expect("an address"));
     let flags = Flags::try_parse_from(["x", "a/b", "--admin", &admin]).expect("flags");
-    let error = tell(&flags.arguments).await.expect_err("nobody is there").to_string();
+    let error = explain(&flags.arguments).await.expect_err("nobody is there").to_string();
     assert!(error.starts_with(&format!("cannot reach {admin}: ")), "{error}");
     assert!(error.contains("port-forward"), "{error}");
 }

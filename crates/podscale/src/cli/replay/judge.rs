@@ -6,19 +6,19 @@ use podscale_api::replay::difference::{Difference, differences};
 use podscale_api::time::format_rfc3339_exact;
 use podscale_core::explain;
 
-/// What is looked at.
+/// What is replayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection<'a> {
     /// Only recordings of these names; all if empty.
     pub names: &'a [String],
     /// Only this step; all if `None`.
     pub step: Option<usize>,
-    /// Whether each step is to be told in words.
+    /// Whether each step is explained in words.
     pub explain: bool,
 }
 
 impl Selection<'_> {
-    /// Whether a recording of this name is looked at. Those of live decisions are called by the
+    /// Whether a recording of this name is selected. Those of live decisions are called by the
     /// autoscaler and the time when they began; the autoscaler is enough.
     fn takes(&self, name: &str) -> bool {
         let meant = |wanted: &String| match name.strip_prefix(wanted.as_str()) {
@@ -92,8 +92,8 @@ pub fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged>
         let explained = selected && selection.explain;
         let (outcome, lines) = replayer.step(step, |replayed| {
             let (steps, snapshot) = (&replayed.decision.steps, replayed.snapshot);
-            let told = || explain::lines(steps, snapshot.autoscaler, snapshot.now);
-            let lines = explained.then(told);
+            let words = || explain::lines(steps, snapshot.autoscaler, snapshot.now);
+            let lines = explained.then(words);
             (replayed.outcome, lines.unwrap_or_default())
         });
         if !selected {

@@ -22,12 +22,12 @@ pub enum Sort {
     Trouble,
 }
 
-/// What somebody wants after a key.
+/// What to do after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// To look on.
+pub(super) enum After {
+    /// Go on.
     Stay,
-    /// To leave.
+    /// Leave the screen.
     Leave,
 }
 
@@ -69,22 +69,23 @@ impl App {
         self.rows.len()
     }
 
-    /// The rows that are wanted, in the order that is wanted.
     /// Whether there are no autoscalers at all, whatever the filter says.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    /// The rows that pass the filter, in the chosen order.
     pub(super) fn rows(&self) -> Vec<&Row> {
         let wanted = |row: &&Row| {
             let view = &row.view;
             self.filter.is_empty()
-                || view.key().contains(&self.filter)
+                || view.key.contains(&self.filter)
                 || view.target.contains(&self.filter)
         };
         let mut rows: Vec<&Row> = self.rows.iter().filter(wanted).collect();
         let by_name = |a: &Row, b: &Row| {
-            (&a.view.namespace, &a.view.name).cmp(&(&b.view.namespace, &b.view.name))
+            let (a, b) = (&a.view, &b.view);
+            (&a.namespace, &a.name, &a.key).cmp(&(&b.namespace, &b.name, &b.key))
         };
         rows.sort_by(|a, b| self.compare(a, b).then_with(|| by_name(a, b)));
         rows
@@ -107,9 +108,9 @@ impl App {
     }
 
     /// Does what a key asks for; `page` is how many rows are in sight.
-    pub(super) fn key(&mut self, key: KeyEvent, page: usize) -> Wish {
+    pub(super) fn key(&mut self, key: KeyEvent, page: usize) -> After {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Wish::Leave;
+            return After::Leave;
         }
         if self.typing {
             match key.code {
@@ -125,11 +126,11 @@ impl App {
                 _ => {}
             }
             self.first = 0;
-            return Wish::Stay;
+            return After::Stay;
         }
         let last = self.rows().len().saturating_sub(page.max(1));
         match key.code {
-            KeyCode::Char('q') => return Wish::Leave,
+            KeyCode::Char('q') => return After::Leave,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char('n') => self.sort = Sort::Name,
@@ -146,7 +147,7 @@ impl App {
             _ => {}
         }
         self.first = self.first.min(last);
-        Wish::Stay
+        After::Stay
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table on the screen.
 
 use super::Latest;
-use super::app::{App, Sort, Wish, trouble};
+use super::app::{After, App, Sort, trouble};
 use super::table::{TITLES, cells, widths};
 use crate::dashboard::{Outcome, Row as Shown};
 use ratatui::Frame;
@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 
 /// How long at most until something new is on the screen.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(200);
 
 /// Shows the table until somebody wants to leave; the terminal is as before then.
 pub(super) fn show(app: &mut App, latest: &Latest) -> io::Result<()> {
@@ -30,14 +30,14 @@ fn run(terminal: &mut ratatui::DefaultTerminal, app: &mut App, latest: &Latest) 
             app.take(answer);
         }
         terminal.draw(|frame| draw(frame, app))?;
-        if !event::poll(LOOK)? {
+        if !event::poll(POLL)? {
             continue;
         }
         if let Event::Key(key) = event::read()?
             && key.kind != KeyEventKind::Release
         {
             let page = usize::from(terminal.size()?.height).saturating_sub(FRAME_LINES);
-            if app.key(key, page) == Wish::Leave {
+            if app.key(key, page) == After::Leave {
                 return Ok(());
             }
         }

@@ -3,6 +3,7 @@
 use super::app::{App, trouble};
 use crate::cli::ask::ago;
 use crate::dashboard::Row;
+use podscale_api::hpa::v2::KIND;
 
 /// The names of the columns.
 pub(super) const TITLES: [&str; 9] =
@@ -19,12 +20,16 @@ pub(super) fn cells(row: &Row, now: i64) -> [String; 9] {
     } else {
         format!("{}→{}", view.current, view.desired)
     };
+    let name = match &*view.kind {
+        KIND => view.name.clone(),
+        kind => format!("{kind}/{}", view.name),
+    };
     let metric =
         |m: &crate::dashboard::MetricView| format!("{} {}/{}", m.name, m.current, m.target);
     let metrics: Vec<String> = view.metrics.iter().map(metric).collect();
     [
         view.namespace.clone(),
-        view.name.clone(),
+        name,
         view.target.clone(),
         replicas,
         view.min.to_string(),

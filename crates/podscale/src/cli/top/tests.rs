@@ -1,4 +1,4 @@
-use super::app::{App, Sort, Wish};
+use super::app::{After, App, Sort};
 use super::{screen, table};
 use crate::cli::ask::Everything;
 use ratatui::Terminal;
@@ -15,6 +15,7 @@ fn row(namespace: &str, name: &str, current: i32, ratio: f64, able: &str) -> Val
         "type": "AbleToScale", "status": able, "reason": "FailedGetScale", "message": "", "since": null,
     });
     json!({
+        "key": format!("{namespace}/{name}"),
         "namespace": namespace, "name": name, "kind": "HorizontalPodAutoscaler",
         "target": format!("Deployment/{name}"), "min": 1, "max": 10, "current": current,
         "desired": current + 1, "metrics": [metric], "conditions": [condition],
@@ -61,9 +62,9 @@ fn rows_are_sorted_and_filtered() {
 fn keys_sort_filter_scroll_and_leave() {
     let mut app = app(Sort::Name, "");
     let mut press = |code: KeyCode| app.key(KeyEvent::new(code, KeyModifiers::NONE), 1);
-    assert_eq!(press(KeyCode::Char('r')), Wish::Stay);
+    assert_eq!(press(KeyCode::Char('r')), After::Stay);
     for letter in "/wq".chars() {
-        assert_eq!(press(KeyCode::Char(letter)), Wish::Stay, "q is a letter of the filter");
+        assert_eq!(press(KeyCode::Char(letter)), After::Stay, "q is a letter of the filter");
     }
     press(KeyCode::Backspace);
     press(KeyCode::Enter);
@@ -73,9 +74,9 @@ fn keys_sort_filter_scroll_and_leave() {
     press(KeyCode::PageDown);
     press(KeyCode::Down);
     press(KeyCode::Down);
-    assert_eq!(press(KeyCode::Char('q')), Wish::Leave);
+    assert_eq!(press(KeyCode::Char('q')), After::Leave);
     assert_eq!((names(&app).as_str(), app.first), ("api web jobs", 2), "never past the last");
-    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), 1), Wish::Leave);
+    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), 1), After::Leave);
 }
 
 #[test]
@@ -95,4 +96,22 @@ shop        web    Deployment/web   4→5        1     10    cpu 60%/50%   4m   
     for part in ["http://here  2 of 3", "LAST SCALE", "7→8", "cpu 60%/50%", "filter: shop"] {
         assert!(drawn.contains(part), "no {part} in\n{drawn}");
     }
+}
+
+#[test]
+fn a_dry_run_and_another_kind_are_shown_as_such() {
+    let mut withheld = row("shop", "web", 4, 1.2, "True");
+    withheld["outcome"] = json!("withheld");
+    let mut other = row("shop", "web", 4, 1.2, "True");
+    other["key"] = json!("shop/web/scaledobjects.keda.sh");
+    other["kind"] = json!("ScaledObject");
+    let everything: Everything =
+        serde_json::from_value(json!({"now": 1_000_000, "autoscalers": [other, withheld]}))
+            .expect("rows");
+    let mut app = App::new("http://here".into(), Sort::Trouble, String::new());
+    app.take(Ok(everything));
+    let text = table::text(&app, false);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("shop        web ") && lines[1].ends_with("withheld"), "{text}");
+    assert!(lines[2].starts_with("shop        ScaledObject/web "), "{text}");
 }

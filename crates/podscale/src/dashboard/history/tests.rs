@@ -1,7 +1,7 @@
 use super::*;
-use crate::dashboard::picture::sample::picture;
+use crate::dashboard::picture::sample::{picture, wanting};
 
-const ROOM: Room = Room { points: 16, decisions: 3 };
+const CAPACITY: Capacity = Capacity { points: 16, decisions: 3 };
 
 fn decision(at: i64, outcome: Outcome) -> Arc<Picture> {
     Arc::new(picture("web", at, 1, outcome))
@@ -22,7 +22,7 @@ fn point(at: i64, current: i32, metrics: usize) -> Point {
 fn history(outcomes: &[Outcome]) -> History {
     let mut history = History::default();
     for (at, outcome) in (1..).zip(outcomes) {
-        history.add(point(at, 1, 0), &decision(at, *outcome), ROOM);
+        history.add(point(at, 1, 0), &decision(at, *outcome), CAPACITY);
     }
     history
 }
@@ -42,6 +42,18 @@ fn only_news_is_kept() {
     check(&[Failed, Failed, Up], &[1, 3]);
     check(&[Up, Paused, Paused], &[1, 2]);
     check(&[Up, Up, Up, Up, Down], &[3, 4, 5]);
+    check(&[Steady, Withheld, Withheld, Steady], &[2]);
+}
+
+#[test]
+fn a_withheld_size_is_news_when_it_changes() {
+    let mut history = History::default();
+    for (at, to) in (1..).zip([4, 4, 5]) {
+        let decision = wanting(to, picture("web", at, 2, Outcome::Withheld));
+        history.add(point(at, 2, 0), &Arc::new(decision), CAPACITY);
+    }
+    let sizes: Vec<i32> = history.decisions_since(0).iter().map(|d| d.decision().to).collect();
+    assert_eq!(sizes, [4, 5]);
 }
 
 #[test]
@@ -49,9 +61,9 @@ fn space_is_bounded_and_the_past_gets_sparser() {
     let mut steady = History::default();
     let mut restless = History::default();
     for at in 1..=10_000 {
-        let told = decision(at, Outcome::Steady);
-        steady.add(point(at, i32::from(at > 5), 1), &told, ROOM);
-        restless.add(point(at, (at % 7) as i32, 1), &told, ROOM);
+        let decision = decision(at, Outcome::Steady);
+        steady.add(point(at, i32::from(at > 5), 1), &decision, CAPACITY);
+        restless.add(point(at, (at % 7) as i32, 1), &decision, CAPACITY);
         assert!(steady.points.len() <= 16 && restless.points.len() <= 16);
     }
     let times: Vec<u64> = steady.points.iter().map(|p| p.version).collect();
@@ -61,9 +73,9 @@ fn space_is_bounded_and_the_past_gets_sparser() {
 }
 
 #[test]
-fn less_room_is_taken_at_once() {
+fn a_smaller_capacity_holds_at_once() {
     let mut history = history(&[Outcome::Up; 16]);
-    let small = Room { points: 1, decisions: 0 };
+    let small = Capacity { points: 1, decisions: 0 };
     history.add(point(17, 3, 0), &decision(17, Outcome::Up), small);
     assert_eq!(history.points_since(0).len(), 1);
     assert_eq!(history.decisions_since(0).len(), 1);
@@ -72,8 +84,8 @@ fn less_room_is_taken_at_once() {
 #[test]
 fn other_metrics_do_not_continue_the_old_lines() {
     let mut history = History::default();
-    history.add(point(1, 1, 1), &decision(1, Outcome::Steady), ROOM);
-    history.add(point(2, 1, 2), &decision(2, Outcome::Steady), ROOM);
+    history.add(point(1, 1, 1), &decision(1, Outcome::Steady), CAPACITY);
+    history.add(point(2, 1, 2), &decision(2, Outcome::Steady), CAPACITY);
     let lengths: Vec<usize> = history.points.iter().map(|p| p.metrics.len()).collect();
     assert_eq!(lengths, [0, 2]);
 }
@@ -83,7 +95,7 @@ fn the_trend_is_spread_over_time() {
     assert_eq!(history(&[Outcome::Steady]).trend(3), [1, 1, 1]);
     let mut history = History::default();
     for (at, size) in [(0, 1), (10, 1), (90, 5), (100, 7)] {
-        history.add(point(at, size, 0), &decision(at, Outcome::Steady), ROOM);
+        history.add(point(at, size, 0), &decision(at, Outcome::Steady), CAPACITY);
     }
     assert_eq!(history.trend(11), [1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 7]);
     assert!(History::default().trend(5).is_empty());
@@ -93,5 +105,9 @@ fn the_trend_is_spread_over_time() {
 fn a_point_is_a_short_list() {
     let mut point = point(2, 4, 1);
     point.metrics.push((f32::INFINITY, f32::NAN));
-    assert_eq!(serde_json::to_string(&point).unwrap(), "[2000,4,4,1,9,0.5,1.0,null,null]");
+    point.metrics.push((f32::NAN, f32::NAN));
+    assert_eq!(
+        serde_json::to_string(&point).unwrap(),
+        "[2000,4,4,1,9,0.5,1.0,\"no pods\",null,null,null]"
+    );
 }

@@ -1,7 +1,21 @@
 //! Pictures for tests of what is done with them.
 
 use super::*;
+use crate::dialect::hpa::HPA;
+use podscale_core::decision::RescaleReason;
 use podscale_core::model::TargetRef;
+
+/// The same of another kind of objects.
+pub fn of_kind(kind: &'static Kind, picture: Picture) -> Picture {
+    Picture { kind, ..picture }
+}
+
+/// The same, with a decided size that was not written.
+pub fn wanting(to: i32, picture: Picture) -> Picture {
+    let reason = RescaleReason::BelowTarget;
+    let rescale = Some(Rescale { from: picture.current, to, reason });
+    Picture { rescale, ..picture }
+}
 
 /// `shop/NAME` after so many seconds, of this size, with this outcome.
 pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Picture {
@@ -20,7 +34,7 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Pict
         behavior: None,
     };
     Picture {
-        kind: "HorizontalPodAutoscaler",
+        kind: &HPA,
         autoscaler: Arc::new(autoscaler),
         time: Time(seconds * 1_000_000),
         outcome,

@@ -1,14 +1,23 @@
 use super::*;
+use crate::dialect::hpa::HPA;
 use podscale_core::model::{Series, TargetKind, TargetRef, Targets};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection,
 };
-use podscale_core::{History, Pass, ScaleWrite, Settings, Span, Status};
+use podscale_core::{History, Pass, ScaleWrite, Settings, Span, Status, Withheld};
 
 const NOW: Time = Time(1_000_000_000_000);
 
 /// Two pods that request 100m and use so many percent, with a target of 50 %, and a queue beside.
-fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, DecisionView) {
+fn decided(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, DecisionView) {
+    let picture = picture_of(2, percent, queue, write);
+    let reason = picture.decision().reason;
+    assert_eq!((picture.key(), picture.reason()), ("shop/web".to_owned(), reason));
+    (picture.view(), picture.decision())
+}
+
+/// The same with so many pods; without any, only the queue is measured.
+fn picture_of(pods: u8, percent: i64, queue: Reading, write: &ScaleWrite) -> Picture {
     let pod = podscale_core::pod::Pod {
         started: Some(NOW.before(Span::seconds(3600))),
         ready: Some(podscale_core::pod::Ready {
@@ -47,7 +56,8 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
         behavior: None,
     });
     let sample = Sample { value: Milli(percent), taken: NOW, window: Span::seconds(15) };
-    let scale: Result<Scale, ScaleError> = Ok(Scale { wanted: 2, existing: 2 });
+    let scale: Result<Scale, ScaleError> = Ok(Scale { wanted: 2, existing: pods.into() });
+    let pods = usize::from(pods);
     let snapshot = Snapshot {
         now: NOW,
         settings: &Settings::default(),
@@ -55,11 +65,11 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
         status: &Status::default(),
         history: &History::default(),
         scale: &scale,
-        pods: &Selection::Pods(vec![pod; 2]),
+        pods: &Selection::Pods(vec![pod; pods]),
         readings: &[
             Reading::PerPod(PodReadings {
-                samples: vec![Some(sample); 2],
-                requests: Requests { of_pods: vec![Milli(100); 2], missing: None },
+                samples: vec![Some(sample); pods],
+                requests: Requests { of_pods: vec![Milli(100); pods], missing: None },
                 ..PodReadings::default()
             }),
             queue,
@@ -68,9 +78,7 @@ fn told(percent: i64, queue: Reading, write: &ScaleWrite) -> (AutoscalerView, De
     let mut pass = Pass::begin(&snapshot);
     pass.scale_ended(write.clone(), NOW);
     let decision = pass.finish().decision;
-    let picture = Picture::new("HorizontalPodAutoscaler", &autoscaler, &snapshot, &decision);
-    assert_eq!((picture.key(), picture.reason()), ("shop/web".to_owned(), picture.told().reason));
-    (picture.view(), picture.told())
+    Picture::new(&HPA, &autoscaler, &snapshot, &decision)
 }
 
 fn messages(count: i64) -> Reading {
@@ -78,9 +86,9 @@ fn messages(count: i64) -> Reading {
 }
 
 #[test]
-fn a_rescale_is_told() {
-    let (view, decision) = told(100, messages(20), &ScaleWrite::Written);
-    assert_eq!(view.key(), "shop/web");
+fn a_rescale_is_shown_with_its_reason() {
+    let (view, decision) = decided(100, messages(20), &ScaleWrite::Written);
+    assert_eq!(view.key, "shop/web");
     assert_eq!(view.target, "Deployment/web");
     assert_eq!((view.current, view.desired, view.min, view.max), (2, 4, 1, 8));
     let cpu = &view.metrics[0];
@@ -97,9 +105,9 @@ fn a_rescale_is_told() {
 }
 
 #[test]
-fn outcomes_tell_what_happened() {
+fn outcomes_say_what_happened() {
     let check = |percent, queue, write: &ScaleWrite, outcome, reason: &str| {
-        let (_, decision) = told(percent, queue, write);
+        let (_, decision) = decided(percent, queue, write);
         assert_eq!(decision.outcome, outcome);
         assert!(decision.reason.contains(reason), "{reason:?} is not in {:?}", decision.reason);
     };
@@ -112,13 +120,36 @@ fn outcomes_tell_what_happened() {
     check(100, messages(5), refused, Outcome::Failed, "no room");
     check(25, broken(), done, Outcome::Failed, "connection refused");
     check(100, broken(), done, Outcome::Up, "above target");
-    let (view, _) = told(25, broken(), done);
+    let (view, _) = decided(25, broken(), done);
     assert_eq!(view.desired, 2, "what is there, since nothing was ever decided");
 }
 
 #[test]
+fn an_average_over_no_pods_is_no_number() {
+    let picture = picture_of(0, 50, messages(20), &ScaleWrite::Written);
+    let view = picture.view();
+    let queue = &view.metrics[1];
+    assert_eq!((queue.value, &*queue.current, &*queue.target), (None, "no pods", "10"));
+    assert_eq!((queue.state, queue.ratio), (MetricState::NoPods, None));
+    let values: Vec<Value> = picture.values().map(|(value, _)| value).collect();
+    assert_eq!(values, [Value::Unread, Value::NoPods]);
+    let lines = picture.decision().lines.join("\n");
+    assert!(lines.contains("queue has no pods to be shared among, target 10 each"), "{lines}");
+}
+
+#[test]
+fn a_withheld_size_is_no_failure() {
+    let (view, decision) = decided(100, messages(5), &ScaleWrite::Withheld(Withheld::DryRun));
+    assert_eq!((decision.outcome, decision.rescaled), (Outcome::Withheld, false));
+    assert_eq!((view.current, decision.from, decision.to), (2, 2, 4));
+    assert!(decision.reason.contains("above target"), "{}", decision.reason);
+    let lines = decision.lines.join("\n");
+    assert!(lines.contains("dry run") && !lines.contains("failed"), "{lines}");
+}
+
+#[test]
 fn a_failed_write_is_a_line_of_its_own() {
-    let (_, decision) = told(100, messages(5), &ScaleWrite::Failed("no room".into()));
+    let (_, decision) = decided(100, messages(5), &ScaleWrite::Failed("no room".into()));
     assert!(!decision.rescaled);
     assert!(decision.lines.last().unwrap().starts_with("but that failed: "));
 }

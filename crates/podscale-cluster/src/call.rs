@@ -1,15 +1,11 @@
-//! Calls of the API server: each within a deadline, each error saying what was tried.
+//! Typed calls of the API server: each within the client's deadline, each error saying what was tried.
 
-pub use podscale_client::clock::stamp;
+use podscale_client::call::DEADLINE;
 use std::future::Future;
-use std::time::Duration;
 
-/// How long the API server may take to answer; wall-clock time, since it is the network's.
-const DEADLINE: Duration = Duration::from_secs(30);
-
-/// Why a piece of a controller's work could not be done.
+/// Why a call had no success, or a controller could not do its work.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CallError {
     /// The API server refused the call or could not be reached.
     #[error("{what}: {}", reason(source))]
     Api {
@@ -42,10 +38,16 @@ fn reason(error: &kube::Error) -> String {
     }
 }
 
-impl Error {
+impl CallError {
+    /// The HTTP status that the API server answered with, if it did.
+    #[must_use]
+    pub(crate) fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
+    }
+
     fn status(&self) -> Option<&kube::core::Status> {
         match self {
-            Error::Api { source, .. } => match source.as_ref() {
+            CallError::Api { source, .. } => match source.as_ref() {
                 kube::Error::Api(status) => Some(status),
                 _ => None,
             },
@@ -55,31 +57,31 @@ impl Error {
 
     /// Whether the object had changed since it was read.
     #[must_use]
-    pub fn is_conflict(&self) -> bool {
+    pub(crate) fn is_conflict(&self) -> bool {
         self.status().is_some_and(|status| status.code == 409 && status.reason != "AlreadyExists")
     }
 
     /// Whether an object of that name exists already.
     #[must_use]
-    pub fn is_already_exists(&self) -> bool {
+    pub(crate) fn is_already_exists(&self) -> bool {
         self.status().is_some_and(|status| status.reason == "AlreadyExists")
     }
 
     /// Whether the object, or its kind, does not exist.
     #[must_use]
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         self.status().is_some_and(|status| status.code == 404)
     }
 
     /// Whether the object is of a shape that the server refuses.
     #[must_use]
-    pub fn is_invalid(&self) -> bool {
+    pub(crate) fn is_invalid(&self) -> bool {
         self.status().is_some_and(|status| status.code == 422)
     }
 
     /// Whether nothing can be created any more since the namespace is being deleted.
     #[must_use]
-    pub fn is_namespace_ending(&self) -> bool {
+    pub(crate) fn is_namespace_ending(&self) -> bool {
         self.status().is_some_and(|status| {
             let causes = status.details.iter().flat_map(|details| &details.causes);
             causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
@@ -89,34 +91,34 @@ impl Error {
 
     /// Whether it is a part of normal life that only needs another try.
     #[must_use]
-    pub fn is_expected(&self) -> bool {
+    pub(crate) fn is_expected(&self) -> bool {
         self.is_conflict() || self.is_already_exists() || self.is_not_found()
     }
 
     /// The server's message for events and conditions, without what was tried.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
-            Error::Api { source, .. } => reason(source),
+            CallError::Api { source, .. } => reason(source),
             other => other.to_string(),
         }
     }
 }
 
 /// Waits for an answer of the API server within the deadline; `what` is asked for on failure only.
-pub async fn call<T>(
+pub(crate) async fn call<T>(
     what: impl FnOnce() -> String,
     answer: impl Future<Output = kube::Result<T>>,
-) -> Result<T, Error> {
+) -> Result<T, CallError> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(Error::Api { what: what(), source: Box::new(source) }),
-        Err(_) => Err(Error::Deadline { what: what() }),
+        Ok(Err(source)) => Err(CallError::Api { what: what(), source: Box::new(source) }),
+        Err(_) => Err(CallError::Deadline { what: what() }),
     }
 }
 
 /// Takes "not found" for success: what was to be deleted is gone.
-pub fn gone_is_fine<T>(result: Result<T, Error>) -> Result<(), Error> {
+pub(crate) fn gone_is_fine<T>(result: Result<T, CallError>) -> Result<(), CallError> {
     match result {
         Err(error) if !error.is_not_found() => Err(error),
         _ => Ok(()),
