@@ -85,7 +85,7 @@ async fn a_leader_without_answers_stops_in_time_and_comes_back() {
     let router = server(clock).router();
     let down = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&down);
-    let flaky = tower::service_fn(move |request: axum::http::Request<kube::client::Body>| {
+    let flaky = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let (router, down) = (router.clone(), switch.load(Ordering::Relaxed));
         async move {
             if down {

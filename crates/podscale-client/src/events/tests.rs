@@ -40,11 +40,11 @@ async fn tries_again_while_nobody_answers_but_not_when_refused() {
     for (refuse, expected) in [(false, 3), (true, 1)] {
         let tries = Arc::new(Mutex::new(0));
         let seen = Arc::clone(&tries);
-        let service = tower::service_fn(move |_: axum::http::Request<kube::client::Body>| {
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
             let mut tries = seen.lock();
             *tries += 1;
             let code = if refuse { 403 } else { 201 };
-            let answer = axum::http::Response::builder().status(code);
+            let answer = http::Response::builder().status(code);
             let answer = answer.body(kube::client::Body::from(b"{}".to_vec())).unwrap();
             let answer = if refuse || *tries >= 3 {
                 Ok(answer)
