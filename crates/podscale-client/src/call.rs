@@ -15,8 +15,8 @@ use tokio::runtime::RuntimeFlavor;
 
 /// How long an answer may take; wall-clock, since it is the network's.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-/// How often a request is sent while the server is busy and asks for patience.
-const BUSY_TRIES: u32 = 10;
+/// How often a request is sent at most while the server is busy and names a time to retry after.
+const MAX_ATTEMPTS: u32 = 10;
 /// The largest answer that is read.
 const ANSWER_LIMIT_BYTES: usize = 512 * 1024 * 1024;
 /// An answer larger than this takes long to read: tens of thousands of pods.
@@ -185,27 +185,29 @@ async fn exchange(
 ) -> Result<Answer, CallError> {
     // Thousands may be about to call while few do, so what a call needs is not part of each of them.
     let answer = Box::pin(async {
-        let (content_type, body) = open_patiently(client, verb, path, body, about).await?;
+        let (content_type, body) = open_with_retries(client, verb, path, body, about).await?;
         Ok(Answer { content_type, body: read(body, ANSWER_LIMIT_BYTES, size).await? })
     });
     tokio::time::timeout(DEADLINE, answer).await.map_err(|_| CallError::Late(DEADLINE))?
 }
 
-/// As [`open`], but again after a while if the server asks for that, as Kubernetes' clients do.
-async fn open_patiently(
+/// As [`open`], but retries an answer of 429 or 5xx that has a `Retry-After` header with a number of
+/// seconds. Without one nothing is retried here: Kubernetes' own client does the same, and the next
+/// reconcile comes soon.
+async fn open_with_retries(
     client: &Client,
     verb: &'static str,
     path: &str,
     body: Vec<u8>,
     about: About<'_>,
 ) -> Result<(String, Body), CallError> {
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         let answer = send_request(client, verb, path, body.clone()).await?;
-        match pause_asked_for(&answer) {
-            Some(pause) if tries < BUSY_TRIES => {
-                tries += 1;
-                tokio::time::sleep(pause).await;
+        match retry_after(&answer) {
+            Some(delay) if attempts < MAX_ATTEMPTS => {
+                attempts += 1;
+                tokio::time::sleep(delay).await;
             }
             _ => {
                 let form = answer.headers().get("content-type").and_then(|f| f.to_str().ok());
@@ -230,8 +232,8 @@ pub async fn open(
     body_of(send_request(client, verb, path, body).await?, verb, about).await
 }
 
-/// How long a server that is busy wants to be left alone.
-fn pause_asked_for(answer: &http::Response<Body>) -> Option<Duration> {
+/// After how long a busy server wants the request to be sent again, if it says so.
+fn retry_after(answer: &http::Response<Body>) -> Option<Duration> {
     let status = answer.status();
     if status.as_u16() != 429 && !status.is_server_error() {
         return None;
@@ -384,7 +386,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_busy_server_is_asked_again_when_it_says_so() {
+    async fn requests_are_retried_only_with_retry_after() {
         let about = About { resource: "pods", name: "" };
         for (busy, code, header, expected) in [
             (2, 429, Some("3"), "answered after 6 s and 3 requests"),

@@ -1,4 +1,4 @@
-//! What went wrong, in the words of the cause that says most, and without what is secret: errors of
+//! What went wrong, in the words of the most telling cause, and without what is secret: errors of
 //! credentials may quote them, and people read these texts in logs, conditions and on the admin port.
 
 use kube::client::AuthError;
@@ -19,9 +19,9 @@ pub fn innermost(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// An error and its causes in one line, each said once.
+/// An error and its causes in one line, without repetitions.
 #[must_use]
-pub fn one_line(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
     while let Some(next) = cause {

@@ -12,7 +12,7 @@ use kube::{Client, Config};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The namespace of what belongs to Podscale itself, where nothing tells it.
+/// The namespace of Podscale's own objects, where it is not configured.
 const DEFAULT_NAMESPACE: &str = "kube-system";
 /// What API servers know the program by, in their logs and in the managed fields of objects.
 const AGENT: HeaderValue =
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_that_cannot_be_used_is_told_in_one_line() {
+    async fn an_unusable_kubeconfig_is_reported_in_one_line() {
         let good = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: c, cluster: \
             {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n\
             users: [{name: u, user: {}}]\n";

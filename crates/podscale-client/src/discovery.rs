@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// How long it is believed that a kind does not exist.
-const ABSENT: SignedDuration = SignedDuration::from_secs(10);
+/// How long an answer that a kind does not exist is used.
+const ABSENT_MAX_AGE: SignedDuration = SignedDuration::from_secs(10);
 /// How many kinds are remembered.
-const REMEMBERED: usize = 4096;
+const REMEMBERED_KINDS: usize = 4096;
 
 /// A resource of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub enum MapperError {
         /// The group or version that was looked at.
         what: String,
     },
-    /// The API server could not tell.
+    /// The API server could not be asked.
     #[error(transparent)]
     Call(#[from] CallError),
 }
@@ -93,11 +93,11 @@ struct Asked {
 type Answer = Result<Option<Arc<Resource>>, CallError>;
 
 impl Asked {
-    /// Whether the answer, which may be on its way, is good enough for somebody who asks now.
+    /// Whether the answer, which may be on its way, is good enough now.
     fn holds(&self, now: Timestamp) -> bool {
         match self.answer.get() {
             None | Some(Ok(Some(_))) => true,
-            Some(Ok(None)) => now.duration_since(self.at) < ABSENT,
+            Some(Ok(None)) => now.duration_since(self.at) < ABSENT_MAX_AGE,
             Some(Err(_)) => false,
         }
     }
@@ -142,7 +142,7 @@ impl RestMapper {
     /// The resource of a kind in a group, in the version that the server prefers.
     ///
     /// # Errors
-    /// There is no such kind, or the server could not tell.
+    /// There is no such kind, or the server could not be asked.
     pub async fn of_group(&self, group: &str, kind: &str) -> Result<Arc<Resource>, MapperError> {
         self.find((group.to_owned(), None, kind.to_owned())).await
     }
@@ -150,7 +150,7 @@ impl RestMapper {
     /// The resource of a kind in an API version such as `apps/v1`.
     ///
     /// # Errors
-    /// There is no such kind, or the server could not tell.
+    /// There is no such kind, or the server could not be asked.
     pub async fn of_version(
         &self,
         api_version: &str,
@@ -188,7 +188,7 @@ impl RestMapper {
         if let Some(asked) = known.get(question).filter(|asked| asked.holds(now)) {
             return asked.clone();
         }
-        if known.len() >= REMEMBERED {
+        if known.len() >= REMEMBERED_KINDS {
             known.clear();
         }
         let asked = Asked { at: now, answer: Arc::default() };

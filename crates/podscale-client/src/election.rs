@@ -21,7 +21,7 @@ const GROUP_PATH: &str = "/apis/coordination.k8s.io/v1";
 const API_VERSION: &str = "coordination.k8s.io/v1";
 const RESOURCE: &str = "leases.coordination.k8s.io";
 /// How often it is tried to give the lease up before it is left to end by itself.
-const RELEASES: u32 = 5;
+const RELEASE_ATTEMPTS: u32 = 5;
 
 /// Whose lease, and for how long.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Term {
     }
 }
 
-/// Takes part in the election until told to stop, then gives the lease up. `leading` has a term while
+/// Takes part in the election until it is stopped, then releases the lease. `leading` has a term while
 /// this replica leads, and has none before the lease can have ended.
 pub async fn run(
     client: Client,
@@ -226,7 +226,7 @@ impl Shell {
                 let gone = exists && error.is_not_found();
                 let stale = error.is_conflict() || error.is_already_exists() || gone;
                 if stale {
-                    tracing::debug!(%error, "somebody else wrote the lease");
+                    tracing::debug!(%error, "another candidate wrote the lease");
                 } else {
                     tracing::warn!(%error, "cannot write the lease");
                 }
@@ -248,7 +248,7 @@ impl Shell {
 
     /// Empties the lease, so that another replica can lead at once.
     async fn release(&mut self) {
-        for _ in 0..RELEASES {
+        for _ in 0..RELEASE_ATTEMPTS {
             let Some((record, version)) = self.candidate.release(self.clock.now()) else { return };
             match self.within(self.send(&record, Some(version))).await {
                 Ok(_) => {
@@ -265,7 +265,7 @@ impl Shell {
     }
 }
 
-/// What a stored lease says.
+/// The content of a stored lease.
 fn stored(lease: &Value) -> Option<Stored> {
     let version = lease.pointer("/metadata/resourceVersion")?.as_str()?.to_owned();
     let spec = |field: &str| lease.pointer(&format!("/spec/{field}"));

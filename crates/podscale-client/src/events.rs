@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// Events that wait to be written; when there are more, the newest are dropped.
-const BACKLOG: usize = 4096;
+const QUEUED_EVENTS: usize = 4096;
 /// How often an event is sent while the API server cannot be reached.
-const TRIES: u32 = 12;
-/// How long is waited between two tries; wall-clock.
-const PAUSE: Duration = Duration::from_secs(10);
-/// How errors call what is written.
+const MAX_ATTEMPTS: u32 = 12;
+/// The time between two attempts; wall-clock.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// The resource that errors name.
 const RESOURCE: &str = "events";
 
 /// Whether an event is worth a person's attention.
@@ -51,7 +51,7 @@ pub struct PendingEvent {
     message: String,
 }
 
-/// Hands pending to the task that writes them; never waits.
+/// Sends events to the task that writes them; never waits.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     component: &'static str,
@@ -84,7 +84,7 @@ impl Recorder {
 /// A recorder and what its writing task needs.
 #[must_use]
 pub fn channel(component: &'static str) -> (Recorder, mpsc::Receiver<PendingEvent>) {
-    let (sender, receiver) = mpsc::channel(BACKLOG);
+    let (sender, receiver) = mpsc::channel(QUEUED_EVENTS);
     (Recorder { component, sender }, receiver)
 }
 
@@ -122,22 +122,22 @@ pub async fn write(
 
 /// Sends an event, again while the API server cannot be reached. A refusal is final.
 async fn insist(client: &Client, event: &Event, stopped: &mut watch::Receiver<bool>) {
-    let mut tries = 0;
+    let mut attempts = 0;
     loop {
-        tries += 1;
+        attempts += 1;
         let error = match store(client, event).await {
             Ok(()) => return,
             Err(error) => error,
         };
         let lost = matches!(error, CallError::Unreachable(_) | CallError::Late(_));
-        if !lost || tries >= TRIES {
+        if !lost || attempts >= MAX_ATTEMPTS {
             tracing::debug!(%error, "event not recorded");
             return;
         }
         tokio::select! {
             biased;
             _ = stopped.wait_for(|stop| *stop) => return,
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(RETRY_INTERVAL) => {}
         }
     }
 }

@@ -21,11 +21,11 @@ pub struct Rate {
 }
 
 /// The longest time between two calls.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const LONGEST_GAP: Duration = Duration::from_secs(24 * 3600);
 
 /// A token bucket of calls. Clones share it.
 #[derive(Clone)]
-pub struct RateLimit {
+pub(crate) struct RateLimit {
     gap: Duration,
     /// By how much calls may come before their turn: what a quiet time saves up.
     early: Duration,
@@ -37,9 +37,9 @@ pub struct RateLimit {
 impl RateLimit {
     /// Allows calls at this rate, a burst at once.
     #[must_use]
-    pub fn new(rate: Rate, instruments: Instruments) -> RateLimit {
-        let gap = Duration::try_from_secs_f64(rate.per_second.recip()).unwrap_or(LONGEST);
-        let gap = gap.min(LONGEST);
+    pub(crate) fn new(rate: Rate, instruments: Instruments) -> RateLimit {
+        let gap = Duration::try_from_secs_f64(rate.per_second.recip()).unwrap_or(LONGEST_GAP);
+        let gap = gap.min(LONGEST_GAP);
         let early = gap.saturating_mul(rate.burst.saturating_sub(1));
         RateLimit { gap, early, next: Arc::default(), instruments }
     }
@@ -72,7 +72,7 @@ impl<S> Layer<S> for RateLimit {
 
 /// A service whose calls are rate limited.
 #[derive(Clone)]
-pub struct RateLimited<S> {
+pub(crate) struct RateLimited<S> {
     inner: S,
     rate_limit: RateLimit,
 }

@@ -1,5 +1,5 @@
 //! Follows the objects of a resource: lists them, then takes in each change, for ever. Decodes
-//! straight into small types, so that what nobody needs is never stored.
+//! straight into small types, so that fields that are not needed are never stored.
 
 use crate::call::{self, About, CallError, DEADLINE, query};
 use crate::instrument::{Instruments, WatchEnd};
@@ -14,19 +14,19 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// How many objects one page of a list has.
-const PAGE: &str = "500";
+const PAGE_OBJECTS: &str = "500";
 /// How long the server keeps a watch open; wall-clock.
-const WATCH: Duration = Duration::from_secs(290);
+const WATCH_TIMEOUT: Duration = Duration::from_secs(290);
 /// How long a watch may be silent; wall-clock. Servers give a sign of life every minute. One that
 /// gives none may have been forgotten on the way while its connection, which is shared, lives on; to open
 /// a watch again costs little.
-const SILENCE: Duration = Duration::from_secs(90);
-/// The pause after a first failure; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// How often a resource that is not served is tried.
-const MISSING_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause after a failure.
-const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The backoff after a first failure; it doubles with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// How often a resource that is not served is listed again.
+const MISSING_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest backoff after failures.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 /// The longest line of a watch.
 const LINE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
@@ -57,7 +57,7 @@ impl<T> Change<T> {
 enum End {
     /// The server closed it, as it does from time to time.
     Closed,
-    /// What was missed cannot be told any more: everything must be listed again.
+    /// The changes since are no longer available: everything must be listed again.
     Expired,
     /// Something went wrong.
     Failed(CallError),
@@ -109,7 +109,7 @@ pub async fn follow<T: Watched>(
                     tracing::info!(resource, "is not served; waiting for it");
                     apply(Change::All(Vec::new()));
                 }
-                tokio::time::sleep(MISSING_PAUSE).await;
+                tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
                 continue;
             }
             Err(error) => {
@@ -164,7 +164,7 @@ impl Backoff {
     async fn wait(&mut self) {
         let factor = 2u32.saturating_pow(self.0);
         self.0 = self.0.saturating_add(1);
-        tokio::time::sleep(FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(FIRST_BACKOFF.saturating_mul(factor).min(LONGEST_BACKOFF)).await;
     }
 }
 
@@ -199,7 +199,7 @@ async fn list<T: DeserializeOwned>(
 ) -> Result<(Vec<T>, String), CallError> {
     let (mut objects, mut next) = (Vec::new(), String::new());
     loop {
-        let query = query(&[("limit", PAGE), ("continue", &next)]);
+        let query = query(&[("limit", PAGE_OBJECTS), ("continue", &next)]);
         let page: List<T> = call::get(client, &joined(path, &query), about).await?;
         objects.extend(page.items.unwrap_or_default());
         next = page.metadata.r#continue;
@@ -256,7 +256,7 @@ struct HeadMeta {
     resource_version: String,
 }
 
-/// Tells each change after `version`, and keeps `version` at the last one told.
+/// Applies each change after `version`, and advances `version` to the last one.
 async fn watch<T: Watched>(
     client: &Client,
     path: &str,
@@ -264,7 +264,7 @@ async fn watch<T: Watched>(
     version: &mut String,
     apply: &mut impl FnMut(Change<T>),
 ) -> End {
-    let seconds = WATCH.as_secs().to_string();
+    let seconds = WATCH_TIMEOUT.as_secs().to_string();
     let query = query(&[
         ("watch", "true"),
         ("allowWatchBookmarks", "true"),
@@ -281,11 +281,11 @@ async fn watch<T: Watched>(
     };
     let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
     loop {
-        let line = match tokio::time::timeout(SILENCE, lines.next()).await {
+        let line = match tokio::time::timeout(IDLE_TIMEOUT, lines.next()).await {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => return End::Closed,
             Ok(Err(error)) => return End::Failed(error),
-            Err(_) => return End::Failed(CallError::Late(SILENCE)),
+            Err(_) => return End::Failed(CallError::Late(IDLE_TIMEOUT)),
         };
         if let Err(end) = take_in(&line, version, apply) {
             return end;
@@ -302,7 +302,7 @@ fn take_in<T: Watched>(
         End::Failed(CallError::Unreadable(format!("a line of a watch cannot be read: {error}")))
     };
     let head = || serde_json::from_slice::<Head>(line).map_err(unreadable);
-    // Whatever else is told, such as an error, has no such object.
+    // Other lines, such as errors, have no such object.
     let read: Result<Line<T>, serde_json::Error> = serde_json::from_slice(line);
     let change: fn(T) -> Change<T> = match &read {
         Ok(line) if matches!(line.r#type.as_str(), "ADDED" | "MODIFIED") => Change::Applied,

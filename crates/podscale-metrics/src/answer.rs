@@ -9,7 +9,7 @@ use podscale_api::{Labels, Selector};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// An error as Kubernetes tells it.
+/// An error as Kubernetes' `Status`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     code: StatusCode,
@@ -149,7 +149,7 @@ pub struct Fields {
 impl Fields {
     /// Whether an object is selected.
     #[must_use]
-    pub fn match_object(&self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn match_object(&self, namespace: &str, name: &str) -> bool {
         let fits = |required: &[(String, bool)], found: &str| {
             required.iter().all(|(value, wanted)| (value == found) == *wanted)
         };
@@ -165,7 +165,7 @@ pub fn selects(selector: &Selector, labels: &Labels) -> bool {
 
 /// Whether a table is wanted rather than objects: what stands first counts.
 #[must_use]
-pub fn wants_table(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_table(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let first = accept.unwrap_or_default().split(',').next().unwrap_or_default();
     let has = |wanted: &str| first.split(';').any(|part| part.trim() == wanted);
@@ -269,7 +269,7 @@ pub fn seconds_text(time: Timestamp) -> String {
 
 /// A window as the metrics APIs give it: as Go writes durations, without what is below a millisecond.
 #[must_use]
-pub fn window_text(window: Duration) -> String {
+pub(crate) fn window_text(window: Duration) -> String {
     let millis = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
     GoDuration(millis.saturating_mul(1_000_000)).to_string()
 }

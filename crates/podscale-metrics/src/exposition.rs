@@ -28,7 +28,7 @@ pub struct Sample<'a> {
     pub labels: Labels<'a>,
     /// Its value.
     pub value: f64,
-    /// When it was taken, in milliseconds since 1970, if that is said.
+    /// When it was taken, in milliseconds since 1970, if it has one.
     pub time_ms: Option<i64>,
 }
 

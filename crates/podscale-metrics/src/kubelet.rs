@@ -1,6 +1,5 @@
 //! Reads one kubelet's `/metrics/resource`: within a deadline, and with a bounded answer.
 
-use crate::exposition::LineError;
 use crate::store::Scrape;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -14,13 +13,13 @@ use thiserror::Error;
 /// The most text that a kubelet may answer with.
 const ANSWER_LIMIT_BYTES: usize = 64 << 20;
 /// How long a kubelet may take to answer; wall-clock, since it is the network's.
-const DEADLINE: Duration = Duration::from_secs(10);
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a kubelet's metrics could not be had.
 #[derive(Debug, Error)]
 pub enum ScrapeError {
     /// It gave no answer.
-    #[error("no answer within {} s", DEADLINE.as_secs())]
+    #[error("no answer within {} s", SCRAPE_TIMEOUT.as_secs())]
     Deadline,
     /// Its address makes no request.
     #[error("the request cannot be made: {0}")]
@@ -37,12 +36,9 @@ pub enum ScrapeError {
     /// Its answer is not text.
     #[error("the answer is not text")]
     Text(#[from] std::str::Utf8Error),
-    /// A line of its answer cannot be read.
-    #[error("the answer cannot be read: {0}")]
-    Line(#[from] LineError),
 }
 
-/// Reads kubelets over connections that are kept. Clones share them.
+/// Reads kubelets over connections that are reused. Clones share them.
 #[derive(Clone)]
 pub struct KubeletReader(HttpClient<HttpConnector, Empty<Bytes>>);
 
@@ -58,7 +54,7 @@ impl KubeletReader {
     /// # Errors
     /// It did not answer in time, refused, or answered something else.
     pub async fn read(&self, address: SocketAddr) -> Result<Scrape, ScrapeError> {
-        let answer = tokio::time::timeout(DEADLINE, self.fetch(address)).await;
+        let answer = tokio::time::timeout(SCRAPE_TIMEOUT, self.fetch(address)).await;
         answer.unwrap_or(Err(ScrapeError::Deadline))
     }
 
@@ -70,6 +66,6 @@ impl KubeletReader {
         }
         let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES).collect().await;
         let body = body.map_err(ScrapeError::Body)?.to_bytes();
-        Ok(Scrape::read(std::str::from_utf8(&body)?)?)
+        Ok(Scrape::read(std::str::from_utf8(&body)?))
     }
 }

@@ -6,18 +6,19 @@ use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
 
 #[cfg(test)]
 mod tests;
 
 /// How old a new container must be before its first sample is compared with zero at its start.
-const YOUNGEST: SignedDuration = SignedDuration::from_secs(10);
+const MIN_CONTAINER_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// One reading of a container or node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Reading {
     time_ms: Option<i64>,
-    /// When the container was started; 0 if not said.
+    /// When the container was started; 0 if unknown.
     start_seconds: f64,
     cpu_seconds: Option<f64>,
     memory_bytes: Option<f64>,
@@ -28,46 +29,74 @@ struct Reading {
 pub struct Scrape {
     node: Reading,
     pods: BTreeMap<PodKey, BTreeMap<Box<str>, Reading>>,
+    malformed: Option<Malformed>,
+}
+
+/// Lines of a scrape that are not exposition text. Each costs its own sample only.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{lines} malformed lines were skipped, the first is {first}")]
+pub struct Malformed {
+    /// How many there are.
+    pub lines: usize,
+    /// The first of them.
+    pub first: LineError,
 }
 
 /// Namespace and name of a pod.
 pub type PodKey = (Arc<str>, Arc<str>);
 
 impl Scrape {
-    /// Reads a kubelet's `/metrics/resource`.
-    ///
-    /// # Errors
-    /// Names the first line that cannot be read.
-    pub fn read(text: &str) -> Result<Scrape, LineError> {
+    /// Reads a kubelet's `/metrics/resource`. Lines that are malformed are skipped and counted.
+    #[must_use]
+    pub fn read(text: &str) -> Scrape {
         let mut scrape = Scrape::default();
         for sample in samples(text) {
-            let sample = sample?;
-            match sample.name {
-                "node_cpu_usage_seconds_total" => {
-                    scrape.node.cpu_seconds = Some(sample.value);
-                    scrape.node.time_ms = sample.time_ms;
-                }
-                "node_memory_working_set_bytes" => scrape.node.memory_bytes = Some(sample.value),
-                "container_cpu_usage_seconds_total" => {
-                    if let Some(reading) = scrape.container(&sample) {
-                        reading.cpu_seconds = Some(sample.value);
-                        reading.time_ms = sample.time_ms;
-                    }
-                }
-                "container_memory_working_set_bytes" => {
-                    if let Some(reading) = scrape.container(&sample) {
-                        reading.memory_bytes = Some(sample.value);
-                    }
-                }
-                "container_start_time_seconds" => {
-                    if let Some(reading) = scrape.container(&sample) {
-                        reading.start_seconds = sample.value;
-                    }
-                }
-                _ => {}
+            match sample {
+                Ok(sample) => scrape.add(&sample),
+                Err(error) => scrape.skip(error),
             }
         }
-        Ok(scrape)
+        scrape
+    }
+
+    /// The lines that were skipped, if there were any.
+    #[must_use]
+    pub fn malformed(&self) -> Option<&Malformed> {
+        self.malformed.as_ref()
+    }
+
+    fn skip(&mut self, error: LineError) {
+        match &mut self.malformed {
+            Some(malformed) => malformed.lines += 1,
+            None => self.malformed = Some(Malformed { lines: 1, first: error }),
+        }
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        match sample.name {
+            "node_cpu_usage_seconds_total" => {
+                self.node.cpu_seconds = Some(sample.value);
+                self.node.time_ms = sample.time_ms;
+            }
+            "node_memory_working_set_bytes" => self.node.memory_bytes = Some(sample.value),
+            "container_cpu_usage_seconds_total" => {
+                if let Some(reading) = self.container(sample) {
+                    reading.cpu_seconds = Some(sample.value);
+                    reading.time_ms = sample.time_ms;
+                }
+            }
+            "container_memory_working_set_bytes" => {
+                if let Some(reading) = self.container(sample) {
+                    reading.memory_bytes = Some(sample.value);
+                }
+            }
+            "container_start_time_seconds" => {
+                if let Some(reading) = self.container(sample) {
+                    reading.start_seconds = sample.value;
+                }
+            }
+            _ => {}
+        }
     }
 
     fn container(&mut self, sample: &Sample<'_>) -> Option<&mut Reading> {
@@ -153,7 +182,7 @@ impl Point {
         }
         let start = Timestamp::from_microsecond((self.start_seconds * 1e6) as i64).ok()?;
         let age = self.time.duration_since(start);
-        let fits = age >= YOUNGEST && age < resolution;
+        let fits = age >= MIN_CONTAINER_AGE && age < resolution;
         fits.then_some(Point { time: start, cpu_seconds: 0.0, ..*self })
     }
 }
@@ -189,7 +218,7 @@ struct OfNode {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Samples {
     nodes: HashMap<Arc<str>, OfNode>,
     /// On which node each pod was found.
     places: HashMap<PodKey, Arc<str>>,
@@ -198,7 +227,7 @@ struct Kept {
 /// The last two samples of everything; readers and the scraper share it.
 #[derive(Debug)]
 pub struct Store {
-    kept: RwLock<Kept>,
+    samples: RwLock<Samples>,
     resolution: SignedDuration,
 }
 
@@ -207,14 +236,14 @@ impl Store {
     #[must_use]
     pub fn new(resolution: Duration) -> Store {
         let resolution = SignedDuration::try_from(resolution).unwrap_or(SignedDuration::MAX);
-        Store { kept: RwLock::default(), resolution }
+        Store { samples: RwLock::default(), resolution }
     }
 
     /// Takes the results of one round of scrapes: nodes that failed or were not tried are forgotten
     /// with all their pods.
     pub fn replace(&self, scrapes: Vec<(Arc<str>, Scrape)>, scraped: Timestamp) {
-        let mut kept = self.kept.write();
-        let mut old = std::mem::take(&mut *kept);
+        let mut samples = self.samples.write();
+        let mut old = std::mem::take(&mut *samples);
         for (name, scrape) in scrapes {
             let before = old.nodes.remove(&name).unwrap_or_default();
             let next = |old: Option<&Pair>, reading: &Reading| {
@@ -234,25 +263,25 @@ impl Store {
                 }
                 // A container without data makes its pod unknown, not small.
                 if pairs.len() == containers.len() {
-                    kept.places.insert(key.clone(), Arc::clone(&name));
+                    samples.places.insert(key.clone(), Arc::clone(&name));
                     of_node.pods.insert(key, pairs);
                 }
             }
-            kept.nodes.insert(name, of_node);
+            samples.nodes.insert(name, of_node);
         }
     }
 
     /// Mean use of a node.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<Used> {
-        self.kept.read().nodes.get(name)?.node?.used()
+        self.samples.read().nodes.get(name)?.node?.used()
     }
 
     /// Mean use of a pod.
     #[must_use]
     pub fn pod(&self, key: &PodKey) -> Option<PodUsed> {
-        let kept = self.kept.read();
-        let pairs = kept.nodes.get(kept.places.get(key)?)?.pods.get(key)?;
+        let samples = self.samples.read();
+        let pairs = samples.nodes.get(samples.places.get(key)?)?.pods.get(key)?;
         let mut containers = Vec::with_capacity(pairs.len());
         for (name, pair) in pairs {
             containers.push((name.clone(), pair.used()?));

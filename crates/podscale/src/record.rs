@@ -28,7 +28,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How many decisions may wait to be written.
-const QUEUE: usize = 4_096;
+const QUEUED_DECISIONS: usize = 4_096;
 /// How often it is checked whether something must be written although nothing new comes.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -48,7 +48,7 @@ pub struct Recorder(Arc<Shared>);
 
 struct Shared {
     queue: SyncSender<Box<Entry>>,
-    /// Goes up whenever something was dropped, so that nobody takes what follows for what came next.
+    /// Goes up whenever something was dropped, so that what follows is not taken for what came next.
     gaps: AtomicU64,
     closing: Arc<AtomicBool>,
     metrics: Metrics,
@@ -96,7 +96,7 @@ impl Recorder {
     ) -> Result<(Recorder, Writing), RecordError> {
         let fail = |source| RecordError { folder: folder.to_owned(), source };
         let files = Files::open(folder, limits).map_err(fail)?;
-        let (queue, entries) = sync_channel(QUEUE);
+        let (queue, entries) = sync_channel(QUEUED_DECISIONS);
         let closing = Arc::new(AtomicBool::new(false));
         let (ending, counting) = (Arc::clone(&closing), metrics.clone());
         let thread = std::thread::Builder::new().name("record".to_owned());

@@ -29,7 +29,7 @@ pub fn period(text: &str) -> Result<Duration, String> {
 /// A shorter period would only repeat the same decision.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
-/// How often something is looked at.
+/// How often an object is reconciled.
 ///
 /// # Errors
 /// It is not a duration, or too short.

@@ -1,6 +1,12 @@
-//! What is sent to an OpenTelemetry collector, if one is named: a trace of each reconcile, the lines of
-//! the log, and the metrics. Deciding never waits for it: everything goes through bounded
-//! queues to a thread of its own, and what does not fit is counted and left out.
+//! What is exported to an OpenTelemetry collector, if one is named: a trace of each reconcile, the log,
+//! and the metrics. Deciding never waits for it: everything goes through bounded queues to a thread of
+//! its own, and what does not fit is dropped and counted.
+//!
+//! Spans, log records and their encoding are those of OpenTelemetry's SDK. Queues and sending are not
+//! `opentelemetry-otlp`'s (0.33): its metrics exporter takes only what the SDK's own instruments measured,
+//! it counts neither what a full queue drops nor what a collector rejects, its errors do not name the
+//! cause, it ignores settings that make no sense, and it does not read the variables of certificates
+//! over HTTP. Around all of that little of it would be left.
 
 mod decision_metrics;
 mod outcomes;
@@ -10,9 +16,9 @@ mod absent;
 #[cfg(feature = "otlp")]
 mod batch;
 #[cfg(feature = "otlp")]
-mod carry;
-#[cfg(feature = "otlp")]
 mod export;
+#[cfg(feature = "otlp")]
+mod pipeline;
 #[cfg(feature = "otlp")]
 mod points;
 #[cfg(feature = "otlp")]
@@ -32,7 +38,7 @@ use clap::Args;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::Registry;
 
-/// A part of what listens to events and spans.
+/// A layer that listens to events and spans.
 pub type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Flags about telemetry.
@@ -48,7 +54,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether these flags can be used, whatever the environment says.
+    /// Whether these flags can be used, whatever the environment.
     ///
     /// # Errors
     /// The collector cannot be sent to.
@@ -58,7 +64,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// The collector, if one is named; no name is none.
+    /// The collector, if one is named; an empty name is none.
     fn endpoint(&self) -> Option<&str> {
         self.otlp_endpoint.as_deref().map(str::trim).filter(|url| !url.is_empty())
     }

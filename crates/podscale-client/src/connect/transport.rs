@@ -13,22 +13,21 @@ use kube::{Client, Config, Error};
 use std::time::Duration;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection may take to be established.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may be silent while something is awaited from it. Watches get a sign of life
 /// every minute; one that does not is opened again, which costs little.
-const SILENCE: Duration = Duration::from_secs(90);
-/// How often a connection that is shared is asked whether it still lives, and how long it may take to
-/// say so.
-const PING: Duration = Duration::from_secs(30);
-const PONG: Duration = Duration::from_secs(15);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often a shared connection is pinged, and how long its answer may take.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// How much of one answer, and of all together, may be on its way unread. Lists of many objects would
 /// crawl with less.
 const ANSWER_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 const WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
 /// A client that tries nothing twice: what to do after a failure is decided where the call is made. The
-/// rate limit is outside of what measures: how long a call waits for it says nothing about the server.
+/// rate limit is outside of what measures: how long a call waits for it is no property of the server.
 pub(super) fn client(
     mut config: Config,
     requests: RequestLayer,
@@ -46,7 +45,7 @@ pub(super) fn client(
     tcp.enforce_http(false);
     // Small frames must not wait for one another.
     tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(PING));
+    tcp.set_keepalive(Some(PING_INTERVAL));
     let mut tls = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
@@ -56,15 +55,15 @@ pub(super) fn client(
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
     let mut connector = TimeoutConnector::new(tls.enable_all_versions().wrap_connector(tcp));
-    connector.set_connect_timeout(Some(CONNECT));
-    connector.set_read_timeout(Some(SILENCE));
-    connector.set_write_timeout(Some(SILENCE));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_read_timeout(Some(IDLE_TIMEOUT));
+    connector.set_write_timeout(Some(IDLE_TIMEOUT));
     // Otherwise a connection's idle time would count against its next answer.
     connector.set_reset_reader_on_write(true);
     let http: legacy::Client<_, Body> = legacy::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING)
-        .http2_keep_alive_timeout(PONG)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
         .http2_keep_alive_while_idle(true)
         .http2_initial_stream_window_size(ANSWER_WINDOW_BYTES)
         .http2_initial_connection_window_size(WINDOW_BYTES)

@@ -52,33 +52,33 @@ impl LeaseTimings {
     }
 }
 
-/// What a lease says.
+/// The content of a lease.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
+pub(super) struct Record {
     /// Who has it; empty if nobody.
-    pub holder: String,
+    pub(super) holder: String,
     /// How long it holds without being renewed.
-    pub seconds: i32,
+    pub(super) seconds: i32,
     /// When its holder got it.
-    pub acquired: Option<Timestamp>,
+    pub(super) acquired: Option<Timestamp>,
     /// When it was last renewed.
-    pub renewed: Option<Timestamp>,
+    pub(super) renewed: Option<Timestamp>,
     /// How often it went from one holder to another.
-    pub transitions: i32,
+    pub(super) transitions: i32,
 }
 
 /// A lease as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    /// What it says.
-    pub record: Record,
+pub(super) struct Stored {
+    /// Its content.
+    pub(super) record: Record,
     /// Its version; a write is refused if it is another one by then.
-    pub version: String,
+    pub(super) version: String,
 }
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub(super) enum Step {
     /// Read the lease.
     Read,
     /// Write this; create it if there is no version.
@@ -90,7 +90,7 @@ pub enum Step {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Sight {
+enum Observed {
     /// It must be read.
     Unknown,
     /// There is none.
@@ -101,12 +101,12 @@ enum Sight {
 
 /// One who leads or would like to. Moments are counted from any fixed one, by a clock that never
 /// jumps.
-pub struct Candidate {
+pub(super) struct Candidate {
     identity: String,
     timings: LeaseTimings,
-    /// How long a follower waits between two looks.
-    patience: Duration,
-    sight: Sight,
+    /// How long a follower waits between two reads of the lease.
+    read_interval: Duration,
+    observed: Observed,
     /// When the last renewal that succeeded was begun.
     leading: Option<Duration>,
     next_try: Duration,
@@ -115,95 +115,95 @@ pub struct Candidate {
 impl Candidate {
     /// One that knows nothing yet; `fraction` of one spreads candidates.
     #[must_use]
-    pub fn new(identity: String, timings: LeaseTimings, fraction: f64) -> Candidate {
+    pub(super) fn new(identity: String, timings: LeaseTimings, fraction: f64) -> Candidate {
         let stretch = 1.0 + JITTER * fraction.clamp(0.0, 1.0);
-        let (sight, next_try) = (Sight::Unknown, Duration::ZERO);
-        let patience = timings.retry.mul_f64(stretch);
-        Candidate { identity, timings, patience, sight, leading: None, next_try }
+        let (observed, next_try) = (Observed::Unknown, Duration::ZERO);
+        let read_interval = timings.retry.mul_f64(stretch);
+        Candidate { identity, timings, read_interval, observed, leading: None, next_try }
     }
 
     /// Whether it leads.
     #[must_use]
-    pub fn is_leading(&self) -> bool {
+    pub(super) fn is_leading(&self) -> bool {
         self.leading.is_some()
     }
 
     /// Who leads, as far as is known.
     #[must_use]
-    pub fn holder(&self) -> &str {
-        match &self.sight {
-            Sight::Present(stored, _) => &stored.record.holder,
-            Sight::Unknown | Sight::Absent => "",
+    pub(super) fn holder(&self) -> &str {
+        match &self.observed {
+            Observed::Present(stored, _) => &stored.record.holder,
+            Observed::Unknown | Observed::Absent => "",
         }
     }
 
-    /// How often the lease has changed hands.
+    /// How often the lease has got another holder.
     #[must_use]
-    pub fn transitions(&self) -> i32 {
-        match &self.sight {
-            Sight::Present(stored, _) => stored.record.transitions,
-            Sight::Unknown | Sight::Absent => 0,
+    pub(super) fn transitions(&self) -> i32 {
+        match &self.observed {
+            Observed::Present(stored, _) => stored.record.transitions,
+            Observed::Unknown | Observed::Absent => 0,
         }
     }
 
     /// How long it may lead on if no renewal succeeds from now on.
     #[must_use]
-    pub fn remaining(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn remaining(&self, now: Duration) -> Option<Duration> {
         let since = self.leading?;
         Some(since.saturating_add(self.timings.renew).saturating_sub(now))
     }
 
     /// Takes in the lease as it is stored, or that there is none.
-    pub fn see(&mut self, lease: Option<Stored>, now: Duration) {
+    pub(super) fn see(&mut self, lease: Option<Stored>, now: Duration) {
         if !self.is_leading() {
-            self.next_try = now.saturating_add(self.patience);
+            self.next_try = now.saturating_add(self.read_interval);
         }
         let Some(stored) = lease else {
-            self.sight = Sight::Absent;
+            self.observed = Observed::Absent;
             return;
         };
         let version = |text: &str| text.parse::<u64>().ok();
-        match &self.sight {
-            Sight::Present(known, _) if known.record == stored.record => {
-                if let Sight::Present(known, _) = &mut self.sight {
+        match &self.observed {
+            Observed::Present(known, _) if known.record == stored.record => {
+                if let Observed::Present(known, _) = &mut self.observed {
                     known.version = stored.version;
                 }
             }
             // Late news of a watch.
-            Sight::Present(known, _) if version(&stored.version) < version(&known.version) => {}
-            _ => self.sight = Sight::Present(stored, now),
+            Observed::Present(known, _) if version(&stored.version) < version(&known.version) => {}
+            _ => self.observed = Observed::Present(stored, now),
         }
     }
 
     /// Takes in that a write begun at `began` was stored.
-    pub fn wrote(&mut self, stored: Stored, began: Duration, now: Duration) {
+    pub(super) fn wrote(&mut self, stored: Stored, began: Duration, now: Duration) {
         self.leading = (stored.record.holder == self.identity).then_some(began);
-        self.sight = Sight::Present(stored, now);
+        self.observed = Observed::Present(stored, now);
         self.next_try = began.saturating_add(self.timings.retry);
     }
 
     /// Takes in that a call failed; `stale` if because the lease is not what it was believed to be.
-    pub fn failed(&mut self, stale: bool, now: Duration) {
+    pub(super) fn failed(&mut self, stale: bool, now: Duration) {
         if stale {
-            self.sight = Sight::Unknown;
+            self.observed = Observed::Unknown;
         }
         let pause = match (self.is_leading(), stale) {
             (true, true) => self.timings.retry / 4,
             (true, false) => self.timings.retry,
-            (false, _) => self.patience,
+            (false, _) => self.read_interval,
         };
         self.next_try = now.saturating_add(pause);
     }
 
     /// Takes in that it does not lead any more.
-    pub fn resigned(&mut self, now: Duration) {
+    pub(super) fn resigned(&mut self, now: Duration) {
         self.leading = None;
-        self.next_try = now.saturating_add(self.patience);
+        self.next_try = now.saturating_add(self.read_interval);
     }
 
     /// What to do next; `wall` is what the lease will say.
     #[must_use]
-    pub fn next(&self, now: Duration, wall: Timestamp) -> Step {
+    pub(super) fn next(&self, now: Duration, wall: Timestamp) -> Step {
         match self.remaining(now) {
             Some(remaining) => self.next_of_leader(remaining, now, wall),
             None => self.next_of_follower(now, wall),
@@ -211,7 +211,8 @@ impl Candidate {
     }
 
     fn next_of_leader(&self, remaining: Duration, now: Duration, wall: Timestamp) -> Step {
-        let taken = matches!(&self.sight, Sight::Present(s, _) if s.record.holder != self.identity);
+        let taken =
+            matches!(&self.observed, Observed::Present(s, _) if s.record.holder != self.identity);
         if remaining.is_zero() || taken {
             return Step::Resign;
         }
@@ -222,16 +223,16 @@ impl Candidate {
     }
 
     fn next_of_follower(&self, now: Duration, wall: Timestamp) -> Step {
-        if let Sight::Present(Stored { record, .. }, seen) = &self.sight
+        if let Observed::Present(Stored { record, .. }, seen) = &self.observed
             && !record.holder.is_empty()
             && record.holder != self.identity
         {
             let holds = Duration::from_secs(u64::try_from(record.seconds).unwrap_or(0));
             let end = seen.saturating_add(holds);
             if now <= end {
-                let look = end.saturating_add(Duration::from_millis(1)).min(self.next_try);
+                let next_read = end.saturating_add(Duration::from_millis(1)).min(self.next_try);
                 return if now < self.next_try {
-                    Step::Wait(look.saturating_sub(now))
+                    Step::Wait(next_read.saturating_sub(now))
                 } else {
                     Step::Read
                 };
@@ -244,10 +245,10 @@ impl Candidate {
 
     /// Whether nobody has the lease, so that its end need not be waited for.
     fn is_free(&self) -> bool {
-        match &self.sight {
-            Sight::Present(stored, _) => stored.record.holder.is_empty(),
-            Sight::Absent => true,
-            Sight::Unknown => false,
+        match &self.observed {
+            Observed::Present(stored, _) => stored.record.holder.is_empty(),
+            Observed::Absent => true,
+            Observed::Unknown => false,
         }
     }
 
@@ -255,10 +256,10 @@ impl Candidate {
         let seconds = i32::try_from(self.timings.lease.as_secs()).unwrap_or(i32::MAX);
         let (holder, now) = (self.identity.clone(), Some(wall));
         let fresh = Record { holder, seconds, acquired: now, renewed: now, transitions: 0 };
-        match &self.sight {
-            Sight::Unknown => Step::Read,
-            Sight::Absent => Step::Write(fresh, None),
-            Sight::Present(Stored { record, version }, _) => {
+        match &self.observed {
+            Observed::Unknown => Step::Read,
+            Observed::Absent => Step::Write(fresh, None),
+            Observed::Present(Stored { record, version }, _) => {
                 let record = if record.holder == self.identity {
                     Record { acquired: record.acquired, transitions: record.transitions, ..fresh }
                 } else {
@@ -271,8 +272,8 @@ impl Candidate {
 
     /// What to write to give the lease up, if it is held.
     #[must_use]
-    pub fn release(&self, wall: Timestamp) -> Option<(Record, String)> {
-        let Sight::Present(Stored { record, version }, _) = &self.sight else { return None };
+    pub(super) fn release(&self, wall: Timestamp) -> Option<(Record, String)> {
+        let Observed::Present(Stored { record, version }, _) = &self.observed else { return None };
         if record.holder != self.identity {
             return None;
         }

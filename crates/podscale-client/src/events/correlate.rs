@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 /// How many keys are surely remembered before the least recently used are forgotten.
-const REMEMBERED: usize = 4096;
+const REMEMBERED_KEYS: usize = 4096;
 /// Similar events, differing in their message alone, before they are combined.
-const SIMILAR: usize = 10;
+const SIMILAR_EVENTS: usize = 10;
 /// How long similar events are looked back for.
 const SIMILAR_WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// Events that one source may record about one object at once.
-const BURST: f64 = 25.0;
+const BURST_EVENTS: f64 = 25.0;
 /// How many events per second one source may record about one object in the long run.
-const REFILL: f64 = 1.0 / 300.0;
+const EVENTS_PER_SECOND: f64 = 1.0 / 300.0;
 /// The longest name of an object.
 const NAME_LIMIT_BYTES: usize = 253;
 
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) combined: bool,
 }
 
-/// Who says something about whom.
+/// The component, the object and the severity of an event.
 type Source = (&'static str, Box<str>, Severity);
 /// And for which reason.
 type Subject = (Source, &'static str);
@@ -44,7 +44,7 @@ pub(super) struct Correlator {
 }
 
 impl Correlator {
-    /// The place of an event; none if its source has said too much about its object already.
+    /// The place of an event; none if its source has recorded too many about its object already.
     pub(super) fn correlate(&mut self, pending: &PendingEvent, now: Timestamp) -> Option<Place> {
         let source = (pending.component, object(pending), pending.severity);
         let subject = (source.clone(), pending.reason);
@@ -74,7 +74,7 @@ impl Correlator {
         if !messages.contains(message) {
             messages.insert(message.to_owned());
         }
-        if messages.len() < SIMILAR {
+        if messages.len() < SIMILAR_EVENTS {
             return false;
         }
         // The set stays just below the limit, so that the next unknown message is combined as well.
@@ -83,9 +83,9 @@ impl Correlator {
     }
 
     fn may_spend(&mut self, source: Source, now: Timestamp) -> bool {
-        let (budget, last) = self.budgets.entry(source, || (BURST, now));
+        let (budget, last) = self.budgets.entry(source, || (BURST_EVENTS, now));
         let passed = now.duration_since(*last).as_secs_f64().max(0.0);
-        *budget = (*budget + passed * REFILL).min(BURST);
+        *budget = (*budget + passed * EVENTS_PER_SECOND).min(BURST_EVENTS);
         *last = now;
         if *budget < 1.0 {
             return false;
@@ -124,7 +124,7 @@ impl<K, V> Default for Recent<K, V> {
 
 impl<K: Eq + Hash, V> Recent<K, V> {
     fn entry(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        if self.young.len() >= REMEMBERED && !self.young.contains_key(&key) {
+        if self.young.len() >= REMEMBERED_KEYS && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
         let old = &mut self.old;
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn repetitions_are_counted_similar_ones_combined_and_floods_stopped() {
         let mut correlator = Correlator::default();
-        let mut tell = |uid, kind, message: &str, at: i64| {
+        let mut correlate_at = |uid, kind, message: &str, at: i64| {
             let now = Timestamp::from_second(at).unwrap();
             match correlator.correlate(&pending(uid, kind, message), now) {
                 None => "dropped".to_owned(),
@@ -159,24 +159,24 @@ mod tests {
             }
         };
         let normal = Severity::Normal;
-        assert_eq!(tell("1", normal, "hello", 0), "1: hello");
-        assert_eq!(tell("1", normal, "hello", 1), "2: hello");
+        assert_eq!(correlate_at("1", normal, "hello", 0), "1: hello");
+        assert_eq!(correlate_at("1", normal, "hello", 1), "2: hello");
         for number in 0..8 {
-            assert_eq!(tell("1", normal, &number.to_string(), 2), format!("1: {number}"));
+            assert_eq!(correlate_at("1", normal, &number.to_string(), 2), format!("1: {number}"));
         }
-        assert_eq!(tell("1", normal, "x", 2), "1: (combined from similar events): x");
-        assert_eq!(tell("1", normal, "y", 2), "2: (combined from similar events): y");
-        assert_eq!(tell("1", normal, "hello", 2), "3: hello");
-        assert_eq!(tell("2", normal, "y", 2), "1: y");
+        assert_eq!(correlate_at("1", normal, "x", 2), "1: (combined from similar events): x");
+        assert_eq!(correlate_at("1", normal, "y", 2), "2: (combined from similar events): y");
+        assert_eq!(correlate_at("1", normal, "hello", 2), "3: hello");
+        assert_eq!(correlate_at("2", normal, "y", 2), "1: y");
         for _ in 0..12 {
-            assert_ne!(tell("1", normal, "y", 2), "dropped");
+            assert_ne!(correlate_at("1", normal, "y", 2), "dropped");
         }
-        assert_eq!(tell("1", normal, "y", 2), "dropped");
-        assert_eq!(tell("1", Severity::Warning, "y", 2), "1: y", "a budget of its own");
-        assert_eq!(tell("2", normal, "y", 2), "2: y");
+        assert_eq!(correlate_at("1", normal, "y", 2), "dropped");
+        assert_eq!(correlate_at("1", Severity::Warning, "y", 2), "1: y", "a budget of its own");
+        assert_eq!(correlate_at("2", normal, "y", 2), "2: y");
         let later = 2 + 300;
-        assert_eq!(tell("1", normal, "y", later), "16: (combined from similar events): y");
-        assert_eq!(tell("1", normal, "z", later + 601), "1: z");
+        assert_eq!(correlate_at("1", normal, "y", later), "16: (combined from similar events): y");
+        assert_eq!(correlate_at("1", normal, "z", later + 601), "1: z");
     }
 
     #[test]
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_keeps_what_is_used() {
         let mut recent = Recent::default();
-        for number in 0..REMEMBERED * 5 {
+        for number in 0..REMEMBERED_KEYS * 5 {
             recent.entry(number, || 0);
             *recent.entry(usize::MAX, || 0) += 1;
         }
-        assert!(recent.young.len() + recent.old.len() <= 2 * REMEMBERED);
-        assert_eq!(*recent.entry(usize::MAX, || 0), REMEMBERED * 5);
+        assert!(recent.young.len() + recent.old.len() <= 2 * REMEMBERED_KEYS);
+        assert_eq!(*recent.entry(usize::MAX, || 0), REMEMBERED_KEYS * 5);
     }
 }

@@ -30,30 +30,30 @@ fn server(answers: Vec<(u16, &'static str)>) -> (Client, Arc<Mutex<Vec<String>>>
 fn the_version_comes_from_the_object_or_from_a_second_reading() {
     fn after<T: Watched>(line: &str) -> String {
         let mut version = "1".to_owned();
-        let mut told = 0;
-        let end = take_in::<T>(line.as_bytes(), &mut version, &mut |_| told += 1);
+        let mut applied = 0;
+        let end = take_in::<T>(line.as_bytes(), &mut version, &mut |_| applied += 1);
         let end = match end {
             Ok(()) => "goes on".to_owned(),
             Err(End::Failed(error)) => error.to_string(),
             Err(end) => format!("{end:?}"),
         };
-        format!("{version}, told {told}, {end}")
+        format!("{version}, applied {applied}, {end}")
     }
     let of = |kind: &str, object: &str| format!(r#"{{"type":"{kind}","object":{object}}}"#);
     let object = r#"{"metadata":{"name":"x","resourceVersion":"7"}}"#;
     for (line, expected) in [
-        (of("ADDED", object), "7, told 1, goes on"),
-        (of("DELETED", object), "7, told 1, goes on"),
-        (of("BOOKMARK", object), "7, told 0, goes on"),
-        (of("ADDED", r#"{"metadata":{"name":"x"}}"#), "1, told 1, goes on"),
-        (of("ERROR", r#"{"kind":"Status","code":410}"#), "1, told 0, Expired"),
-        (of("ERROR", r#"{"kind":"Status","code":500,"message":"no"}"#), "1, told 0, no"),
+        (of("ADDED", object), "7, applied 1, goes on"),
+        (of("DELETED", object), "7, applied 1, goes on"),
+        (of("BOOKMARK", object), "7, applied 0, goes on"),
+        (of("ADDED", r#"{"metadata":{"name":"x"}}"#), "1, applied 1, goes on"),
+        (of("ERROR", r#"{"kind":"Status","code":410}"#), "1, applied 0, Expired"),
+        (of("ERROR", r#"{"kind":"Status","code":500,"message":"no"}"#), "1, applied 0, no"),
     ] {
         assert_eq!(after::<Object>(&line), expected, "{line}");
         assert_eq!(after::<Pod>(&line), expected, "{line}");
     }
     let nonsense = after::<Pod>(&of("ADDED", r#"{"spec":7}"#));
-    assert!(nonsense.starts_with("1, told 0, a line of a watch cannot be read"), "{nonsense}");
+    assert!(nonsense.starts_with("1, applied 0, a line of a watch cannot be read"), "{nonsense}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
         (200, r#"{"metadata":{"resourceVersion":"30"},"items":[]}"#),
         (200, "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{}}}\n"),
     ]);
-    let mut told = Vec::new();
+    let mut applied = Vec::new();
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
         follow::<Object>(
@@ -90,8 +90,8 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
         )
         .await;
     });
-    while told.len() < 6 {
-        told.push(receiver.recv().await.expect("six changes"));
+    while applied.len() < 6 {
+        applied.push(receiver.recv().await.expect("six changes"));
     }
     task.abort();
     let versioned = |version: &str| serde_json::json!({"metadata": {"resourceVersion": version}});
@@ -103,7 +103,7 @@ async fn lists_pages_then_follows_changes_over_ends_and_expiries() {
         Change::All(vec![]),
         Change::Applied(serde_json::json!({"metadata": {}})),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(applied, expected);
     let versions: Vec<String> = asked
         .lock()
         .iter()

@@ -100,7 +100,12 @@ impl Scraper {
         let mut scrapes = Vec::new();
         while let Some((node, result)) = reads.next().await {
             match result {
-                Ok(scrape) => scrapes.push((node, scrape)),
+                Ok(scrape) => {
+                    if let Some(malformed) = scrape.malformed() {
+                        debug!(%node, %malformed, "metrics of the node's kubelet are incomplete");
+                    }
+                    scrapes.push((node, scrape));
+                }
                 Err(error) => debug!(%node, %error, "no metrics of the node's kubelet"),
             }
         }

@@ -26,7 +26,7 @@ fn source() -> resource::Source {
             text += &format!("container_memory_working_set_bytes{labels} 2097152 {ms}\n");
         }
         let time = Timestamp::from_second(second).unwrap();
-        store.replace(vec![("node-1".into(), Scrape::read(&text).unwrap())], time);
+        store.replace(vec![("node-1".into(), Scrape::read(&text))], time);
     }
     let directory = Directory::default();
     for (namespace, name, app) in [

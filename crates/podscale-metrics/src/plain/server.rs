@@ -12,7 +12,7 @@ use axum::routing::get;
 use axum::{Json, Router, extract::Request};
 
 /// Stands for all namespaces in a path.
-pub const ALL_NAMESPACES: &str = "all-namespaces";
+const ALL_NAMESPACES: &str = "all-namespaces";
 
 /// The calls, as a router.
 pub fn router(source: Source) -> Router {

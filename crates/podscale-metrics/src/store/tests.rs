@@ -25,7 +25,7 @@ fn text(second: i64, containers: &[(&str, &str, f64, f64, f64)]) -> String {
 }
 
 fn scrape(store: &Store, second: i64, containers: &[(&str, &str, f64, f64, f64)]) {
-    let scrape = Scrape::read(&text(second, containers)).unwrap();
+    let scrape = Scrape::read(&text(second, containers));
     store.replace(vec![("n1".into(), scrape)], at(second));
 }
 
@@ -115,8 +115,8 @@ fn a_node_that_failed_is_forgotten() {
 fn a_pod_that_moved_is_found_where_it_is() {
     let store = store();
     for second in [100, 115] {
-        let one = Scrape::read(&text(second, &[("a", "app", 0.0, second as f64, 5.0)])).unwrap();
-        let two = Scrape::read(&text(second, &[("b", "app", 0.0, second as f64, 6.0)])).unwrap();
+        let one = Scrape::read(&text(second, &[("a", "app", 0.0, second as f64, 5.0)]));
+        let two = Scrape::read(&text(second, &[("b", "app", 0.0, second as f64, 6.0)]));
         store.replace(vec![("n1".into(), one), ("n2".into(), two)], at(second));
     }
     let memory = |pod| store.pod(&key(pod)).unwrap().containers[0].1.memory_bytes;
@@ -124,15 +124,31 @@ fn a_pod_that_moved_is_found_where_it_is() {
 }
 
 #[test]
-fn absurd_text_is_an_error_or_nothing() {
-    assert_eq!(Scrape::read("a{").unwrap_err().to_string(), "line 1: the labels are broken");
+fn a_malformed_line_costs_its_own_sample_only() {
+    let well = text(100, &[("web", "app", 0.0, 1.0, 5.0)]);
+    assert_eq!(Scrape::read(&well).malformed(), None);
+    let mut lines: Vec<&str> = well.lines().collect();
+    let broken = "container_memory_working_set_bytes{container=\"other\",namespace=\"n\",pod=\"p";
+    lines.insert(1, broken);
+    lines.push("node_memory_working_set_bytes many");
+    let mut scrape = Scrape::read(&lines.join("\n"));
+    let malformed = scrape.malformed.take().expect("two lines");
+    assert_eq!(
+        malformed.to_string(),
+        "2 malformed lines were skipped, the first is line 2: the labels are broken"
+    );
+    assert_eq!(scrape, Scrape::read(&well));
+}
+
+#[test]
+fn absurd_numbers_are_no_usage() {
     let store = store();
     let absurd = "container_cpu_usage_seconds_total{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300 9223372036854775807\n\
         container_memory_working_set_bytes{container=\"c\",namespace=\"n\",pod=\"p\"} NaN\n\
         container_start_time_seconds{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300\n\
         container_cpu_usage_seconds_total 1\n";
     for second in [0, 15] {
-        store.replace(vec![("n1".into(), Scrape::read(absurd).unwrap())], at(second));
+        store.replace(vec![("n1".into(), Scrape::read(absurd))], at(second));
     }
     assert_eq!(store.pod(&("n".into(), "p".into())), None);
 }

@@ -1,16 +1,13 @@
 //! Decisions, counted under the names of Kubernetes' own controller, and by outcome.
 
-use super::{Buckets, Labels, Metrics, registered};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use super::instruments::{Counter, Family, Gauge, Histogram};
+use super::registry::Registry;
+use super::{Labels, Metrics};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The bounds of Kubernetes' own histograms: from 1 ms, each twice the one before.
-const SECONDS: [f64; 15] = [
+const DECISION_SECONDS: [f64; 15] = [
     0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096,
     8.192, 16.384,
 ];
@@ -20,9 +17,9 @@ type OfObject = [(&'static str, Arc<str>); 2];
 
 pub(super) struct Decisions {
     reconciliations: Family<Labels<2>, Counter>,
-    reconciliation_seconds: Family<Labels<2>, Histogram, Buckets>,
+    reconciliation_seconds: Family<Labels<2>, Histogram>,
     computations: Family<Labels<3>, Counter>,
-    computation_seconds: Family<Labels<3>, Histogram, Buckets>,
+    computation_seconds: Family<Labels<3>, Histogram>,
     objects: Gauge,
     desired: Family<OfObject, Gauge>,
     outcomes: Family<Labels<1>, Counter>,
@@ -30,44 +27,43 @@ pub(super) struct Decisions {
 
 impl Decisions {
     pub(super) fn register(registry: &mut Registry) -> Decisions {
-        let outcomes = registered(registry, "podscale_decisions", "Decisions by outcome");
-        let registry = registry.sub_registry_with_prefix("horizontal_pod_autoscaler_controller");
-        let seconds = |registry: &mut Registry, name: &str, help: &str| {
-            let family = Family::new_with_constructor(Buckets(&SECONDS));
-            registry.register(name, help, family.clone());
-            family
-        };
-        let computation_seconds = Family::new_with_constructor(Buckets(&SECONDS));
-        let help = "Seconds that one metric took to read and compare, by action and error";
-        registry.register("metric_computation_duration_seconds", help, computation_seconds.clone());
+        let seconds = || Histogram::new(&DECISION_SECONDS);
         Decisions {
-            reconciliations: registered(
-                registry,
-                "reconciliations",
+            outcomes: registry.family(
+                "podscale_decisions",
+                "Decisions by outcome",
+                Counter::default,
+            ),
+            computation_seconds: registry.family(
+                "horizontal_pod_autoscaler_controller_metric_computation_duration_seconds",
+                "Seconds that one metric took to read and compare, by action and error",
+                seconds,
+            ),
+            reconciliations: registry.family(
+                "horizontal_pod_autoscaler_controller_reconciliations",
                 "Decisions by action (scale_up, scale_down, none) and error (spec, internal, none)",
+                Counter::default,
             ),
-            reconciliation_seconds: seconds(
-                registry,
-                "reconciliation_duration_seconds",
+            reconciliation_seconds: registry.family(
+                "horizontal_pod_autoscaler_controller_reconciliation_duration_seconds",
                 "Seconds from the beginning of a decision until it was acted on",
+                seconds,
             ),
-            computations: registered(
-                registry,
-                "metric_computation",
+            computations: registry.family(
+                "horizontal_pod_autoscaler_controller_metric_computation",
                 "Metrics compared with their targets, by action, error and type of the metric",
+                Counter::default,
             ),
-            computation_seconds,
-            objects: registered(
-                registry,
-                "num_horizontal_pod_autoscalers",
+            objects: registry.metric(
+                "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers",
                 "Autoscalers that are managed",
+                Gauge::default(),
             ),
-            desired: registered(
-                registry,
-                "desired_replicas",
+            desired: registry.family(
+                "horizontal_pod_autoscaler_controller_desired_replicas",
                 "The size that each autoscaler wants for its target",
+                Gauge::default,
             ),
-            outcomes,
         }
     }
 }
@@ -87,7 +83,7 @@ pub(crate) struct Computation {
 impl Metrics {
     /// So many objects are managed.
     pub(crate) fn managed(&self, count: usize) {
-        self.0.decisions.objects.set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.0.decisions.objects.set_count(count);
     }
 
     /// An object was reconciled.
@@ -100,24 +96,23 @@ impl Metrics {
     ) {
         let decisions = &self.0.decisions;
         let labels = [("action", action), ("error", error)];
-        decisions.reconciliations.get_or_create(&labels).inc();
-        decisions.reconciliation_seconds.get_or_create(&labels).observe(took.as_secs_f64());
-        decisions.outcomes.get_or_create(&[("outcome", outcome)]).inc();
+        decisions.reconciliations.with(&labels).increment();
+        decisions.reconciliation_seconds.with(&labels).observe(took);
+        decisions.outcomes.with(&[("outcome", outcome)]).increment();
     }
 
     /// A metric was compared with its target.
     pub(crate) fn computed(&self, computation: Computation) {
         let Computation { action, error, metric_type, took } = computation;
         let labels = [("action", action), ("error", error), ("metric_type", metric_type)];
-        self.0.decisions.computations.get_or_create(&labels).inc();
-        let seconds = &self.0.decisions.computation_seconds;
-        seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.0.decisions.computations.with(&labels).increment();
+        self.0.decisions.computation_seconds.with(&labels).observe(took);
     }
 
     /// The size that an object wants for its target.
     pub(crate) fn desires(&self, namespace: &Arc<str>, name: &Arc<str>, replicas: i32) {
         let labels = of_object(namespace, name);
-        self.0.decisions.desired.get_or_create(&labels).set(i64::from(replicas));
+        self.0.decisions.desired.with(&labels).set(i64::from(replicas));
     }
 
     /// An object is gone.

@@ -1,57 +1,36 @@
-//! What the program takes from the machine, read from the kernel at every scrape.
+//! What the program takes from the machine, read from the kernel when metrics are read.
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
-use std::fmt;
+use super::registry::{Description, Kind, Registry};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The kernel's clock ticks per second in what it tells programs; the same on all architectures.
+/// The kernel's clock ticks per second in what programs read from it; the same on all architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(super) fn register(registry: &mut Registry) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    registry.register_collector(Box::new(Process { started: now.as_secs_f64() }));
+    let gauge = |name, help| Description { name, help, kind: Kind::Gauge };
+    let resident = gauge("process_resident_memory_bytes", "Memory that is resident, in bytes");
+    registry.computed(resident, || resident_bytes(&read("status")));
+    registry.computed(gauge("process_threads", "Threads"), || field(&read("status"), "Threads:"));
+    registry.computed(gauge("process_open_fds", "Open files"), open_files);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let help = "When the program started, in seconds since 1970";
+    registry.computed(gauge("process_start_time_seconds", help), move || Some(now));
+    let cpu = Description {
+        name: "process_cpu_seconds",
+        help: "Time on processors, in seconds",
+        kind: Kind::Counter,
+    };
+    registry.computed(cpu, || cpu_seconds(&read("stat")));
 }
 
-#[derive(Debug)]
-struct Process {
-    started: f64,
+/// What the kernel says of this process; nothing where it does not say it this way.
+fn read(file: &str) -> String {
+    std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default()
 }
 
-impl Collector for Process {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut gauge = |name: &str, help: &str, value: Option<f64>| {
-            let Some(value) = value else { return Ok(()) };
-            let gauge = ConstGauge::new(value);
-            let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
-            gauge.encode(metric)
-        };
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let help = "Memory that is resident, in bytes";
-        gauge("process_resident_memory_bytes", help, resident_bytes(&status))?;
-        gauge("process_threads", "Threads", field(&status, "Threads:"))?;
-        let files = std::fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
-        let files = files.and_then(|count| u32::try_from(count).ok()).map(f64::from);
-        gauge("process_open_fds", "Open files", files)?;
-        let help = "When the program started, in seconds since 1970";
-        gauge("process_start_time_seconds", help, Some(self.started))?;
-        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        if let Some(seconds) = cpu_seconds(&stat) {
-            let counter = ConstCounter::new(seconds);
-            let help = "Time on processors, in seconds";
-            let kind = counter.metric_type();
-            counter.encode(encoder.encode_descriptor(
-                "process_cpu_seconds",
-                help,
-                None,
-                kind,
-            )?)?;
-        }
-        Ok(())
-    }
+fn open_files() -> Option<f64> {
+    let count = std::fs::read_dir("/proc/self/fd").ok()?.count();
+    u32::try_from(count).ok().map(f64::from)
 }
 
 /// The number after a word at the beginning of a line.

@@ -1,52 +1,61 @@
 //! Requests to the API server, as the client reports them.
 
-use super::{Buckets, Labels, Metrics, REQUEST_SECONDS, registered};
+use super::instruments::{Counter, Family, Histogram, LabelSet};
+use super::registry::{Label, Registry};
+use super::{Labels, Metrics, REQUEST_SECONDS};
 use podscale_client::instrument::{Instrument, WatchEnd};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use std::time::Duration;
 
-/// Verb, resource and code of a request.
-type Kind = ([(&'static str, &'static str); 2], [(&'static str, CodeText); 1]);
-
-/// A code of HTTP, or none where there was no answer.
+/// What tells requests apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct CodeText(u16);
+struct RequestLabels {
+    verb: &'static str,
+    resource: &'static str,
+    /// The HTTP status code, or 0 where there was no answer.
+    code: u16,
+}
 
-impl prometheus_client::encoding::EncodeLabelValue for CodeText {
-    fn encode(
-        &self,
-        encoder: &mut prometheus_client::encoding::LabelValueEncoder<'_>,
-    ) -> Result<(), std::fmt::Error> {
-        use std::fmt::Write;
-        match self.0 {
-            0 => encoder.write_str("none"),
-            code => write!(encoder, "{code}"),
-        }
+impl LabelSet for RequestLabels {
+    fn read(&self, visit: &mut dyn FnMut(&[Label<'_>])) {
+        let code = match self.code {
+            0 => "none".to_owned(),
+            code => code.to_string(),
+        };
+        visit(&[("verb", self.verb), ("resource", self.resource), ("code", &code)]);
     }
 }
 
 pub(super) struct Requests {
-    made: Family<Kind, Counter>,
-    seconds: Family<Labels<1>, Histogram, Buckets>,
+    made: Family<RequestLabels, Counter>,
+    seconds: Family<Labels<1>, Histogram>,
     throttled: Counter,
     watch_restarts: Family<Labels<2>, Counter>,
 }
 
 impl Requests {
     pub(super) fn register(registry: &mut Registry) -> Requests {
-        let help = "Requests to the API server; code \"none\" had no answer";
-        let made = registered(registry, "api_requests", help);
-        let seconds = Family::new_with_constructor(Buckets(&REQUEST_SECONDS));
-        let help = "How long the API server took to begin its answer, in seconds";
-        registry.register("api_request_duration_seconds", help, seconds.clone());
-        let help = "Requests to the API server that waited because of --kube-api-qps";
-        let throttled = registered(registry, "api_requests_throttled", help);
-        let help = "Watches opened again, and why";
-        let watch_restarts = registered(registry, "watch_restarts", help);
-        Requests { made, seconds, throttled, watch_restarts }
+        Requests {
+            made: registry.family(
+                "podscale_api_requests",
+                "Requests to the API server; code \"none\" had no answer",
+                Counter::default,
+            ),
+            seconds: registry.family(
+                "podscale_api_request_duration_seconds",
+                "How long the API server took to begin its answer, in seconds",
+                || Histogram::new(&REQUEST_SECONDS),
+            ),
+            throttled: registry.metric(
+                "podscale_api_requests_throttled",
+                "Requests to the API server that waited because of --kube-api-qps",
+                Counter::default(),
+            ),
+            watch_restarts: registry.family(
+                "podscale_watch_restarts",
+                "Watches opened again, and why",
+                Counter::default,
+            ),
+        }
     }
 }
 
@@ -57,13 +66,12 @@ impl Instrument for Metrics {
 
     fn request(&self, verb: &'static str, resource: &'static str, code: u16, took: Duration) {
         let requests = &self.0.requests;
-        let kind = ([("verb", verb), ("resource", resource)], [("code", CodeText(code))]);
-        requests.made.get_or_create(&kind).inc();
-        requests.seconds.get_or_create(&[("verb", verb)]).observe(took.as_secs_f64());
+        requests.made.with(&RequestLabels { verb, resource, code }).increment();
+        requests.seconds.with(&[("verb", verb)]).observe(took);
     }
 
     fn throttled(&self) {
-        self.0.requests.throttled.inc();
+        self.0.requests.throttled.increment();
     }
 
     fn watch_ended(&self, resource: &'static str, end: WatchEnd) {
@@ -73,7 +81,7 @@ impl Instrument for Metrics {
             WatchEnd::Failed => "failed",
         };
         let labels = [("resource", resource), ("reason", reason)];
-        self.0.requests.watch_restarts.get_or_create(&labels).inc();
+        self.0.requests.watch_restarts.with(&labels).increment();
     }
 }
 

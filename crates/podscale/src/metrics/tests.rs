@@ -9,7 +9,7 @@ fn sample<'a>(text: &'a str, series: &str) -> &'a str {
 }
 
 #[test]
-fn sizes_are_asked_for_when_somebody_looks() {
+fn sizes_are_asked_for_when_metrics_are_read() {
     let metrics = Metrics::new();
     metrics.show_queue(|| 7);
     metrics.show_cache("pods", || 20_000);
@@ -38,6 +38,51 @@ fn sizes_are_asked_for_when_somebody_looks() {
         assert!(resident.expect("a number") > 1e6, "{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn metrics_are_written_as_openmetrics_text() {
+    let mut registry = Registry::default();
+    let hits = registry.family("hits", "Hits", Counter::default);
+    hits.with(&[("path", "a\"b\\c\nd"), ("code", "1")]).add(3);
+    let gone = [("path", "gone"), ("code", "2")];
+    hits.with(&gone).increment();
+    hits.remove(&gone);
+    registry.metric("depth", "Depth", Gauge::default()).set(-2);
+    let _: Family<Labels<1>, Gauge> = registry.family("empty", "Nothing", Gauge::default);
+    let seconds = registry.metric("wait_seconds", "Waits", Histogram::new(&[0.5, 2.0]));
+    for millis in [500, 501, 9_000] {
+        seconds.observe(Duration::from_millis(millis));
+    }
+    registry.info("build", "The program", ("version", "1"));
+    let description =
+        |name| registry::Description { name, help: "Computed", kind: registry::Kind::Counter };
+    registry.computed(description("found"), || Some(f64::INFINITY));
+    registry.computed(description("unknown"), || None);
+    let mut text = Text::default();
+    registry.visit(&mut text);
+    let expected = r#"# HELP hits Hits.
+# TYPE hits counter
+hits_total{path="a\"b\\c\nd",code="1"} 3
+# HELP depth Depth.
+# TYPE depth gauge
+depth -2
+# HELP wait_seconds Waits.
+# TYPE wait_seconds histogram
+wait_seconds_sum 10.001
+wait_seconds_count 3
+wait_seconds_bucket{le="0.5"} 1
+wait_seconds_bucket{le="2.0"} 2
+wait_seconds_bucket{le="+Inf"} 3
+# HELP build The program.
+# TYPE build info
+build_info{version="1"} 1
+# HELP found Computed.
+# TYPE found counter
+found_total +Inf
+# EOF
+"#;
+    assert_eq!(text.finish(), expected);
 }
 
 #[tokio::test]

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = "podscale-";
 const SUFFIX: &str = ".jsonl.gz";
-/// Each file takes up to this share of what all may take.
-const SHARE: u32 = 10;
+/// Each file takes up to one of so many parts of what all may take.
+const FILES: u32 = 10;
 
-/// How much is kept.
+/// How much is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How many bytes all files together may have.
@@ -35,57 +35,59 @@ pub(super) struct Files {
 }
 
 struct Current {
+    path: PathBuf,
     file: File,
     began: SystemTime,
     bytes: u64,
 }
 
 impl Files {
-    /// Makes the folder, and finds out whether files can be written there.
+    /// Makes the folder, and finds out whether files can be written there. A file begins with its
+    /// first Recording, so that no program ever finds an empty one, which is not valid gzip.
     pub(super) fn open(folder: &Path, limits: Limits) -> io::Result<Files> {
         fs::create_dir_all(folder)?;
-        let mut files = Files { folder: folder.to_owned(), limits, current: None };
-        files.roll(SystemTime::now())?;
-        Ok(files)
+        let probe = folder.join(format!(".podscale-probe-{}", std::process::id()));
+        File::create(&probe)?;
+        fs::remove_file(&probe)?;
+        Ok(Files { folder: folder.to_owned(), limits, current: None })
     }
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes Recordings as lines that can be read even if nothing is ever written after them.
+    /// Writes Recordings as a gzip member of their own, so that the file can be read at any time, even
+    /// if nothing is ever written after them.
     pub(super) fn write(&mut self, recordings: &[Recording]) -> io::Result<()> {
         let mut writer = RecordingWriter::gzip(Vec::new());
         recordings.iter().try_for_each(|recording| writer.write(recording))?;
         let bytes = writer.finish()?;
         let now = SystemTime::now();
-        let (most, oldest) = (self.limits.bytes / u64::from(SHARE), self.limits.age / SHARE);
-        let full = self.current.as_ref().is_none_or(|current| {
+        let (most, oldest) = (self.limits.bytes / u64::from(FILES), self.limits.age / FILES);
+        let begin_next = |current: &Current| {
             let age = now.duration_since(current.began).unwrap_or_default();
-            current.bytes > 0
-                && (current.bytes.saturating_add(bytes.len() as u64) > most || age > oldest)
-        });
-        if full {
-            self.roll(now)?;
+            current.bytes.saturating_add(bytes.len() as u64) > most || age > oldest
+        };
+        let mut current = match self.current.take() {
+            Some(current) if !begin_next(&current) => current,
+            _ => self.create(now)?,
+        };
+        if let Err(error) = current.file.write_all(&bytes) {
+            current.undo();
+            return Err(error);
         }
-        let Some(current) = &mut self.current else { return Ok(()) };
-        let written = current.file.write_all(&bytes);
         current.bytes = current.bytes.saturating_add(bytes.len() as u64);
-        if written.is_err() {
-            // Half a line must not be continued.
-            self.current = None;
-        }
-        written?;
+        self.current = Some(current);
         self.prune(now)
     }
 
-    /// Begins another file, under a name that sorts after those before it.
-    fn roll(&mut self, now: SystemTime) -> io::Result<()> {
+    /// Creates the next file, under a name that sorts after those before it.
+    fn create(&self, now: SystemTime) -> io::Result<Current> {
         let time = Timestamp::try_from(now).map_err(io::Error::other)?;
         let name = format!("{PREFIX}{}{SUFFIX}", time.strftime("%Y%m%dT%H%M%S%.6fZ"));
-        let file = File::options().append(true).create_new(true).open(self.folder.join(name))?;
-        self.current = Some(Current { file, began: now, bytes: 0 });
-        Ok(())
+        let path = self.folder.join(name);
+        let file = File::options().append(true).create_new(true).open(&path)?;
+        Ok(Current { path, file, began: now, bytes: 0 })
     }
 
     /// Removes the oldest files until the rest is within the limits.
@@ -112,5 +114,18 @@ impl Files {
             }
         }
         Ok(())
+    }
+}
+
+impl Current {
+    /// Removes what a failed write left behind: half a member would make the file unreadable.
+    fn undo(self) {
+        let undone = match self.bytes {
+            0 => fs::remove_file(&self.path),
+            bytes => self.file.set_len(bytes),
+        };
+        if let Err(error) = undone {
+            tracing::warn!(%error, "{} ends in half a line", self.path.display());
+        }
     }
 }

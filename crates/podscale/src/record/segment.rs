@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// A Recording ends with so many steps.
-const STEPS: usize = 240;
+const MAX_STEPS: usize = 240;
 /// What is not written yet is never older than this, so that little is lost in a crash.
-const AGE: Duration = Duration::from_secs(60);
+const MAX_UNWRITTEN_AGE: Duration = Duration::from_secs(60);
 /// What is not written yet is never larger than about this.
-const BYTES: usize = 64 * 1024 * 1024;
+const MAX_UNWRITTEN_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Default)]
 pub(super) struct Segments {
@@ -48,7 +48,7 @@ impl Segments {
         self.oldest.get_or_insert(now);
         let key = entry.key.clone();
         if let Some(open) = self.open.get(&key)
-            && (!open.continues_with(&entry) || open.recording.steps.len() >= STEPS)
+            && (!open.continues_with(&entry) || open.recording.steps.len() >= MAX_STEPS)
         {
             self.done.extend(self.open.remove(&key).map(|segment| segment.recording));
         }
@@ -58,8 +58,8 @@ impl Segments {
 
     /// What must be written now.
     pub(super) fn ready(&mut self, now: Instant) -> Vec<Recording> {
-        let old = self.oldest.is_some_and(|oldest| now.duration_since(oldest) >= AGE);
-        if old || self.bytes >= BYTES { self.all() } else { Vec::new() }
+        let old = self.oldest.is_some_and(|oldest| now.duration_since(oldest) >= MAX_UNWRITTEN_AGE);
+        if old || self.bytes >= MAX_UNWRITTEN_BYTES { self.all() } else { Vec::new() }
     }
 
     /// Everything there is.

@@ -1,5 +1,4 @@
-//! What a decision was made on, in the form of a step of a Recording: of the namespace only what can
-//! have mattered.
+//! What a decision was made on, in the form of a step of a Recording.
 
 use super::Entry;
 use crate::source::Answer;
@@ -14,7 +13,6 @@ use podscale_api::selector::Selector;
 use podscale_api::time::ExactTimestamp;
 use podscale_core::pass::{ScaleWrite, StatusWrite, WriteOutcome};
 use podscale_core::snapshot::ScaleError;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The inputs of a decision as a step, without the decision.
@@ -50,7 +48,7 @@ pub(super) fn step(entry: &Entry) -> Step {
             });
             add_surroundings(&mut step, entry, &selector);
         }
-        // The spec itself says that its version makes no sense.
+        // The spec itself holds the invalid version.
         Err(ScaleError::ApiVersion(_)) => {}
         Err(ScaleError::NoResource(error)) => errors.rest_mapping = Some(error.to_string()),
         Err(ScaleError::Unreadable(error)) => errors.get_scale = Some(error.to_string()),
@@ -75,17 +73,24 @@ pub(super) fn step(entry: &Entry) -> Step {
     step
 }
 
-/// Pods, metrics and other autoscalers, as far as the selector can have met them.
+/// Pods, metrics and other autoscalers. All of them were read with the selector, so that they are what
+/// it selects; without a usable one they have no part in the decision.
 fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
+    if selector.is_empty() || Selector::parse(selector).is_err() {
+        return;
+    }
     let inputs = &entry.inputs;
-    let parsed = (!selector.is_empty()).then(|| Selector::parse(selector).ok()).flatten();
-    let Some(parsed) = parsed else { return };
-    let picked = |pod: &Pod| parsed.matches(|key| pod.metadata.labels.get(key));
-    let (mut named, mut shared) = (HashSet::new(), None);
+    step.pods = inputs.pods.iter().map(|pod| Pod::clone(pod)).collect();
+    let overlaps = |(name, selector): &(Arc<str>, Arc<str>)| {
+        let other = Selector::parse(selector).ok()?;
+        let is_theirs = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));
+        let recorded =
+            || OtherAutoscaler { name: name.to_string(), selector: selector.to_string() };
+        step.pods.iter().any(is_theirs).then(recorded)
+    };
+    step.other_autoscalers = inputs.others.iter().filter_map(overlaps).collect();
+    let mut shared = None;
     for (place, (spec, answer)) in entry.hpa.spec.metrics.iter().zip(&inputs.answers).enumerate() {
-        if let Answer::Custom(values) = answer {
-            named.extend(values.iter().map(|value| &*value.described_object.name));
-        }
         let plain = is_plain(&entry.hpa.spec.metrics, spec);
         let Ok(metric) = u32::try_from(place) else { continue };
         let mut own = RecordedAnswer { metric, ..RecordedAnswer::default() };
@@ -93,17 +98,15 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
             Answer::Nothing => continue,
             Answer::Failed(error) => own.error = Some(error.to_string()),
             Answer::Resource(values) => {
-                let first = *shared.get_or_insert(values);
-                let same = first.iter().zip(values.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
-                    && first.len() == values.len();
-                let list = if same { &mut step.pod_metrics } else { &mut own.pod_metrics };
-                if list.is_empty() {
-                    let ours =
-                        |m: &&Arc<PodMetrics>| parsed.matches(|key| m.metadata.labels.get(key));
-                    list.extend(values.iter().filter(ours).map(|m| PodMetrics::clone(m)));
-                }
-                if same {
-                    continue;
+                let copied = || values.iter().map(|of_pod| PodMetrics::clone(of_pod)).collect();
+                match shared {
+                    None => {
+                        shared = Some(values);
+                        step.pod_metrics = copied();
+                        continue;
+                    }
+                    Some(first) if is_same(first, values) => continue,
+                    Some(_) => own.pod_metrics = copied(),
                 }
             }
             Answer::Custom(values) if plain => {
@@ -119,20 +122,11 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
         }
         step.answers.push(own);
     }
-    let matters = |pod: &&Arc<Pod>| picked(pod) || named.contains(&*pod.metadata.name);
-    step.pods = inputs.pods.iter().filter(matters).map(|pod| Pod::clone(pod)).collect();
-    let overlaps = |selector: &str| {
-        Selector::parse(selector).is_ok_and(|other| {
-            let also = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));
-            step.pods.iter().any(|pod| picked(pod) && also(pod))
-        })
-    };
-    let overlapping = inputs.others.iter().filter(|(_, selector)| overlaps(selector));
-    let other = |(name, selector): &(_, _)| OtherAutoscaler {
-        name: AsRef::<str>::as_ref(name).to_owned(),
-        selector: AsRef::<str>::as_ref(selector).to_owned(),
-    };
-    step.other_autoscalers = overlapping.map(other).collect();
+}
+
+/// Whether two metrics were answered with the same values.
+fn is_same(a: &[Arc<PodMetrics>], b: &[Arc<PodMetrics>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
 /// Whether a metric finds its values among those of all by its name alone.

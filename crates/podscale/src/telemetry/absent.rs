@@ -10,11 +10,11 @@ use tracing_subscriber::EnvFilter;
 pub struct Telemetry;
 
 impl Telemetry {
-    /// Does nothing, and says so if it was to do something.
+    /// Exports nothing, and refuses to if that was asked for.
     ///
     /// # Errors
     /// A collector is named.
-    pub fn start(arguments: &Arguments, _meters: &Metrics) -> Result<Telemetry, TelemetryError> {
+    pub fn start(arguments: &Arguments, _metrics: &Metrics) -> Result<Telemetry, TelemetryError> {
         if arguments.endpoint().is_none() {
             return Ok(Telemetry);
         }
@@ -28,7 +28,7 @@ impl Telemetry {
         Vec::new()
     }
 
-    /// Nobody is told.
+    /// Nothing observes.
     #[must_use]
     pub fn observer(&self) -> Option<Arc<dyn Observer>> {
         None

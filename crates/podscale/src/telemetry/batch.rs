@@ -1,7 +1,7 @@
-//! Gathers items from everywhere in a bounded queue, and hands them out in batches.
+//! Collects items in a bounded queue, and gives them out in batches.
 
-use super::send::{SendError, Taken};
-use super::settings::{Pace, Signal};
+use super::send::{Accepted, SendError};
+use super::settings::{BatchSettings, Signal};
 use crate::metrics::Metrics;
 use podscale_client::outage::{Notice, Outage};
 use std::fmt;
@@ -23,7 +23,7 @@ impl<T> fmt::Debug for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Takes an item, or counts it if there is no place for it.
+    /// Takes an item, or counts it as lost if the queue is full.
     pub(super) fn put(&self, item: T) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.items.try_send(item) {
             self.overflow.fetch_add(1, Ordering::Relaxed);
@@ -35,15 +35,15 @@ impl<T> Queue<T> {
 pub(super) struct Batches<T> {
     items: mpsc::Receiver<T>,
     overflow: Arc<AtomicU64>,
-    pace: Pace,
+    settings: BatchSettings,
 }
 
 /// A queue and its other end.
-pub(super) fn queue<T>(pace: Pace) -> (Queue<T>, Batches<T>) {
-    let (sender, receiver) = mpsc::channel(pace.queue);
+pub(super) fn queue<T>(settings: BatchSettings) -> (Queue<T>, Batches<T>) {
+    let (sender, receiver) = mpsc::channel(settings.queue_items);
     let overflow = Arc::<AtomicU64>::default();
     let queue = Queue { items: sender, overflow: Arc::clone(&overflow) };
-    (queue, Batches { items: receiver, overflow, pace })
+    (queue, Batches { items: receiver, overflow, settings })
 }
 
 impl<T> Batches<T> {
@@ -54,9 +54,11 @@ impl<T> Batches<T> {
         if self.more(&mut batch, finish).await == 0 {
             return None;
         }
-        let delay = self.pace.delay;
+        let delay = self.settings.delay;
         let enough = async {
-            while batch.len() < self.pace.batch && self.more(&mut batch, finish).await > 0 {}
+            while batch.len() < self.settings.batch_items && self.more(&mut batch, finish).await > 0
+            {
+            }
         };
         let _ = tokio::time::timeout(delay, enough).await;
         Some(batch)
@@ -64,7 +66,7 @@ impl<T> Batches<T> {
 
     /// Waits for more items; how many came, none only after the end.
     async fn more(&mut self, batch: &mut Vec<T>, finish: &mut watch::Receiver<bool>) -> usize {
-        let room = self.pace.batch.saturating_sub(batch.len());
+        let room = self.settings.batch_items.saturating_sub(batch.len());
         if !self.items.is_closed() {
             tokio::select! {
                 biased;
@@ -76,13 +78,13 @@ impl<T> Batches<T> {
         self.items.recv_many(batch, room).await
     }
 
-    /// How many found no place since the last time.
+    /// How many items found the queue full since the last call.
     pub(super) fn overflow(&self) -> u64 {
         self.overflow.swap(0, Ordering::Relaxed)
     }
 }
 
-/// Counts what is lost, and tells of trouble when it begins, once in a while, and when it ends.
+/// Counts what is lost, and logs an outage when it begins, once in a while, and when it ends.
 pub(super) struct Losses {
     signal: Signal,
     url: String,
@@ -97,12 +99,12 @@ impl Losses {
         Losses { signal, url, metrics, lost: 0, outage: Outage::default() }
     }
 
-    /// So many items were sent, and so many had found no place before.
-    pub(super) fn sent(&mut self, items: u64, overflow: u64, end: &Result<Taken, SendError>) {
-        let (lost, problem) = match end {
-            Ok(taken) if taken.rejected > 0 => {
-                let says = format!("the collector rejects some of it: {}", taken.message);
-                (taken.rejected, Some(says))
+    /// A request with so many items ended, and so many items found the queue full before it.
+    pub(super) fn sent(&mut self, items: u64, overflow: u64, result: &Result<Accepted, SendError>) {
+        let (lost, problem) = match result {
+            Ok(accepted) if accepted.rejected > 0 => {
+                let problem = format!("the collector rejects some of it: {}", accepted.message);
+                (accepted.rejected, Some(problem))
             }
             Ok(_) => (0, None),
             Err(error) => (items, Some(error.to_string())),
@@ -110,12 +112,12 @@ impl Losses {
         let lost = lost.saturating_add(overflow);
         self.metrics.telemetry_lost(self.signal.name(), lost);
         self.lost = self.lost.saturating_add(lost);
-        let problem =
-            problem.or_else(|| (overflow > 0).then(|| "more comes than can be sent".to_owned()));
-        self.tell(problem, Instant::now());
+        let problem = problem
+            .or_else(|| (overflow > 0).then(|| "more is queued than can be sent".to_owned()));
+        self.log(problem, Instant::now());
     }
 
-    fn tell(&mut self, problem: Option<String>, now: Instant) {
+    fn log(&mut self, problem: Option<String>, now: Instant) {
         let (signal, url) = (self.signal.name(), &self.url);
         match self.outage.observe(problem.is_some(), now) {
             Notice::Nothing => {}

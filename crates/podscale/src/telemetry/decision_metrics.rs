@@ -80,7 +80,7 @@ fn of_metric(snapshot: &Snapshot<'_>, metric: u32) -> (&'static str, Failure) {
         Some(Source::Pods(_)) => ("Pods", Failure::Internal),
         Some(Source::Object { .. }) => ("Object", Failure::Internal),
         Some(Source::External(_)) => ("External", Failure::Internal),
-        // A type that nobody knows is not repeated: anything could stand there.
+        // An unknown type is not repeated: anything could stand there.
         Some(Source::Unknown { .. }) | None => ("Unknown", Failure::Spec),
     }
 }

@@ -1,8 +1,8 @@
-//! Sets telemetry up: what listens in the program, and the thread that carries it away.
+//! Sets telemetry up: the layers that listen in the program, and the thread that sends.
 
 use super::Outcomes;
-use super::carry::Carrier;
-use super::settings::{Settings, settings};
+use super::pipeline::Pipelines;
+use super::settings::{Sampling, Settings, settings};
 use super::{Arguments, BoxedLayer, TelemetryError};
 use crate::controller::observer::Observer;
 use crate::metrics::Metrics;
@@ -13,7 +13,7 @@ use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use podscale_client::election;
 use podscale_client::instrument::SPAN_TARGET;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::Layer;
 
-/// How long what is left may take to be sent at the end.
-const FLUSH: Duration = Duration::from_secs(2);
-/// What everything is said in the name of.
+/// How long what is left may take to be sent at shutdown.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The name of the service and of the instrumentation scope.
 pub(super) const NAME: &str = "podscale";
 
 /// What is sent to a collector, if anything is.
@@ -55,22 +55,23 @@ impl Telemetry {
         }
         let (finish, asked) = watch::channel(false);
         let resource = resource();
-        let carrier = Carrier::new(&resource, metrics, asked.clone());
+        let pipelines = Pipelines::new(&resource, metrics, asked.clone());
         let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
-        if let Some((to, pace)) = settings.traces {
-            let (queue, task) = carrier.spans(to, pace)?;
+        if let Some((to, batches)) = settings.traces {
+            let (queue, task) = pipelines.spans(to, batches)?;
             tasks.push(task);
             let builder = SdkTracerProvider::builder().with_span_processor(queue);
+            let builder = builder.with_sampler(sampler(settings.sampling));
             telemetry.tracer = Some(builder.with_resource(resource.clone()).build());
         }
-        if let Some((to, pace)) = settings.logs {
-            let (queue, task) = carrier.lines(to, pace)?;
+        if let Some((to, batches)) = settings.logs {
+            let (queue, task) = pipelines.logs(to, batches)?;
             tasks.push(task);
             let builder = SdkLoggerProvider::builder().with_log_processor(queue);
             telemetry.logger = Some(builder.with_resource(resource).build());
         }
         if let Some((to, interval)) = settings.metrics {
-            tasks.push(carrier.reports(to, interval)?);
+            tasks.push(pipelines.metrics(to, interval)?);
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
@@ -96,7 +97,7 @@ impl Telemetry {
         spans.into_iter().chain(lines).collect()
     }
 
-    /// Who notes decisions on spans, if spans are sent.
+    /// Records decisions on spans, if spans are sent.
     #[must_use]
     pub fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.tracer.as_ref().map(|_| Arc::new(Outcomes) as Arc<dyn Observer>)
@@ -112,21 +113,26 @@ impl Telemetry {
     }
 }
 
-/// The life of the thread.
+fn sampler(sampling: Sampling) -> Sampler {
+    let root = Sampler::TraceIdRatioBased(sampling.ratio);
+    if sampling.is_parent_based { Sampler::ParentBased(Box::new(root)) } else { root }
+}
+
+/// What the thread runs.
 fn work(runtime: Runtime, tasks: Vec<BoxFuture<'static, ()>>, mut asked: watch::Receiver<bool>) {
-    // What sending itself has to say must not be sent, which would have to be said again.
+    // Log records of sending itself are not sent: each would cause others.
     let _quiet = Context::enter_telemetry_suppressed_scope();
     runtime.block_on(async {
         let late = async {
             let _ = asked.wait_for(|asked| *asked).await;
-            tokio::time::sleep(FLUSH).await;
+            tokio::time::sleep(FLUSH_TIMEOUT).await;
         };
         tokio::select! {
             _ = join_all(tasks) => {}
             () = late => {}
         }
     });
-    // A name that is still being looked up is not waited for.
+    // A DNS lookup that is still under way is not waited for.
     runtime.shutdown_background();
 }
 
@@ -134,7 +140,7 @@ fn cannot_start(error: &std::io::Error) -> TelemetryError {
     TelemetryError { origin: "telemetry".to_owned(), problem: format!("cannot start: {error}") }
 }
 
-/// Who sends all this; the environment knows better.
+/// What describes the program; the environment goes before.
 fn resource() -> Resource {
     let own = [
         KeyValue::new("service.name", NAME),

@@ -1,4 +1,4 @@
-//! Notes on each reconcile's span what was decided, and why.
+//! Records on each reconcile's span what was decided, and why.
 
 use crate::controller::observer::{Decided, Observer, why};
 use podscale_client::instrument::SPAN_ERROR;

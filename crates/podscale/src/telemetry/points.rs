@@ -1,113 +1,81 @@
-//! The metrics as OTLP data points. What `/metrics` shows is the only source: its text is read and
-//! told again, so that both always say the same.
+//! The metrics as OTLP data points.
 
+use crate::metrics::registry::{Buckets, Description, Kind, Label, Value, Visitor};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
-    metric::Data, number_data_point::Value,
+    metric::Data, number_data_point,
 };
-use podscale_metrics::exposition::{Labels, Sample, samples};
 
-/// The label of a histogram's bounds.
-const BOUND: &str = "le";
-
-/// When counting began and when it was looked at, in nanoseconds since 1970.
+/// When counting began and when the values were read, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub began: u64,
     pub now: u64,
 }
 
-/// What OpenMetrics text says.
-pub(super) fn points(text: &str, times: Times) -> Vec<Metric> {
-    let mut metrics: Vec<Metric> = Vec::new();
-    let mut family = Family::default();
-    for line in text.lines() {
-        if let Some(about) = line.strip_prefix("# ") {
-            family.take(about);
-        } else if let Some(Ok(sample)) = samples(line).next() {
-            // Whole numbers are written without a point, whatever their value.
-            let whole = line.rsplit(' ').next().and_then(|value| value.parse().ok());
-            family.add(&mut metrics, sample, whole, times);
-        }
-    }
-    metrics
+/// Makes a data point of every value that it visits.
+pub(super) struct Points {
+    times: Times,
+    metrics: Vec<Metric>,
 }
 
-/// What the text says before the samples of one name.
-#[derive(Default)]
-struct Family<'a> {
-    name: &'a str,
-    help: &'a str,
-    kind: &'a str,
-}
-
-impl<'a> Family<'a> {
-    fn take(&mut self, about: &'a str) {
-        let mut words = about.splitn(3, ' ');
-        let (what, name, rest) = (words.next(), words.next(), words.next().unwrap_or_default());
-        let Some(name) = name else { return };
-        if name != self.name {
-            *self = Family { name, ..Family::default() };
-        }
-        match what {
-            Some("HELP") => self.help = rest,
-            Some("TYPE") => self.kind = rest,
-            _ => {}
-        }
+impl Points {
+    pub(super) fn new(times: Times) -> Points {
+        Points { times, metrics: Vec::new() }
     }
 
-    fn add(&self, metrics: &mut Vec<Metric>, sample: Sample<'_>, whole: Option<i64>, times: Times) {
-        if self.kind == "histogram" {
-            let Some(part) = sample.name.strip_prefix(self.name) else { return };
-            let metric = self.metric(metrics, self.name);
-            let empty = || {
-                let temporality = AggregationTemporality::Cumulative.into();
-                Histogram { data_points: Vec::new(), aggregation_temporality: temporality }
-            };
-            let data = metric.data.get_or_insert_with(|| Data::Histogram(empty()));
-            if let Data::Histogram(histogram) = data {
-                observe(&mut histogram.data_points, part, sample, times);
-            }
-            return;
-        }
-        let metric = self.metric(metrics, sample.name);
-        let is_sum = self.kind == "counter";
-        let point = NumberDataPoint {
-            attributes: attributes(sample.labels),
-            start_time_unix_nano: if is_sum { times.began } else { 0 },
-            time_unix_nano: times.now,
-            value: Some(whole.map_or(Value::AsDouble(sample.value), Value::AsInt)),
-            ..NumberDataPoint::default()
-        };
-        let empty = || match is_sum {
-            true => Data::Sum(Sum {
-                data_points: Vec::new(),
-                aggregation_temporality: AggregationTemporality::Cumulative.into(),
-                is_monotonic: true,
-            }),
-            false => Data::Gauge(Gauge::default()),
-        };
-        match metric.data.get_or_insert_with(empty) {
-            Data::Sum(sum) => sum.data_points.push(point),
-            Data::Gauge(gauge) => gauge.data_points.push(point),
-            _ => {}
-        }
+    pub(super) fn finish(self) -> Vec<Metric> {
+        self.metrics
     }
 
-    /// The metric of this name, which is the last one if there are any samples of it yet.
-    fn metric<'m>(&self, metrics: &'m mut Vec<Metric>, name: &str) -> &'m mut Metric {
-        let is_it = metrics.last().is_some_and(|last| last.name == name);
-        if !is_it {
-            metrics.push(Metric {
-                name: name.to_owned(),
-                description: self.help.trim_end_matches('.').to_owned(),
-                unit: unit(self.name).to_owned(),
+    /// The metric that is described, which is the last one if it has any points yet.
+    fn metric(&mut self, Description { name, help, kind }: Description) -> Option<&mut Metric> {
+        let is_it = |last: &Metric| last.name.strip_suffix(kind.suffix()) == Some(name);
+        if !self.metrics.last().is_some_and(is_it) {
+            self.metrics.push(Metric {
+                name: [name, kind.suffix()].concat(),
+                description: help.to_owned(),
+                unit: unit(name).to_owned(),
+                data: Some(no_points(kind)),
                 ..Metric::default()
             });
         }
-        let last = metrics.len() - 1;
-        &mut metrics[last]
+        self.metrics.last_mut()
+    }
+}
+
+impl Visitor for Points {
+    fn visit(&mut self, description: Description, labels: &[Label<'_>], value: Value<'_>) {
+        let times = self.times;
+        let Some(data) = self.metric(description).and_then(|metric| metric.data.as_mut()) else {
+            return;
+        };
+        match (data, value) {
+            (Data::Histogram(histogram), Value::Buckets(buckets)) => {
+                histogram.data_points.push(histogram_point(times, labels, buckets));
+            }
+            (Data::Sum(sum), value) => {
+                sum.data_points.extend(number_point(times.began, times.now, labels, value));
+            }
+            (Data::Gauge(gauge), value) => {
+                gauge.data_points.extend(number_point(0, times.now, labels, value));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn no_points(kind: Kind) -> Data {
+    let aggregation_temporality = AggregationTemporality::Cumulative.into();
+    match kind {
+        Kind::Counter => {
+            Data::Sum(Sum { data_points: Vec::new(), aggregation_temporality, is_monotonic: true })
+        }
+        Kind::Gauge | Kind::Info => Data::Gauge(Gauge::default()),
+        Kind::Histogram => {
+            Data::Histogram(Histogram { data_points: Vec::new(), aggregation_temporality })
+        }
     }
 }
 
@@ -120,41 +88,46 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-/// One line of a histogram. The lines of one series follow each other, its bounds upwards.
-fn observe(points: &mut Vec<HistogramDataPoint>, part: &str, sample: Sample<'_>, times: Times) {
-    let attributes = attributes(sample.labels);
-    if points.last().is_none_or(|last| last.attributes != attributes) {
-        points.push(HistogramDataPoint {
-            attributes,
-            start_time_unix_nano: times.began,
-            time_unix_nano: times.now,
-            ..HistogramDataPoint::default()
-        });
-    }
-    let Some(point) = points.last_mut() else { return };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-    let count = sample.value as u64;
-    match part {
-        "_sum" => point.sum = Some(sample.value),
-        "_count" => point.count = count,
-        "_bucket" => {
-            let below: u64 = point.bucket_counts.iter().sum();
-            point.bucket_counts.push(count.saturating_sub(below));
-            let bound = sample.labels.get(BOUND).and_then(|bound| bound.parse::<f64>().ok());
-            point.explicit_bounds.extend(bound.filter(|bound| bound.is_finite()));
-        }
-        _ => {}
+fn number_point(
+    began: u64,
+    now: u64,
+    labels: &[Label<'_>],
+    value: Value<'_>,
+) -> Option<NumberDataPoint> {
+    let value = match value {
+        Value::Whole(value) => number_data_point::Value::AsInt(value),
+        Value::Float(value) => number_data_point::Value::AsDouble(value),
+        Value::Buckets(_) => return None,
+    };
+    Some(NumberDataPoint {
+        attributes: attributes(labels),
+        start_time_unix_nano: began,
+        time_unix_nano: now,
+        value: Some(value),
+        ..NumberDataPoint::default()
+    })
+}
+
+fn histogram_point(times: Times, labels: &[Label<'_>], buckets: Buckets<'_>) -> HistogramDataPoint {
+    HistogramDataPoint {
+        attributes: attributes(labels),
+        start_time_unix_nano: times.began,
+        time_unix_nano: times.now,
+        count: buckets.counts.iter().sum(),
+        sum: Some(buckets.sum),
+        bucket_counts: buckets.counts.to_vec(),
+        explicit_bounds: buckets.bounds.to_vec(),
+        ..HistogramDataPoint::default()
     }
 }
 
-fn attributes(labels: Labels<'_>) -> Vec<KeyValue> {
-    let others = labels.iter().filter(|(name, _)| *name != BOUND);
-    others.map(|(name, value)| attribute(name, value.into_owned())).collect()
-}
-
-fn attribute(key: &str, value: String) -> KeyValue {
-    let value = Some(AnyValue { value: Some(any_value::Value::StringValue(value)) });
-    KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+fn attributes(labels: &[Label<'_>]) -> Vec<KeyValue> {
+    let attribute = |(name, value): &Label<'_>| {
+        let value = any_value::Value::StringValue((*value).to_owned());
+        let value = Some(AnyValue { value: Some(value) });
+        KeyValue { key: (*name).to_owned(), value, ..KeyValue::default() }
+    };
+    labels.iter().map(attribute).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Sends encoded telemetry to a collector: OTLP over HTTP, again if the collector asks for that, and
-//! never for longer than the timeout.
+//! Sends encoded telemetry to a collector: OTLP over HTTP, with retries where these can help, and never
+//! for longer than the timeout.
 
 use super::TelemetryError;
 use super::settings::Destination;
@@ -29,14 +29,14 @@ const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("podscale/", env!("CARGO_PKG_VERSION"), " OTLP-exporter"));
 /// The largest answer that is read.
 const ANSWER_LIMIT_BYTES: usize = 64 * 1024;
-/// The first pause before something is sent again; each is twice the one before.
-const PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// The backoff before the first retry; each is twice the one before.
+const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(4);
 
 /// Why a batch is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
-    /// The collector answered that it does not want it.
+    /// The collector refused it.
     #[error("the collector answered {0}")]
     Refused(StatusCode),
     /// There was no answer.
@@ -47,23 +47,23 @@ pub(super) enum SendError {
     Late(Duration),
 }
 
-/// What a collector took.
+/// What a collector accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// How many items it did not want.
+pub(super) struct Accepted {
+    /// How many items it rejected.
     pub rejected: u64,
-    /// What it says about that.
+    /// Its message about that.
     pub message: String,
 }
 
-/// The way to a collector for one signal.
+/// The client of a collector for one signal.
 pub(super) struct Sender {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     pub(super) to: Destination,
 }
 
 impl Sender {
-    /// Prepares the way; connects to nothing yet.
+    /// Prepares the client; connects to nothing yet.
     ///
     /// # Errors
     /// Certificates cannot be read.
@@ -78,28 +78,28 @@ impl Sender {
     ///
     /// # Errors
     /// The collector did not take it in time.
-    pub(super) async fn send(&self, body: Vec<u8>) -> Result<Taken, SendError> {
+    pub(super) async fn send(&self, body: Vec<u8>) -> Result<Accepted, SendError> {
         let end = Instant::now() + self.to.timeout;
         let body = Bytes::from(if self.to.gzip { gzip(&body) } else { body });
-        let mut pause = PAUSE;
+        let mut backoff = FIRST_BACKOFF;
         loop {
             let answer = timeout_at(end, self.try_once(body.clone())).await;
             let (error, wanted) = match answer {
                 Err(_) => return Err(SendError::Late(self.to.timeout)),
-                Ok(Ok(taken)) => return Ok(taken),
-                Ok(Err(Failure { error, again: Some(wanted) })) => (error, wanted),
-                Ok(Err(Failure { error, again: None })) => return Err(error),
+                Ok(Ok(accepted)) => return Ok(accepted),
+                Ok(Err(Failure { error, retry_after: Some(wanted) })) => (error, wanted),
+                Ok(Err(Failure { error, retry_after: None })) => return Err(error),
             };
-            let wait = pause.max(wanted);
+            let wait = backoff.max(wanted);
             if Instant::now() + wait >= end {
                 return Err(error);
             }
             sleep(wait).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            backoff = (backoff * 2).min(LONGEST_BACKOFF);
         }
     }
 
-    async fn try_once(&self, body: Bytes) -> Result<Taken, Failure> {
+    async fn try_once(&self, body: Bytes) -> Result<Accepted, Failure> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = axum::http::Method::POST;
         *request.uri_mut() = self.to.url.clone();
@@ -111,21 +111,21 @@ impl Sender {
         }
         headers.extend(self.to.headers.clone());
         let answer = self.client.request(request).await.map_err(|e| Failure::of_network(&e))?;
-        let (status, wanted) = (answer.status(), pause_asked_for(answer.headers()));
+        let (status, wanted) = (answer.status(), retry_after(answer.headers()));
         let body = Limited::new(answer.into_body(), ANSWER_LIMIT_BYTES).collect().await;
         if status.is_success() {
-            // What was taken stays taken, however the answer ends.
-            return Ok(body.map(|body| taken(body.to_bytes())).unwrap_or_default());
+            // What was accepted stays accepted, however the answer ends.
+            return Ok(body.map(|body| accepted(body.to_bytes())).unwrap_or_default());
         }
-        let again = matches!(status.as_u16(), 429 | 502 | 503 | 504).then_some(wanted);
-        Err(Failure { error: SendError::Refused(status), again })
+        let retry_after = matches!(status.as_u16(), 429 | 502 | 503 | 504).then_some(wanted);
+        Err(Failure { error: SendError::Refused(status), retry_after })
     }
 }
 
-/// A try without success, and after which pause it may be repeated, if at all.
+/// An attempt that failed, and after how long it may be retried, if at all.
 struct Failure {
     error: SendError,
-    again: Option<Duration>,
+    retry_after: Option<Duration>,
 }
 
 impl Failure {
@@ -134,21 +134,24 @@ impl Failure {
         while let Some(next) = cause.source() {
             cause = next;
         }
-        Failure { error: SendError::Unreachable(cause.to_string()), again: Some(Duration::ZERO) }
+        Failure {
+            error: SendError::Unreachable(cause.to_string()),
+            retry_after: Some(Duration::ZERO),
+        }
     }
 }
 
-fn pause_asked_for(headers: &HeaderMap) -> Duration {
+fn retry_after(headers: &HeaderMap) -> Duration {
     let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     Duration::from_secs(seconds.unwrap_or_default())
 }
 
 /// The answers for all three signals have the same form.
-fn taken(body: Bytes) -> Taken {
+fn accepted(body: Bytes) -> Accepted {
     let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
     let part = answer.partial_success.unwrap_or_default();
     let rejected = u64::try_from(part.rejected_spans).unwrap_or_default();
-    Taken { rejected, message: part.error_message }
+    Accepted { rejected, message: part.error_message }
 }
 
 fn gzip(body: &[u8]) -> Vec<u8> {
@@ -158,7 +161,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// The way TLS is spoken, where it is.
+/// How TLS is used, if it is.
 fn tls(to: &Destination) -> Result<ClientConfig, TelemetryError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder

@@ -9,14 +9,17 @@ use std::time::Duration;
 const FLAG: &str = "--otlp-endpoint";
 /// The variable that counts if the flag is not given.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// How many spans wait at most; more than other programs keep, since there may be thousands of
-/// reconciles in a second.
-const SPANS: Pace = Pace { queue: 8192, batch: 512, delay: Duration::from_secs(5) };
-const LINES: Pace = Pace { queue: 2048, batch: 512, delay: Duration::from_secs(1) };
-const REPORTS: Duration = Duration::from_secs(60);
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// No queue, batch or wait may be larger than this, in items or milliseconds.
-const MOST: u64 = 1 << 20;
+/// More spans than other programs queue, since thousands of objects may be reconciled in a second.
+const SPAN_BATCHES: BatchSettings =
+    BatchSettings { queue_items: 8192, batch_items: 512, delay: Duration::from_secs(5) };
+const LOG_BATCHES: BatchSettings =
+    BatchSettings { queue_items: 2048, batch_items: 512, delay: Duration::from_secs(1) };
+const METRICS_INTERVAL: Duration = Duration::from_secs(60);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// No queue, batch or delay may be larger than this, in items or milliseconds.
+const LARGEST_NUMBER: u64 = 1 << 20;
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+const SAMPLER_ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +43,30 @@ impl Signal {
     }
 }
 
-/// How items are gathered before they are sent.
+/// How items are batched before they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
-    /// How many wait at most.
-    pub queue: usize,
-    /// How many are sent at once.
-    pub batch: usize,
-    /// How long they wait at most for others.
+pub(super) struct BatchSettings {
+    /// How many items are queued at most.
+    pub queue_items: usize,
+    /// How many items are sent in one request.
+    pub batch_items: usize,
+    /// How long an item waits at most until its batch is sent.
     pub delay: Duration,
+}
+
+/// Which traces are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sampling {
+    /// Whether a trace that began elsewhere is sent if and only if its beginning was.
+    pub is_parent_based: bool,
+    /// The share of all other traces, from 0 to 1.
+    pub ratio: f64,
+}
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling { is_parent_based: true, ratio: 1.0 }
+    }
 }
 
 /// Where one signal goes.
@@ -57,7 +75,7 @@ pub(super) struct Destination {
     pub signal: Signal,
     pub url: Uri,
     pub headers: HeaderMap,
-    /// How long sending one batch may take, repetitions included.
+    /// How long sending one batch may take, retries included.
     pub timeout: Duration,
     pub gzip: bool,
     /// A file of certificates to trust instead of the system's.
@@ -67,10 +85,12 @@ pub(super) struct Destination {
 }
 
 /// What goes where.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
-    pub traces: Option<(Destination, Pace)>,
-    pub logs: Option<(Destination, Pace)>,
+    pub traces: Option<(Destination, BatchSettings)>,
+    /// Which traces are sent, if any.
+    pub sampling: Sampling,
+    pub logs: Option<(Destination, BatchSettings)>,
     pub metrics: Option<(Destination, Duration)>,
 }
 
@@ -89,13 +109,19 @@ pub(super) fn settings(
         return Ok(Settings::default());
     }
     let to = |signal| environment.destination(signal);
-    let with = |to: Option<Destination>, prefix: &str, pace| {
-        to.map(|to| Ok((to, environment.pace(prefix, pace)?))).transpose()
+    let batched = |to: Option<Destination>, prefix: &str, default| {
+        to.map(|to| Ok((to, environment.batches(prefix, default)?))).transpose()
     };
-    let every = |to| Ok((to, environment.millis("OTEL_METRIC_EXPORT_INTERVAL", REPORTS)?));
+    let every = |to| Ok((to, environment.millis("OTEL_METRIC_EXPORT_INTERVAL", METRICS_INTERVAL)?));
+    let traces = batched(to(Signal::Traces)?, "OTEL_BSP", SPAN_BATCHES)?;
+    let sampling = match &traces {
+        Some(_) => environment.sampling()?,
+        None => Sampling::default(),
+    };
     Ok(Settings {
-        traces: with(to(Signal::Traces)?, "OTEL_BSP", SPANS)?,
-        logs: with(to(Signal::Logs)?, "OTEL_BLRP", LINES)?,
+        traces,
+        sampling,
+        logs: batched(to(Signal::Logs)?, "OTEL_BLRP", LOG_BATCHES)?,
         metrics: to(Signal::Metrics)?.map(every).transpose()?,
     })
 }
@@ -134,8 +160,8 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
             }
         };
         let timeout = match self.of(signal, "TIMEOUT") {
-            Some((name, _)) => self.millis(&name, TIMEOUT)?,
-            None => TIMEOUT,
+            Some((name, _)) => self.millis(&name, SEND_TIMEOUT)?,
+            None => SEND_TIMEOUT,
         };
         let gzip = match self.of(signal, "COMPRESSION") {
             None => false,
@@ -185,7 +211,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
         match self.of(signal, "PROTOCOL") {
             Some((name, value)) if value != "http/protobuf" => {
                 let problem = format!(
-                    "{value:?} is not spoken here; only http/protobuf is, which collectors take on \
+                    "{value:?} is not supported; only http/protobuf is, which collectors serve on \
                      port 4318"
                 );
                 Err(wrong(&name, problem))
@@ -194,15 +220,49 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
         }
     }
 
-    fn pace(&self, prefix: &str, default: Pace) -> Result<Pace, TelemetryError> {
+    /// The SDK takes an unknown sampler for its default one, which sends everything.
+    fn sampling(&self) -> Result<Sampling, TelemetryError> {
+        let Some(name) = self.get(SAMPLER) else { return Ok(Sampling::default()) };
+        let (is_parent_based, root) = match name.strip_prefix("parentbased_") {
+            Some(root) => (true, root),
+            None => (false, name.as_str()),
+        };
+        let ratio = match root {
+            "always_on" => 1.0,
+            "always_off" => 0.0,
+            "traceidratio" => self.sampling_ratio()?,
+            _ => {
+                let problem = format!(
+                    "{name:?} is not one of always_on, always_off, traceidratio, \
+                     parentbased_always_on, parentbased_always_off and parentbased_traceidratio"
+                );
+                return Err(wrong(SAMPLER, problem));
+            }
+        };
+        Ok(Sampling { is_parent_based, ratio })
+    }
+
+    fn sampling_ratio(&self) -> Result<f64, TelemetryError> {
+        let Some(value) = self.get(SAMPLER_ARGUMENT) else { return Ok(1.0) };
+        match value.parse::<f64>() {
+            Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
+            _ => Err(wrong(SAMPLER_ARGUMENT, format!("{value:?} is not a number from 0 to 1"))),
+        }
+    }
+
+    fn batches(
+        &self,
+        prefix: &str,
+        default: BatchSettings,
+    ) -> Result<BatchSettings, TelemetryError> {
         let count = |name: &str, default: usize| {
             let count = self.number(&format!("{prefix}_{name}"))?;
             Ok(count.map_or(default, |count| usize::try_from(count).unwrap_or(default)))
         };
-        let queue = count("MAX_QUEUE_SIZE", default.queue)?;
-        Ok(Pace {
-            queue,
-            batch: count("MAX_EXPORT_BATCH_SIZE", default.batch)?.min(queue),
+        let queue_items = count("MAX_QUEUE_SIZE", default.queue_items)?;
+        Ok(BatchSettings {
+            queue_items,
+            batch_items: count("MAX_EXPORT_BATCH_SIZE", default.batch_items)?.min(queue_items),
             delay: self.millis(&format!("{prefix}_SCHEDULE_DELAY"), default.delay)?,
         })
     }
@@ -214,8 +274,11 @@ impl<F: Fn(&str) -> Option<String>> Environment<'_, F> {
     fn number(&self, name: &str) -> Result<Option<u64>, TelemetryError> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.parse() {
-            Ok(number @ 1..=MOST) => Ok(Some(number)),
-            _ => Err(wrong(name, format!("{value:?} is not a whole number from 1 to {MOST}"))),
+            Ok(number @ 1..=LARGEST_NUMBER) => Ok(Some(number)),
+            _ => {
+                let problem = format!("{value:?} is not a whole number from 1 to {LARGEST_NUMBER}");
+                Err(wrong(name, problem))
+            }
         }
     }
 }

@@ -93,7 +93,7 @@ impl Collector {
         self.all(["resourceLogs", "scopeLogs", "logRecords"])
     }
 
-    /// The points of a metric, each beside what is said of all of them.
+    /// The points of a metric, each with the fields of its metric.
     fn points(&self, name: &str, kind: &str) -> Vec<Value> {
         let metrics = self.all(["resourceMetrics", "scopeMetrics", "metrics"]);
         let named = metrics.iter().filter(|metric| metric["name"] == name);
@@ -243,11 +243,11 @@ async fn a_collector_gets_traces_logs_and_metrics() {
         ("update".into(), &json!(3))
     );
 
-    // The look that asked the slow source shows for how long it did.
+    // The reconcile that asked the slow source shows how long that took.
     let slow = |span: &&Value| span["name"] == "get resource metrics";
     let asked = spans.iter().find(slow).expect("the source was asked");
     let parent = spans.iter().find(|span| span["spanId"] == asked["parentSpanId"]);
-    let reading = parent.unwrap_or_else(|| panic!("nobody asked {asked:#}"));
+    let reading = parent.unwrap_or_else(|| panic!("{asked:#} has no parent"));
     assert_eq!(reading["name"], "read metric");
     assert_eq!(attribute(reading, "podscale.metric.name"), "cpu");
     for span in [asked, reading] {
@@ -255,13 +255,13 @@ async fn a_collector_gets_traces_logs_and_metrics() {
         assert!(Duration::from_nanos(took) >= SLOW, "{span:#}");
     }
 
-    until("a look that failed", async || {
+    until("a reconcile that failed", async || {
         let lost = |span: &&Value| attribute(span, "podscale.autoscaler") == "lost";
         let spans = collector.spans();
         let failed = spans.iter().filter(lost).find(|span| span["status"]["code"] == 2);
         failed.is_some_and(|span| {
-            let says = span["status"]["message"].as_str().unwrap_or_default();
-            says.contains("not found") && attribute(span, "podscale.outcome") == "failed"
+            let message = span["status"]["message"].as_str().unwrap_or_default();
+            message.contains("not found") && attribute(span, "podscale.outcome") == "failed"
         })
     })
     .await;
@@ -313,18 +313,18 @@ async fn a_collector_gets_traces_logs_and_metrics() {
     raise(&client, 6).await;
     until_size(&client, 6).await;
     let output = replica.end();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{log}");
     until("the last line", async || {
         let lines = collector.logs();
         lines.iter().any(|line| line["body"]["stringValue"] == "gave the lease up")
     })
     .await;
-    assert!(rescale(&collector.spans()).is_some(), "the last change is not told");
-    assert!(!said.contains("decide{"), "spans do not belong into the log: {said}");
+    assert!(rescale(&collector.spans()).is_some(), "the last change is not exported");
+    assert!(!log.contains("decide{"), "spans do not belong into the log: {log}");
 }
 
-/// The latest span of a look that made more of the target.
+/// The latest span of a reconcile that scaled the target up.
 fn rescale(spans: &[Value]) -> Option<Value> {
     let is_it =
         |span: &&Value| span["name"] == "decide" && attribute(span, "podscale.outcome") == "up";
@@ -388,9 +388,9 @@ async fn a_collector_that_never_answers_delays_nothing() {
         until_size(&client, size).await;
     }
     let output = replica.end();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let told = said.matches("traces do not reach the collector").count();
-    assert_eq!(told, 1, "it is told once, not for each batch: {said}");
-    assert!(said.contains("no answer within 200 ms"), "{said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    let reported = log.matches("traces do not reach the collector").count();
+    assert_eq!(reported, 1, "it is logged once, not for each batch: {log}");
+    assert!(log.contains("no answer within 200 ms"), "{log}");
 }

@@ -23,14 +23,14 @@ enum Happens {
     Stale,
     /// A call failed.
     Lost,
-    /// It was told to resign, and did.
+    /// It was stopped, and resigned.
     Resigns,
     /// Nothing.
     Nothing,
 }
 use Happens::{Lost, Nothing, Resigns, Seen, Stale};
 
-fn told(step: &Step) -> String {
+fn describe(step: &Step) -> String {
     match step {
         Step::Read => "read".to_owned(),
         Step::Write(record, version) => {
@@ -59,7 +59,7 @@ fn check(what: &str, steps: &[(u64, Happens, &str)]) {
             Nothing => {}
         }
         let step = candidate.next(now, Timestamp::UNIX_EPOCH);
-        assert_eq!(told(&step), *expected, "{what}, at {millis} ms");
+        assert_eq!(describe(&step), *expected, "{what}, at {millis} ms");
         if let Step::Write(record, _) = step {
             writing = Some(record);
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::metrics::Metrics;
+use podscale_metrics::exposition::samples;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -16,13 +17,13 @@ fn labels(attributes: &[KeyValue]) -> String {
 }
 
 /// Metrics in short.
-fn told(metrics: &[Metric]) -> String {
+fn summary(metrics: &[Metric]) -> String {
     let mut text = String::new();
     let mut numbers = |kind: &str, metric: &Metric, points: &[NumberDataPoint]| {
         for point in points {
             let value = match point.value {
-                Some(Value::AsInt(value)) => format!("{value}"),
-                Some(Value::AsDouble(value)) => format!("{value:?}"),
+                Some(number_data_point::Value::AsInt(value)) => format!("{value}"),
+                Some(number_data_point::Value::AsDouble(value)) => format!("{value:?}"),
                 None => "nothing".to_owned(),
             };
             let (name, labels, began) =
@@ -61,34 +62,48 @@ fn told(metrics: &[Metric]) -> String {
 }
 
 #[test]
-fn text_becomes_points() {
-    let text = "# HELP a Things\\ counted.\n# TYPE a counter\na_total{x=\"1\",y=\"q\\\"\"} 3\n\
-        a_total{x=\"2\",y=\"\"} 0\n# HELP s Time.\n# TYPE s_seconds gauge\ns_seconds 2.0\n\
-        # TYPE big gauge\nbig 9007199254740993\n# TYPE i info\ni_info{version=\"1\"} 1\n\
-        # TYPE h histogram\nh_sum{k=\"a\"} 1.5\nh_count{k=\"a\"} 4\nh_bucket{le=\"0.1\",k=\"a\"} 1\n\
-        h_bucket{le=\"1.0\",k=\"a\"} 3\nh_bucket{le=\"+Inf\",k=\"a\"} 4\nh_sum{k=\"b\"} 0.0\n\
-        h_count{k=\"b\"} 0\nh_bucket{le=\"+Inf\",k=\"b\"} 0\n# EOF\nnonsense{\n";
+fn values_become_points() {
+    let describe = |name, kind| Description { name, help: "Things counted", kind };
+    let seconds = Buckets { bounds: &[0.1, 1.0], counts: &[1, 2, 1], sum: 1.5 };
+    let none = Buckets { bounds: &[], counts: &[0], sum: 0.0 };
+    let visits: [(Description, &[Label<'_>], Value<'_>); 7] = [
+        (describe("a", Kind::Counter), &[("x", "1"), ("y", "q\"")], Value::Whole(3)),
+        (describe("a", Kind::Counter), &[("x", "2"), ("y", "")], Value::Whole(0)),
+        (describe("s_seconds", Kind::Gauge), &[], Value::Float(2.0)),
+        (describe("big", Kind::Gauge), &[], Value::Whole(9_007_199_254_740_993)),
+        (describe("i", Kind::Info), &[("version", "1")], Value::Whole(1)),
+        (describe("h", Kind::Histogram), &[("k", "a")], Value::Buckets(seconds)),
+        (describe("h", Kind::Histogram), &[("k", "b")], Value::Buckets(none)),
+    ];
+    let mut points = Points::new(TIMES);
+    for (description, labels, value) in visits {
+        points.visit(description, labels, value);
+    }
+    let metrics = points.finish();
     let expected = "sum a_total{x=1,y=q\"} 3 since 1\nsum a_total{x=2,y=} 0 since 1\n\
         gauge s_seconds{} 2.0 since 0\ngauge big{} 9007199254740993 since 0\n\
         gauge i_info{version=1} 1 since 0\n\
         histogram h{k=a} 4 of 1.5, below [0.1, 1.0]: [1, 2, 1]\n\
         histogram h{k=b} 0 of 0.0, below []: [0]\n";
-    let metrics = points(text, TIMES);
-    assert_eq!(told(&metrics), expected);
+    assert_eq!(summary(&metrics), expected);
     let units: Vec<&str> = metrics.iter().map(|metric| metric.unit.as_str()).collect();
     assert_eq!(units, ["", "s", "", "", ""]);
+    assert!(metrics.iter().all(|metric| metric.description == "Things counted"));
 }
 
+/// What `/metrics` shows and what is exported must be the same.
 #[test]
-fn every_meter_is_told() {
+fn every_metric_is_exported() {
     let metrics = Metrics::new();
     metrics.source_answered("custom", true, Duration::from_millis(3));
     metrics.telemetry_lost("logs", 7);
     metrics.leads(true);
     metrics.due(Duration::from_secs(100));
     let text = metrics.text();
-    let metrics = points(&text, TIMES);
-    let told = told(&metrics);
+    let mut exported = Points::new(TIMES);
+    metrics.visit(&mut exported);
+    let exported = exported.finish();
+    let summary = summary(&exported);
     for line in [
         "sum podscale_telemetry_lost_total{signal=logs} 7 since 1",
         "sum podscale_source_requests_total{source=custom,outcome=ok} 1 since 1",
@@ -96,7 +111,7 @@ fn every_meter_is_told() {
         "histogram podscale_due_lag_seconds{} 1 of 100.0, below [0.001, ",
         "histogram podscale_source_request_duration_seconds{source=custom} 1 of 0.003, below ",
     ] {
-        assert!(told.contains(line), "no {line:?} in\n{told}");
+        assert!(summary.contains(line), "no {line:?} in\n{summary}");
     }
     let shown = samples(&text).count();
     let points = |metric: &Metric| match &metric.data {
@@ -107,5 +122,5 @@ fn every_meter_is_told() {
         }
         _ => 0,
     };
-    assert_eq!(metrics.iter().map(points).sum::<usize>(), shown, "a sample is missing");
+    assert_eq!(exported.iter().map(points).sum::<usize>(), shown, "a sample is missing");
 }

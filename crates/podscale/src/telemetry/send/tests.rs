@@ -1,4 +1,4 @@
-//! Collectors at fault; the real one is in `tests/collector.rs`.
+//! Collectors at fault; the real one is in `tests/run/telemetry.rs`.
 
 use super::*;
 use crate::telemetry::settings::settings;
@@ -22,7 +22,7 @@ async fn act(
     State(collector): State<Arc<Collector>>,
     headers: HeaderMap,
     body: Bytes,
-) -> axum::http::Response<axum::body::Body> {
+) -> http::Response<axum::body::Body> {
     let place = {
         let mut seen = collector.seen.lock();
         seen.push((headers, body));
@@ -31,7 +31,7 @@ async fn act(
     match collector.acts[place].clone() {
         Act::Silence => std::future::pending().await,
         Act::Answer(code, pause, body) => {
-            let answer = axum::http::Response::builder().status(code);
+            let answer = http::Response::builder().status(code);
             let answer = match pause {
                 Some(pause) => answer.header(RETRY_AFTER, pause),
                 None => answer,
@@ -41,7 +41,7 @@ async fn act(
     }
 }
 
-/// A collector that acts so, and a way to it.
+/// A collector that acts so, and its client.
 async fn collector(acts: Vec<Act>, variables: &[(&str, &str)]) -> (Arc<Collector>, Sender) {
     let collector = Arc::new(Collector { acts, seen: Mutex::default() });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -63,7 +63,7 @@ fn sender(url: &str, variables: &[(&str, &str)]) -> Sender {
 const SHORT: (&str, &str) = ("OTEL_EXPORTER_OTLP_TIMEOUT", "400");
 
 #[tokio::test]
-async fn collectors_at_fault_are_asked_again_only_if_that_can_help() {
+async fn requests_are_retried_only_where_that_can_help() {
     let well = || Act::Answer(200, None, Vec::new());
     let refused = |code| Err(SendError::Refused(StatusCode::from_u16(code).expect("a code")));
     let partly = ExportTraceServiceResponse {
@@ -74,14 +74,14 @@ async fn collectors_at_fault_are_asked_again_only_if_that_can_help() {
             },
         ),
     };
-    let rejected = Taken { rejected: 3, message: "too old".to_owned() };
-    let cases: [(Vec<Act>, &[(&str, &str)], Result<Taken, SendError>, usize); 7] = [
-        (vec![well()], &[], Ok(Taken::default()), 1),
-        (vec![Act::Answer(503, Some("0"), Vec::new()), well()], &[], Ok(Taken::default()), 2),
+    let rejected = Accepted { rejected: 3, message: "too old".to_owned() };
+    let cases: [(Vec<Act>, &[(&str, &str)], Result<Accepted, SendError>, usize); 7] = [
+        (vec![well()], &[], Ok(Accepted::default()), 1),
+        (vec![Act::Answer(503, Some("0"), Vec::new()), well()], &[], Ok(Accepted::default()), 2),
         (vec![Act::Answer(429, Some("60"), Vec::new())], &[], refused(429), 1),
         (vec![Act::Answer(400, None, b"nonsense".to_vec())], &[], refused(400), 1),
         (vec![Act::Answer(200, None, partly.encode_to_vec())], &[], Ok(rejected), 1),
-        (vec![Act::Answer(200, None, b"\xff\xff".to_vec())], &[], Ok(Taken::default()), 1),
+        (vec![Act::Answer(200, None, b"\xff\xff".to_vec())], &[], Ok(Accepted::default()), 1),
         (vec![Act::Silence], &[SHORT], Err(SendError::Late(Duration::from_millis(400))), 1),
     ];
     for (acts, variables, expected, asked) in cases {
@@ -99,7 +99,7 @@ async fn what_is_sent_can_be_read() {
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x"),
     ];
     let (collector, sender) = collector(vec![Act::Answer(200, None, Vec::new())], &variables).await;
-    sender.send(vec![7; 1000]).await.expect("taken");
+    sender.send(vec![7; 1000]).await.expect("accepted");
     let (headers, body) = collector.seen.lock().remove(0);
     for (name, value) in [
         ("content-type", "application/x-protobuf"),

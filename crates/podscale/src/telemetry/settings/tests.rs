@@ -58,9 +58,9 @@ fn the_flag_counts_most_and_then_what_is_said_of_one_signal() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_name() {
+fn errors_name_the_flag_or_variable() {
     let flag = Some("http://a:1");
-    let cases: [(Option<&str>, &[(&str, &str)], &str); 14] = [
+    let cases: [(Option<&str>, &[(&str, &str)], &str); 16] = [
         (Some("localhost:4318"), &[], "--otlp-endpoint: localhost:4318 does not begin with http"),
         (
             Some("ftp://a"),
@@ -76,8 +76,8 @@ fn what_is_wrong_is_told_with_its_name() {
         (
             flag,
             &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
-            "OTEL_EXPORTER_OTLP_PROTOCOL: \"grpc\" is not spoken here; only http/protobuf is, which \
-             collectors take on port 4318",
+            "OTEL_EXPORTER_OTLP_PROTOCOL: \"grpc\" is not supported; only http/protobuf is, which \
+             collectors serve on port 4318",
         ),
         (flag, &[("OTEL_EXPORTER_OTLP_TIMEOUT", "10s")], "OTEL_EXPORTER_OTLP_TIMEOUT: \"10s\" is"),
         (
@@ -90,6 +90,18 @@ fn what_is_wrong_is_told_with_its_name() {
             flag,
             &[("OTEL_TRACES_EXPORTER", "zipkin")],
             "OTEL_TRACES_EXPORTER: \"zipkin\" is neither",
+        ),
+        (
+            flag,
+            &[(SAMPLER, "parentbased_sometimes")],
+            "OTEL_TRACES_SAMPLER: \"parentbased_sometimes\" is not one of always_on, always_off, \
+             traceidratio, parentbased_always_on, parentbased_always_off and \
+             parentbased_traceidratio",
+        ),
+        (
+            flag,
+            &[(SAMPLER, "traceidratio"), (SAMPLER_ARGUMENT, "1.5")],
+            "OTEL_TRACES_SAMPLER_ARG: \"1.5\" is not a number from 0 to 1",
         ),
         (
             flag,
@@ -137,7 +149,27 @@ fn the_standard_variables_are_read() {
     assert_eq!((traces.timeout.as_millis(), logs.timeout.as_millis()), (2000, 300));
     assert_eq!((traces.gzip, metrics.gzip), (true, false));
     assert_eq!(traces.roots, Some(PathBuf::from("/roots.pem")));
-    assert_eq!(spans, Pace { queue: 10, batch: 10, delay: SPANS.delay });
-    assert_eq!(lines, Pace { delay: Duration::from_millis(50), ..LINES });
+    let small = BatchSettings { queue_items: 10, batch_items: 10, delay: SPAN_BATCHES.delay };
+    assert_eq!(spans, small);
+    assert_eq!(lines, BatchSettings { delay: Duration::from_millis(50), ..LOG_BATCHES });
     assert_eq!(interval, Duration::from_millis(1500));
+}
+
+#[test]
+fn samplers_are_read_by_name() {
+    let cases: [(&[(&str, &str)], (bool, f64)); 7] = [
+        (&[], (true, 1.0)),
+        (&[(SAMPLER, " always_off ")], (false, 0.0)),
+        (&[(SAMPLER, "parentbased_always_on")], (true, 1.0)),
+        (&[(SAMPLER, "parentbased_always_off")], (true, 0.0)),
+        (&[(SAMPLER, "traceidratio")], (false, 1.0)),
+        (&[(SAMPLER, "traceidratio"), (SAMPLER_ARGUMENT, "0.25")], (false, 0.25)),
+        (&[(SAMPLER, "parentbased_traceidratio"), (SAMPLER_ARGUMENT, "0")], (true, 0.0)),
+    ];
+    for (variables, (is_parent_based, ratio)) in cases {
+        let settings = read(Some("http://a:1"), variables).expect("settings");
+        assert_eq!(settings.sampling, Sampling { is_parent_based, ratio }, "{variables:?}");
+    }
+    let only_logs = [("OTEL_TRACES_EXPORTER", "none"), (SAMPLER, "sometimes")];
+    assert!(read(Some("http://a:1"), &only_logs).is_ok(), "no traces are sent");
 }

@@ -1,11 +1,11 @@
-//! Carries spans, log lines and metrics from their queues to a collector.
+//! The pipelines of spans, log records and metrics from the program to a collector.
 
 use super::TelemetryError;
 use super::batch::{Losses, Queue, queue};
 use super::export::NAME;
-use super::points::{Times, points};
+use super::points::{Points, Times};
 use super::send::Sender;
-use super::settings::{Destination, Pace};
+use super::settings::{BatchSettings, Destination};
 use crate::metrics::Metrics;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -29,51 +29,52 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// A line of the log while it waits.
-pub(super) type Line = (SdkLogRecord, InstrumentationScope);
+/// A log record in its queue.
+pub(super) type Record = (SdkLogRecord, InstrumentationScope);
 
 /// A queue, and the task that empties it.
-type Carried<T> = (Queue<T>, BoxFuture<'static, ()>);
+type Pipeline<T> = (Queue<T>, BoxFuture<'static, ()>);
 
-/// Makes the tasks that carry.
-pub(super) struct Carrier {
+/// Makes the pipelines.
+pub(super) struct Pipelines {
     resource: Arc<Attributes>,
     metrics: Metrics,
     finish: watch::Receiver<bool>,
 }
 
-impl Carrier {
+impl Pipelines {
     pub(super) fn new(
         resource: &Resource,
         metrics: &Metrics,
         finish: watch::Receiver<bool>,
-    ) -> Carrier {
-        Carrier { resource: Arc::new(resource.into()), metrics: metrics.clone(), finish }
+    ) -> Pipelines {
+        Pipelines { resource: Arc::new(resource.into()), metrics: metrics.clone(), finish }
     }
 
-    /// Carries spans.
+    /// The pipeline of spans.
     pub(super) fn spans(
         &self,
         to: Destination,
-        pace: Pace,
-    ) -> Result<Carried<SpanData>, TelemetryError> {
+        settings: BatchSettings,
+    ) -> Result<Pipeline<SpanData>, TelemetryError> {
         let resource = Arc::clone(&self.resource);
-        self.batches(to, pace, move |spans| {
+        self.batches(to, settings, move |spans| {
             let resource_spans = group_spans_by_resource_and_scope(spans, &resource);
             ExportTraceServiceRequest { resource_spans }.encode_to_vec()
         })
     }
 
-    /// Carries lines of the log.
-    pub(super) fn lines(
+    /// The pipeline of log records.
+    pub(super) fn logs(
         &self,
         to: Destination,
-        pace: Pace,
-    ) -> Result<Carried<Line>, TelemetryError> {
+        settings: BatchSettings,
+    ) -> Result<Pipeline<Record>, TelemetryError> {
         let resource = Arc::clone(&self.resource);
-        self.batches(to, pace, move |lines: Vec<Line>| {
-            let lines: Vec<_> = lines.iter().map(|(record, scope)| (record, scope)).collect();
-            let resource_logs = group_logs_by_resource_and_scope(&LogBatch::new(&lines), &resource);
+        self.batches(to, settings, move |records: Vec<Record>| {
+            let records: Vec<_> = records.iter().map(|(record, scope)| (record, scope)).collect();
+            let batch = LogBatch::new(&records);
+            let resource_logs = group_logs_by_resource_and_scope(&batch, &resource);
             ExportLogsServiceRequest { resource_logs }.encode_to_vec()
         })
     }
@@ -81,24 +82,24 @@ impl Carrier {
     fn batches<T: Send + 'static>(
         &self,
         to: Destination,
-        pace: Pace,
+        settings: BatchSettings,
         encode: impl Fn(Vec<T>) -> Vec<u8> + Send + 'static,
-    ) -> Result<Carried<T>, TelemetryError> {
+    ) -> Result<Pipeline<T>, TelemetryError> {
         let (mut losses, sender) = (self.losses(&to), Sender::new(to)?);
-        let (queue, mut batches) = queue(pace);
+        let (queue, mut batches) = queue(settings);
         let mut finish = self.finish.clone();
         let task = async move {
             while let Some(batch) = batches.next(&mut finish).await {
                 let items = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-                let end = sender.send(encode(batch)).await;
-                losses.sent(items, batches.overflow(), &end);
+                let result = sender.send(encode(batch)).await;
+                losses.sent(items, batches.overflow(), &result);
             }
         };
         Ok((queue, task.boxed()))
     }
 
-    /// Carries the metrics, again and again.
-    pub(super) fn reports(
+    /// Sends the metrics, again and again.
+    pub(super) fn metrics(
         &self,
         to: Destination,
         interval: Duration,
@@ -115,8 +116,8 @@ impl Carrier {
                     () = tokio::time::sleep(interval) => {}
                 }
                 let report = report(&metrics, &resource, Times { began, now: nanos_now() });
-                let end = sender.send(report).await;
-                losses.sent(1, 0, &end);
+                let result = sender.send(report).await;
+                losses.sent(1, 0, &result);
             }
         };
         Ok(task.boxed())
@@ -134,11 +135,10 @@ fn report(metrics: &Metrics, resource: &Attributes, times: Times) -> Vec<u8> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ..Scope::default()
     };
-    let of_scope = ScopeMetrics {
-        scope: Some(scope),
-        metrics: points(&metrics.text(), times),
-        schema_url: String::new(),
-    };
+    let mut points = Points::new(times);
+    metrics.visit(&mut points);
+    let of_scope =
+        ScopeMetrics { scope: Some(scope), metrics: points.finish(), schema_url: String::new() };
     let described = Described { attributes: resource.attributes.0.clone(), ..Described::default() };
     let of_resource = ResourceMetrics {
         resource: Some(described),
@@ -171,13 +171,13 @@ impl SpanProcessor for Queue<SpanData> {
     }
 }
 
-impl LogProcessor for Queue<Line> {
+impl LogProcessor for Queue<Record> {
     fn emit(&self, record: &mut SdkLogRecord, scope: &InstrumentationScope) {
-        let mut line = record.clone();
-        line.set_timestamp(SystemTime::now());
-        // Otherwise a place in the source would be it.
-        line.set_event_name("");
-        self.put((line, scope.clone()));
+        let mut record = record.clone();
+        record.set_timestamp(SystemTime::now());
+        // Otherwise it would be a place in the source.
+        record.set_event_name("");
+        self.put((record, scope.clone()));
     }
 
     fn force_flush(&self) -> OTelSdkResult {
