@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::cache::Key;
-use super::calls::{Error, call, gone_is_fine};
+use crate::call::{CallError, call, gone_is_fine};
 use super::queue::{Next, Queue, Shutdown};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Api;
@@ -41,7 +41,7 @@ fn is_held(claim: &PersistentVolumeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_some() && finalizers.iter().any(|one| one == FINALIZER)
 }
 
-async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
+async fn reconcile(context: &Context, key: &Key) -> Result<Next, CallError> {
     let Some(claim) = context.caches.claims.get(key).filter(|claim| is_held(claim)) else {
         return Ok(Next::Wait);
     };

@@ -79,7 +79,7 @@ fn inputs(
     (scale.spec.replicas, scale.status.replicas) = (read.wanted, read.existing);
     scale.status.selector = selector.into();
     inputs.scale = Ok(scale);
-    if !reads_metrics(snapshot.autoscaler, snapshot.status, read) {
+    if !reads_metrics(snapshot.autoscaler, read, || snapshot.status) {
         return inputs;
     }
     let parsed = Selector::parse(selector).ok().filter(|_| !selector.is_empty());

@@ -22,7 +22,7 @@ async fn act(
     State(collector): State<Arc<Collector>>,
     headers: HeaderMap,
     body: Bytes,
-) -> http::Response<axum::body::Body> {
+) -> axum::http::Response<axum::body::Body> {
     let place = {
         let mut seen = collector.seen.lock();
         seen.push((headers, body));
@@ -31,7 +31,7 @@ async fn act(
     match collector.acts[place].clone() {
         Act::Silence => std::future::pending().await,
         Act::Answer(code, pause, body) => {
-            let answer = http::Response::builder().status(code);
+            let answer = axum::http::Response::builder().status(code);
             let answer = match pause {
                 Some(pause) => answer.header(RETRY_AFTER, pause),
                 None => answer,
