@@ -2,39 +2,24 @@
 
 mod remote;
 
-use std::collections::HashMap;
-
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Request, header};
 use http_body_util::{BodyExt, Limited};
-use parking_lot::RwLock;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::definitions;
+use crate::backends::Backend;
 use crate::registry::Forwarded;
 use crate::resource::GroupResource;
 use crate::server::{ApiServer, Inner};
 use crate::status::{ApiError, ApiResult};
 use crate::value::{fields, is_set, list, text};
+use crate::write::revise::revise;
 
 /// Most bytes that another server's discovery may have.
 const DISCOVERY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-
-/// A server that answers for a group.
-#[derive(Clone)]
-pub(crate) enum Backend {
-    /// In this process.
-    Local(Router),
-    /// At an address such as `https://127.0.0.1:4443`.
-    Remote(String),
-}
-
-/// The servers behind services, by namespace and name.
-#[derive(Default)]
-pub(crate) struct Backends(RwLock<HashMap<(String, String), Backend>>);
 
 impl ApiServer {
     /// Lets a router in this process answer for the APIServices that name this service.
@@ -49,8 +34,7 @@ impl ApiServer {
     }
 
     fn register(&self, namespace: &str, service: &str, backend: Backend) {
-        let key = (namespace.to_owned(), service.to_owned());
-        self.inner.backends.0.write().insert(key, backend);
+        self.inner.backends.insert(namespace, service, backend);
         let services = self.inner.store.snapshot(&api_services());
         for name in services.objects.keys() {
             judge(&self.inner, name);
@@ -58,14 +42,15 @@ impl ApiServer {
     }
 }
 
-fn api_services() -> GroupResource {
+/// The resource whose objects say which groups other servers answer for.
+pub(crate) fn api_services() -> GroupResource {
     GroupResource { group: "apiregistration.k8s.io".into(), resource: "apiservices".into() }
 }
 
 /// Who answers for a group: who was registered, or else what the service's endpoints say.
 fn backend(server: &Inner, forwarded: &Forwarded) -> Option<Backend> {
-    if let Some(known) = server.backends.0.read().get(&forwarded.service) {
-        return Some(known.clone());
+    if let Some(known) = server.backends.get(&forwarded.service) {
+        return Some(known);
     }
     let endpoints = GroupResource { group: "".into(), resource: "endpoints".into() };
     let key = crate::store::key(&forwarded.service.0, &forwarded.service.1);
@@ -137,7 +122,7 @@ pub(crate) async fn discover(server: &Inner, group: &str, version: &str) -> Opti
 /// Says in an APIService's status whether someone answers for it.
 pub(crate) fn judge(server: &Inner, name: &str) {
     let now = server.now_text();
-    definitions::change(server, &api_services(), name, |service| {
+    revise(server, &api_services(), name, |service| {
         let (status, reason, message) = verdict(server, service);
         let old = list(service, "/status/conditions").iter().find(|condition| {
             text(condition, "/type") == "Available" && text(condition, "/status") == status

@@ -2,13 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::server::ApiServer;
+use crate::server::{ApiServer, Config};
 use crate::write::{Write, create::create};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
+impl ApiServer {
+    /// A server with nothing in it but the namespaces and objects that every cluster has.
+    pub fn new(config: Config) -> Self {
+        let server = Self::empty(config);
+        populate(&server);
+        server
+    }
+}
+
 /// Creates the namespaces and the service of the API server itself.
-pub(crate) fn populate(server: &ApiServer) {
+fn populate(server: &ApiServer) {
     for name in NAMESPACES {
         put(server, "namespaces", "", json!({ "metadata": { "name": name } }));
     }

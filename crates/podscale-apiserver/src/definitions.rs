@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::aggregate::{api_services, judge};
 use crate::apply::{UpdateRequest, track_update};
 use crate::crd::definition;
 use crate::custom::{self, Custom};
@@ -13,12 +14,11 @@ use crate::server::Inner;
 use crate::store::Draft;
 use crate::value::{fields, integer, is_set, list, metadata, text};
 use crate::write::delete::{DeleteOptions, delete};
+use crate::write::revise::revise;
 use crate::write::{Endpoint, Write, Written};
 
 /// The finalizer that keeps a definition while objects of its kind remain.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-/// How often a status is written again when someone else was faster.
-const TRIES: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -42,10 +42,6 @@ fn definitions() -> GroupResource {
     }
 }
 
-fn api_services() -> GroupResource {
-    GroupResource { group: "apiregistration.k8s.io".into(), resource: "apiservices".into() }
-}
-
 /// Serves what a written definition describes.
 pub(crate) fn after_write(write: &Write<'_>, written: Written) -> Written {
     let Written::Stored(object) = &written else { return written };
@@ -55,7 +51,7 @@ pub(crate) fn after_write(write: &Write<'_>, written: Written) -> Written {
             refresh(write.server);
         }
         Kind::ApiService => {
-            crate::aggregate::judge(write.server, object.name());
+            judge(write.server, object.name());
             refresh(write.server);
         }
         Kind::Other => finish_definition(write),
@@ -81,7 +77,7 @@ pub(crate) fn before_delete(write: &Write<'_>, name: &str, options: &DeleteOptio
         return;
     }
     let now = write.server.now();
-    change(write.server, &definitions(), name, |definition| {
+    revise(write.server, &definitions(), name, |definition| {
         if !is_established(definition) {
             return;
         }
@@ -167,7 +163,7 @@ fn establish(server: &Inner, name: &str) {
         .map(|other| other.value())
         .collect();
     let now = server.now();
-    change(server, &definitions(), name, |definition| {
+    revise(server, &definitions(), name, |definition| {
         let others: Vec<&Value> = others.iter().collect();
         let old = definition.clone();
         let mut status = definition::established_status(definition, &others, now);
@@ -207,28 +203,6 @@ fn remember_storage_version(definition: &Value, status: &mut Value) {
         && !stored.contains(name)
     {
         stored.push(name.clone());
-    }
-}
-
-/// Changes a stored object on the server's own behalf.
-pub(crate) fn change(
-    server: &Inner,
-    resource: &GroupResource,
-    name: &str,
-    edit: impl Fn(&mut Value),
-) {
-    for _ in 0..TRIES {
-        let Some(found) = server.store.get(resource, name) else { return };
-        let old = found.value();
-        let mut new = old.clone();
-        edit(&mut new);
-        if new == old {
-            return;
-        }
-        let draft = Draft { value: new, fields: Vec::new() };
-        if server.store.replace(resource, name, found.revision, draft).is_ok() {
-            return;
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod aggregate;
 pub mod apply;
 mod autoscaling_v1;
+mod backends;
 mod bootstrap;
 pub mod crd;
 mod custom;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use crate::aggregate::Backends;
+use crate::backends::Backends;
 use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::store::Store;
@@ -78,8 +78,8 @@ impl std::fmt::Debug for ApiServer {
 }
 
 impl ApiServer {
-    /// A server with nothing in it but the namespaces and objects that every cluster has.
-    pub fn new(config: Config) -> Self {
+    /// A server with nothing in it.
+    pub(crate) fn empty(config: Config) -> Self {
         let seed = config.seed.unwrap_or_else(|| {
             use std::hash::{BuildHasher, RandomState};
             RandomState::new().hash_one("seed")
@@ -94,9 +94,7 @@ impl ApiServer {
             random: Mutex::new(Random(seed)),
             config,
         };
-        let server = Self { inner: Arc::new(inner) };
-        crate::bootstrap::populate(&server);
-        server
+        Self { inner: Arc::new(inner) }
     }
 
     /// The objects, for reading and for compaction.

@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
+pub(crate) mod revise;
 pub(crate) mod services;
 pub(crate) mod update;
 

@@ -10,6 +10,7 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 use thiserror::Error;
 
+mod resolve;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +22,6 @@ pub const MAX_SHAPES: usize = 64;
 pub const MAX_STEPS: usize = 10_000;
 /// The longest time a shape may name, in seconds (about 31 years).
 pub const MAX_SECONDS: f64 = 1e9;
-/// How deep sums may be nested.
-const MAX_DEPTH: usize = 8;
 
 /// Offered load over time, as written in scenario files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -209,138 +208,6 @@ enum Part {
     Sine(Sine),
     Spike(Spike),
     Trace { trace: Arc<Trace>, shape: TraceShape, scale: f64 },
-}
-
-impl Shape {
-    /// Checks every number and gets each trace by its name from `traces`.
-    ///
-    /// # Errors
-    /// Says where in the shape what is wrong.
-    pub fn resolve<E: std::fmt::Display>(
-        &self,
-        mut traces: impl FnMut(&str) -> Result<Arc<Trace>, E>,
-    ) -> Result<Load, LoadError> {
-        let mut parts = Vec::new();
-        let mut fetch = |name: &str| traces(name).map_err(|error| error.to_string());
-        resolve_into(self, "load", 0, &mut fetch, &mut parts)?;
-        Ok(Load { parts })
-    }
-}
-
-type Fetch<'a> = dyn FnMut(&str) -> Result<Arc<Trace>, String> + 'a;
-
-fn resolve_into(
-    shape: &Shape,
-    path: &str,
-    depth: usize,
-    traces: &mut Fetch<'_>,
-    parts: &mut Vec<Part>,
-) -> Result<(), LoadError> {
-    if parts.len() >= MAX_SHAPES || depth > MAX_DEPTH {
-        let (what, most) =
-            if depth > MAX_DEPTH { ("nested sums", MAX_DEPTH) } else { ("shapes", MAX_SHAPES) };
-        return Err(LoadError::TooMany { path: path.to_owned(), what, most });
-    }
-    let check = Check { path };
-    match shape {
-        Shape::Constant(constant) => {
-            check.rate("rps", constant.rps)?;
-            parts.push(Part::Constant(constant.rps));
-        }
-        Shape::Steps(steps) => {
-            check_steps(steps, path)?;
-            parts.push(Part::Steps(steps.clone()));
-        }
-        Shape::Sine(sine) => {
-            check.rate("meanRps", sine.mean_rps)?;
-            check.rate("amplitudeRps", sine.amplitude_rps)?;
-            check.range("periodSeconds", sine.period_seconds, 0.001, MAX_SECONDS)?;
-            check.range("phaseSeconds", sine.phase_seconds, -MAX_SECONDS, MAX_SECONDS)?;
-            parts.push(Part::Sine(*sine));
-        }
-        Shape::Spike(spike) => {
-            check.rate("baseRps", spike.base_rps)?;
-            check.rate("peakRps", spike.peak_rps)?;
-            check.seconds("atSeconds", spike.at_seconds)?;
-            check.seconds("riseSeconds", spike.rise_seconds)?;
-            check.seconds("holdSeconds", spike.hold_seconds)?;
-            check.seconds("fallSeconds", spike.fall_seconds)?;
-            if let Some(every) = spike.every_seconds {
-                check.range("everySeconds", every, 0.001, MAX_SECONDS)?;
-            }
-            parts.push(Part::Spike(*spike));
-        }
-        Shape::Trace(shape) => {
-            check.range("compress", shape.compress, 0.001, 1e6)?;
-            check.seconds("skipSeconds", shape.skip_seconds)?;
-            let trace = traces(&shape.file).map_err(|problem| LoadError::Trace {
-                path: path.to_owned(),
-                file: shape.file.clone(),
-                problem,
-            })?;
-            let scale = match shape.peak_rps {
-                Some(peak) => {
-                    check.rate("peakRps", peak)?;
-                    if trace.peak() > 0.0 { peak / trace.peak() } else { 0.0 }
-                }
-                None => 1.0,
-            };
-            parts.push(Part::Trace { trace, shape: shape.clone(), scale });
-        }
-        Shape::Sum(shapes) => {
-            for (index, shape) in shapes.iter().enumerate() {
-                let path = format!("{path}.sum[{index}]");
-                resolve_into(shape, &path, depth + 1, traces, parts)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_steps(steps: &Steps, path: &str) -> Result<(), LoadError> {
-    let path = format!("{path}.steps");
-    if steps.steps.is_empty() {
-        return Err(LoadError::None { path, what: "steps" });
-    }
-    if steps.steps.len() > MAX_STEPS {
-        return Err(LoadError::TooMany { path, what: "steps", most: MAX_STEPS });
-    }
-    let mut before = None;
-    for (index, step) in steps.steps.iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        let check = Check { path: &path };
-        check.seconds("atSeconds", step.at_seconds)?;
-        check.rate("rps", step.rps)?;
-        if before.is_some_and(|before| step.at_seconds <= before) {
-            return Err(LoadError::Order { path, at: step.at_seconds });
-        }
-        before = Some(step.at_seconds);
-    }
-    match steps.repeat_seconds {
-        Some(repeat) => Check { path: &path }.range("repeatSeconds", repeat, 0.001, MAX_SECONDS),
-        None => Ok(()),
-    }
-}
-
-struct Check<'a> {
-    path: &'a str,
-}
-
-impl Check<'_> {
-    fn rate(&self, field: &str, value: f64) -> Result<(), LoadError> {
-        self.range(field, value, 0.0, MAX_RPS)
-    }
-
-    fn seconds(&self, field: &str, value: f64) -> Result<(), LoadError> {
-        self.range(field, value, 0.0, MAX_SECONDS)
-    }
-
-    fn range(&self, field: &str, value: f64, least: f64, most: f64) -> Result<(), LoadError> {
-        if value >= least && value <= most {
-            return Ok(());
-        }
-        Err(LoadError::Range { path: format!("{}.{field}", self.path), value, least, most })
-    }
 }
 
 impl Load {

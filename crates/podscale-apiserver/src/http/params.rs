@@ -110,6 +110,7 @@ impl ListParams {
     }
 }
 
+/// Which revision to start from; refuses parameters that do not go together.
 fn version(
     params: &Params,
     watch: bool,
@@ -118,45 +119,13 @@ fn version(
 ) -> ApiResult<Version> {
     let text = params.text("resourceVersion");
     let rule = params.text("resourceVersionMatch");
-    let path = FieldPath::new("resourceVersionMatch");
-    let refuse =
-        |error: FieldError| Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error]));
-    let forbid = |words: &str| refuse(FieldError::forbidden(&path, words));
-    if watch {
-        match (send_initial_events, rule) {
-            (Some(_), "") => {
-                return forbid(
-                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                );
-            }
-            (Some(_), "NotOlderThan") | (None, "") => {}
-            (None, _) => {
-                return forbid(
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                );
-            }
-            (Some(_), other) => {
-                return refuse(FieldError::not_supported(&path, other, &["NotOlderThan"]));
-            }
-        }
+    let problem = if watch {
+        watch_problem(rule, send_initial_events)
     } else {
-        if send_initial_events.is_some() {
-            let path = FieldPath::new("sendInitialEvents");
-            return refuse(FieldError::forbidden(&path, "sendInitialEvents is forbidden for list"));
-        }
-        if !rule.is_empty() && text.is_empty() {
-            return forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
-        }
-        if !rule.is_empty() && continued {
-            return forbid("resourceVersionMatch is forbidden when continue is provided");
-        }
-        if !matches!(rule, "" | "Exact" | "NotOlderThan") {
-            let allowed = ["Exact", "NotOlderThan", ""];
-            return refuse(FieldError::not_supported(&path, rule, &allowed));
-        }
-        if rule == "Exact" && text == "0" {
-            return forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
-        }
+        list_problem(text, rule, continued, send_initial_events)
+    };
+    if let Some(error) = problem {
+        return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error]));
     }
     if text.is_empty() {
         return Ok(Version::Latest);
@@ -165,7 +134,69 @@ fn version(
         let message = "specifying resource version is not allowed when using continue";
         return Err(ApiError::bad_request(message));
     }
-    let number: u64 = text.parse().map_err(|_| {
+    Ok(match (parse_revision(text, watch)?, rule) {
+        (0, _) => Version::Any,
+        (number, "Exact") => Version::Exact(number),
+        // A page of a list at a version reads that version, unless told otherwise.
+        (number, "") if !watch && !continued && params.get("limit").is_some() => {
+            Version::Exact(number)
+        }
+        (number, _) => Version::NotOlderThan(number),
+    })
+}
+
+/// What is wrong with the `resourceVersionMatch` of a watch.
+fn watch_problem(rule: &str, send_initial_events: Option<bool>) -> Option<FieldError> {
+    let path = FieldPath::new("resourceVersionMatch");
+    match (send_initial_events, rule) {
+        (Some(_), "NotOlderThan") | (None, "") => None,
+        (Some(_), "") => {
+            let words = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            Some(FieldError::forbidden(&path, words))
+        }
+        (Some(_), other) => Some(FieldError::not_supported(&path, other, &["NotOlderThan"])),
+        (None, _) => {
+            let words =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            Some(FieldError::forbidden(&path, words))
+        }
+    }
+}
+
+/// What is wrong with the `resourceVersionMatch` of a list.
+fn list_problem(
+    version: &str,
+    rule: &str,
+    continued: bool,
+    send_initial_events: Option<bool>,
+) -> Option<FieldError> {
+    if send_initial_events.is_some() {
+        let path = FieldPath::new("sendInitialEvents");
+        return Some(FieldError::forbidden(&path, "sendInitialEvents is forbidden for list"));
+    }
+    if rule.is_empty() {
+        return None;
+    }
+    let path = FieldPath::new("resourceVersionMatch");
+    let forbid = |words: &str| Some(FieldError::forbidden(&path, words));
+    if version.is_empty() {
+        return forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
+    }
+    if continued {
+        return forbid("resourceVersionMatch is forbidden when continue is provided");
+    }
+    match rule {
+        "Exact" if version == "0" => {
+            forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")
+        }
+        "Exact" | "NotOlderThan" => None,
+        other => Some(FieldError::not_supported(&path, other, &["Exact", "NotOlderThan", ""])),
+    }
+}
+
+/// Lists and watches refuse the same text in different words.
+fn parse_revision(text: &str, watch: bool) -> ApiResult<u64> {
+    text.parse().map_err(|_| {
         let path = FieldPath::new("resourceVersion");
         let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
         let error = FieldError::invalid(&path, text, detail);
@@ -174,14 +205,5 @@ fn version(
         } else {
             ApiError::bad_request(format!("invalid resource version: {error}"))
         }
-    })?;
-    Ok(match (number, rule) {
-        (0, _) => Version::Any,
-        (number, "Exact") => Version::Exact(number),
-        // A page of a list at a version reads that version, unless told otherwise.
-        (number, "") if !watch && !continued && params.get("limit").is_some() => {
-            Version::Exact(number)
-        }
-        (number, _) => Version::NotOlderThan(number),
     })
 }

@@ -14,6 +14,63 @@ use serde_json::{Map, Value, json};
 use super::Resource;
 use crate::resource::ResourceInfo;
 
+/// A kind and how its schema is added.
+struct BuiltIn {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    define: fn(&mut Schemas) -> String,
+}
+
+const fn built_in<T: k8s_openapi::Resource + JsonSchema>() -> BuiltIn {
+    BuiltIn { group: T::GROUP, version: T::VERSION, kind: T::KIND, define: Schemas::define::<T> }
+}
+
+const BUILT_IN: [BuiltIn; 42] = [
+    built_in::<core::v1::Binding>(),
+    built_in::<core::v1::ConfigMap>(),
+    built_in::<core::v1::Endpoints>(),
+    built_in::<core::v1::Event>(),
+    built_in::<core::v1::LimitRange>(),
+    built_in::<core::v1::Namespace>(),
+    built_in::<core::v1::Node>(),
+    built_in::<core::v1::PersistentVolumeClaim>(),
+    built_in::<core::v1::Pod>(),
+    built_in::<core::v1::ReplicationController>(),
+    built_in::<core::v1::ResourceQuota>(),
+    built_in::<core::v1::Secret>(),
+    built_in::<core::v1::ServiceAccount>(),
+    built_in::<core::v1::Service>(),
+    built_in::<apiregistration::v1::APIService>(),
+    built_in::<apiextensions::v1::CustomResourceDefinition>(),
+    built_in::<apps::v1::ControllerRevision>(),
+    built_in::<apps::v1::DaemonSet>(),
+    built_in::<apps::v1::Deployment>(),
+    built_in::<apps::v1::ReplicaSet>(),
+    built_in::<apps::v1::StatefulSet>(),
+    built_in::<events::v1::Event>(),
+    built_in::<autoscaling::v1::HorizontalPodAutoscaler>(),
+    built_in::<autoscaling::v2::HorizontalPodAutoscaler>(),
+    built_in::<batch::v1::CronJob>(),
+    built_in::<batch::v1::Job>(),
+    built_in::<networking::v1::Ingress>(),
+    built_in::<networking::v1::IngressClass>(),
+    built_in::<networking::v1::NetworkPolicy>(),
+    built_in::<policy::v1::PodDisruptionBudget>(),
+    built_in::<coordination::v1::Lease>(),
+    built_in::<discovery::v1::EndpointSlice>(),
+    built_in::<authentication::v1::SelfSubjectReview>(),
+    built_in::<authentication::v1::TokenReview>(),
+    built_in::<authorization::v1::LocalSubjectAccessReview>(),
+    built_in::<authorization::v1::SelfSubjectAccessReview>(),
+    built_in::<authorization::v1::SelfSubjectRulesReview>(),
+    built_in::<authorization::v1::SubjectAccessReview>(),
+    built_in::<rbac::v1::ClusterRole>(),
+    built_in::<rbac::v1::ClusterRoleBinding>(),
+    built_in::<rbac::v1::Role>(),
+    built_in::<rbac::v1::RoleBinding>(),
+];
+
 /// Collects schemas, each with those that it refers to.
 pub(super) struct Schemas {
     generator: SchemaGenerator,
@@ -33,86 +90,10 @@ impl Schemas {
 
     /// Adds the schema of a built-in kind and gives its name; none if the kind is not known.
     pub(super) fn add(&mut self, info: &ResourceInfo) -> Option<String> {
-        let kind = (info.group.as_str(), info.version.as_str(), info.kind.as_str());
-        Some(match kind {
-            ("", "v1", "Binding") => self.define::<core::v1::Binding>(),
-            ("", "v1", "ConfigMap") => self.define::<core::v1::ConfigMap>(),
-            ("", "v1", "Endpoints") => self.define::<core::v1::Endpoints>(),
-            ("", "v1", "Event") => self.define::<core::v1::Event>(),
-            ("", "v1", "LimitRange") => self.define::<core::v1::LimitRange>(),
-            ("", "v1", "Namespace") => self.define::<core::v1::Namespace>(),
-            ("", "v1", "Node") => self.define::<core::v1::Node>(),
-            ("", "v1", "PersistentVolumeClaim") => self.define::<core::v1::PersistentVolumeClaim>(),
-            ("", "v1", "Pod") => self.define::<core::v1::Pod>(),
-            ("", "v1", "ReplicationController") => self.define::<core::v1::ReplicationController>(),
-            ("", "v1", "ResourceQuota") => self.define::<core::v1::ResourceQuota>(),
-            ("", "v1", "Secret") => self.define::<core::v1::Secret>(),
-            ("", "v1", "ServiceAccount") => self.define::<core::v1::ServiceAccount>(),
-            ("", "v1", "Service") => self.define::<core::v1::Service>(),
-            ("apiregistration.k8s.io", "v1", "APIService") => {
-                self.define::<apiregistration::v1::APIService>()
-            }
-            ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => {
-                self.define::<apiextensions::v1::CustomResourceDefinition>()
-            }
-            ("apps", "v1", "ControllerRevision") => self.define::<apps::v1::ControllerRevision>(),
-            ("apps", "v1", "DaemonSet") => self.define::<apps::v1::DaemonSet>(),
-            ("apps", "v1", "Deployment") => self.define::<apps::v1::Deployment>(),
-            ("apps", "v1", "ReplicaSet") => self.define::<apps::v1::ReplicaSet>(),
-            ("apps", "v1", "StatefulSet") => self.define::<apps::v1::StatefulSet>(),
-            ("events.k8s.io", "v1", "Event") => self.define::<events::v1::Event>(),
-            ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
-                self.define::<autoscaling::v1::HorizontalPodAutoscaler>()
-            }
-            ("autoscaling", "v2", "HorizontalPodAutoscaler") => {
-                self.define::<autoscaling::v2::HorizontalPodAutoscaler>()
-            }
-            ("batch", "v1", "CronJob") => self.define::<batch::v1::CronJob>(),
-            ("batch", "v1", "Job") => self.define::<batch::v1::Job>(),
-            ("networking.k8s.io", "v1", "Ingress") => self.define::<networking::v1::Ingress>(),
-            ("networking.k8s.io", "v1", "IngressClass") => {
-                self.define::<networking::v1::IngressClass>()
-            }
-            ("networking.k8s.io", "v1", "NetworkPolicy") => {
-                self.define::<networking::v1::NetworkPolicy>()
-            }
-            ("policy", "v1", "PodDisruptionBudget") => {
-                self.define::<policy::v1::PodDisruptionBudget>()
-            }
-            ("coordination.k8s.io", "v1", "Lease") => self.define::<coordination::v1::Lease>(),
-            ("discovery.k8s.io", "v1", "EndpointSlice") => {
-                self.define::<discovery::v1::EndpointSlice>()
-            }
-            ("authentication.k8s.io", "v1", "SelfSubjectReview") => {
-                self.define::<authentication::v1::SelfSubjectReview>()
-            }
-            ("authentication.k8s.io", "v1", "TokenReview") => {
-                self.define::<authentication::v1::TokenReview>()
-            }
-            ("authorization.k8s.io", "v1", "LocalSubjectAccessReview") => {
-                self.define::<authorization::v1::LocalSubjectAccessReview>()
-            }
-            ("authorization.k8s.io", "v1", "SelfSubjectAccessReview") => {
-                self.define::<authorization::v1::SelfSubjectAccessReview>()
-            }
-            ("authorization.k8s.io", "v1", "SelfSubjectRulesReview") => {
-                self.define::<authorization::v1::SelfSubjectRulesReview>()
-            }
-            ("authorization.k8s.io", "v1", "SubjectAccessReview") => {
-                self.define::<authorization::v1::SubjectAccessReview>()
-            }
-            ("rbac.authorization.k8s.io", "v1", "ClusterRole") => {
-                self.define::<rbac::v1::ClusterRole>()
-            }
-            ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding") => {
-                self.define::<rbac::v1::ClusterRoleBinding>()
-            }
-            ("rbac.authorization.k8s.io", "v1", "Role") => self.define::<rbac::v1::Role>(),
-            ("rbac.authorization.k8s.io", "v1", "RoleBinding") => {
-                self.define::<rbac::v1::RoleBinding>()
-            }
-            _ => return None,
-        })
+        let known = BUILT_IN.iter().find(|known| {
+            known.group == info.group && known.version == info.version && known.kind == info.kind
+        })?;
+        Some((known.define)(self))
     }
 
     /// Adds the schema of metadata, which custom objects have too.

@@ -3,7 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{Resource, reference};
-use crate::resource::Subresource;
+use crate::resource::{ResourceInfo, Subresource};
+
+/// Methods on a collection and the verbs that allow them.
+const COLLECTION: [(&str, &str); 3] =
+    [("get", "list"), ("post", "create"), ("delete", "deletecollection")];
+/// Methods on one object that its subresources have as well.
+const READ_AND_WRITE: [(&str, &str); 3] = [("get", "get"), ("put", "update"), ("patch", "patch")];
+const DELETE: (&str, &str) = ("delete", "delete");
 
 /// All endpoints of a resource; `schema` names the schema of its objects, `scale` that of its scale.
 pub(super) fn of(
@@ -12,65 +19,45 @@ pub(super) fn of(
     scale: Option<&str>,
 ) -> Map<String, Value> {
     let info = resource.info;
-    let root = if info.group.is_empty() {
-        format!("/api/{}", info.version)
-    } else {
-        format!("/apis/{}/{}", info.group, info.version)
-    };
+    let root = root(info);
     let collection = match info.namespaced {
         true => format!("{root}/namespaces/{{namespace}}/{}", info.plural),
         false => format!("{root}/{}", info.plural),
     };
+    let object = format!("{collection}/{{name}}");
     let endpoint = Endpoint { gvk: resource.gvk(), schema, namespaced: info.namespaced };
-    let allowed = |verb: &str| info.verbs.contains(&verb);
+    let allowed = |(_, verb): &(&str, &str)| info.verbs.contains(verb);
     let mut paths = Map::new();
-    let mut add = |path: String, operations: Vec<(&str, Value)>| {
+    let mut add = |path: String, operations: Map<String, Value>| {
         if !operations.is_empty() {
-            let operations = operations.into_iter().map(|(verb, it)| (verb.to_owned(), it));
-            paths.insert(path, Value::Object(operations.collect()));
+            paths.insert(path, Value::Object(operations));
         }
     };
-    add(
-        collection.clone(),
-        [("get", "list"), ("post", "create"), ("delete", "deletecollection")]
-            .into_iter()
-            .filter(|(_, verb)| allowed(verb))
-            .map(|(method, verb)| (method, endpoint.operation(verb, false)))
-            .collect(),
-    );
-    if info.namespaced && allowed("list") {
+    let on_collection = COLLECTION.into_iter().filter(allowed);
+    add(collection, endpoint.operations(on_collection, false));
+    if info.namespaced {
         let everywhere = Endpoint { namespaced: false, ..endpoint.clone() };
-        add(format!("{root}/{}", info.plural), vec![("get", everywhere.operation("list", false))]);
+        let list = COLLECTION.into_iter().filter(|(_, verb)| *verb == "list").filter(allowed);
+        add(format!("{root}/{}", info.plural), everywhere.operations(list, false));
     }
-    let single = [("get", "get"), ("put", "update"), ("patch", "patch"), ("delete", "delete")];
-    add(
-        format!("{collection}/{{name}}"),
-        single
-            .into_iter()
-            .filter(|(_, verb)| allowed(verb))
-            .map(|(method, verb)| (method, endpoint.operation(verb, true)))
-            .collect(),
-    );
+    let on_object = READ_AND_WRITE.into_iter().chain([DELETE]).filter(allowed);
+    add(object.clone(), endpoint.operations(on_object, true));
     for subresource in &info.subresources {
-        let below = match subresource {
-            Subresource::Status => endpoint.clone(),
-            Subresource::Scale(_) => Endpoint {
-                gvk: json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
-                schema: scale,
-                ..endpoint.clone()
-            },
-            // The others are endpoints for machines, which do not read this.
-            _ => continue,
-        };
-        add(
-            format!("{collection}/{{name}}/{}", subresource.name()),
-            single[..3]
-                .iter()
-                .map(|(method, verb)| (*method, below.operation(verb, true)))
-                .collect(),
-        );
+        if let Some(below) = endpoint.below(subresource, scale) {
+            let path = format!("{object}/{}", subresource.name());
+            add(path, below.operations(READ_AND_WRITE, true));
+        }
     }
     paths
+}
+
+/// Where the paths of a group and version begin.
+fn root(info: &ResourceInfo) -> String {
+    if info.group.is_empty() {
+        format!("/api/{}", info.version)
+    } else {
+        format!("/apis/{}/{}", info.group, info.version)
+    }
 }
 
 #[derive(Clone)]
@@ -80,7 +67,30 @@ struct Endpoint<'a> {
     namespaced: bool,
 }
 
-impl Endpoint<'_> {
+impl<'a> Endpoint<'a> {
+    /// The endpoint of a subresource; none if it is one for machines, which do not read this.
+    fn below(&self, subresource: &Subresource, scale: Option<&'a str>) -> Option<Self> {
+        match subresource {
+            Subresource::Status => Some(self.clone()),
+            Subresource::Scale(_) => Some(Self {
+                gvk: json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+                schema: scale,
+                ..self.clone()
+            }),
+            _ => None,
+        }
+    }
+
+    /// The operations of methods and their verbs, by method.
+    fn operations<'v>(
+        &self,
+        methods: impl IntoIterator<Item = (&'v str, &'v str)>,
+        named: bool,
+    ) -> Map<String, Value> {
+        let methods = methods.into_iter();
+        methods.map(|(method, verb)| (method.to_owned(), self.operation(verb, named))).collect()
+    }
+
     fn operation(&self, verb: &str, named: bool) -> Value {
         let action = match verb {
             "create" => "post",

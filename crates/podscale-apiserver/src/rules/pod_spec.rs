@@ -41,34 +41,7 @@ pub(crate) fn one_of(value: &str, path: &FieldPath, allowed: &[&str]) -> Option<
 pub(crate) fn check_spec(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let volumes = check_volumes(spec, &path.child("volumes"), &mut errors);
-    let containers = list(spec, "/containers");
-    let below = path.child("containers");
-    if containers.is_empty() {
-        errors.push(FieldError::required(&below, ""));
-    }
-    let mut seen = HashSet::new();
-    for (index, container) in containers.iter().enumerate() {
-        let path = below.index(index);
-        errors.extend(check_container(container, &volumes, &path));
-        let name = text(container, "/name");
-        if !seen.insert(name) {
-            errors.push(FieldError::duplicate(&path.child("name"), name));
-        }
-        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-            if let Some(probe_value) = container.get(probe) {
-                errors.extend(check_probe(probe_value, &path.child(probe)));
-            }
-        }
-    }
-    let below = path.child("initContainers");
-    for (index, container) in list(spec, "/initContainers").iter().enumerate() {
-        let path = below.index(index);
-        errors.extend(check_container(container, &volumes, &path));
-        let name = text(container, "/name");
-        if !seen.insert(name) {
-            errors.push(FieldError::duplicate(&path.child("name"), name));
-        }
-    }
+    errors.extend(check_containers(spec, &volumes, path));
     errors.extend(one_of(
         text(spec, "/restartPolicy"),
         &path.child("restartPolicy"),
@@ -80,6 +53,47 @@ pub(crate) fn check_spec(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
         &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
     ));
     errors.extend(check_labels(spec.get("nodeSelector"), &path.child("nodeSelector")));
+    errors.extend(check_names(spec, path));
+    if let Some(seconds) = integer(spec, "/activeDeadlineSeconds")
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, detail));
+    }
+    errors
+}
+
+/// Checks containers and init containers, whose names must differ from each other's too.
+fn check_containers(spec: &Value, volumes: &HashSet<&str>, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if list(spec, "/containers").is_empty() {
+        errors.push(FieldError::required(&path.child("containers"), ""));
+    }
+    let mut seen = HashSet::new();
+    for (pointer, field, probes) in [
+        ("/containers", "containers", &["livenessProbe", "readinessProbe", "startupProbe"][..]),
+        ("/initContainers", "initContainers", &[]),
+    ] {
+        for (index, container) in list(spec, pointer).iter().enumerate() {
+            let path = path.child(field).index(index);
+            errors.extend(check_container(container, volumes, &path));
+            let name = text(container, "/name");
+            if !seen.insert(name) {
+                errors.push(FieldError::duplicate(&path.child("name"), name));
+            }
+            for name in probes {
+                if let Some(probe) = container.get(*name) {
+                    errors.extend(check_probe(probe, &path.child(name)));
+                }
+            }
+        }
+    }
+    errors
+}
+
+/// Checks the names by which a pod refers to other objects or is called itself.
+fn check_names(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     for (name, rule) in [
         ("serviceAccountName", names::dns_subdomain as fn(&str) -> Vec<String>),
         ("nodeName", names::dns_subdomain),
@@ -91,12 +105,6 @@ pub(crate) fn check_spec(spec: &Value, path: &FieldPath) -> Vec<FieldError> {
         if !value.is_empty() {
             errors.extend(check_name(value, &path.child(name), rule));
         }
-    }
-    if let Some(seconds) = integer(spec, "/activeDeadlineSeconds")
-        && !(1..=i64::from(i32::MAX)).contains(&seconds)
-    {
-        let detail = "must be between 1 and 2147483647, inclusive";
-        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, detail));
     }
     errors
 }

@@ -1,6 +1,6 @@
 //! Metrics with a value per pod: resources, container resources and pods metrics.
 
-use crate::model::{Aim, Metric, Milli, Source};
+use crate::model::{Aim, Metric, Milli, Source, Tolerances};
 use crate::pod::{Group, Pod};
 use crate::snapshot::{PodReadings, Sample, Scale, Snapshot};
 use crate::status::Current;
@@ -35,44 +35,59 @@ pub(super) fn propose(
     {
         return Err(MetricError::Request(missing.clone()));
     }
-    let use_now = sums.usage(metric.aim)?;
-    let ratio = use_now.ratio;
+    let Usage { current, ratio } = sums.usage(metric.aim)?;
     let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
-    let answer = |replicas, adjusted_ratio, verdict| Proposal {
+    let unready_soften = counts.unready > 0 && ratio > 1.0;
+    let (adjusted_ratio, (replicas, verdict)) = if counts.missing == 0 && !unready_soften {
+        (None, by_ratio(scale.wanted, tolerances, ratio, counts.ready))
+    } else {
+        lined_up.fill(&mut sums, group, ratio, unready_soften, metric.aim);
+        let adjusted = sums.usage(metric.aim)?.ratio;
+        let answer = by_adjusted_ratio(scale.wanted, tolerances, ratio, adjusted, sums.metrics);
+        (Some(adjusted), answer)
+    };
+    Ok(Proposal {
         metric: place as u32,
         replicas,
-        current: use_now.current,
+        current,
         aim: metric.aim,
         ratio,
         adjusted_ratio,
         pods: counts,
         verdict,
-    };
-
-    let unready_soften = counts.unready > 0 && ratio > 1.0;
-    if counts.missing == 0 && !unready_soften {
-        return Ok(if tolerances.allow(ratio) {
-            answer(scale.wanted, None, Verdict::WithinTolerance)
-        } else {
-            answer(ceil(ratio * f64::from(counts.ready)), None, Verdict::Scaled)
-        });
-    }
-
-    lined_up.fill(&mut sums, group, ratio, unready_soften, metric.aim);
-    let adjusted = sums.usage(metric.aim)?.ratio;
-    let turned = (ratio < 1.0 && adjusted > 1.0) || (ratio > 1.0 && adjusted < 1.0);
-    if tolerances.allow(adjusted) || turned {
-        let verdict = if turned { Verdict::WouldTurn } else { Verdict::WithinTolerance };
-        return Ok(answer(scale.wanted, Some(adjusted), verdict));
-    }
-    let replicas = ceil(adjusted * sums.metrics as f64);
-    let against =
-        (adjusted < 1.0 && replicas > scale.wanted) || (adjusted > 1.0 && replicas < scale.wanted);
-    Ok(if against {
-        answer(scale.wanted, Some(adjusted), Verdict::WouldTurn)
-    } else {
-        answer(replicas, Some(adjusted), Verdict::Scaled)
     })
+}
+
+/// The size where every pod counts with its own sample.
+#[inline]
+fn by_ratio(wanted: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i32, Verdict) {
+    if tolerances.allow(ratio) {
+        (wanted, Verdict::WithinTolerance)
+    } else {
+        (ceil(ratio * f64::from(ready)), Verdict::Scaled)
+    }
+}
+
+/// The size where pods without a usable sample were counted in: they may soften a change of size,
+/// never turn it round.
+#[inline]
+fn by_adjusted_ratio(
+    wanted: i32,
+    tolerances: Tolerances,
+    ratio: f64,
+    adjusted: f64,
+    metrics: usize,
+) -> (i32, Verdict) {
+    let turned = (ratio < 1.0 && adjusted > 1.0) || (ratio > 1.0 && adjusted < 1.0);
+    if turned {
+        return (wanted, Verdict::WouldTurn);
+    }
+    if tolerances.allow(adjusted) {
+        return (wanted, Verdict::WithinTolerance);
+    }
+    let replicas = ceil(adjusted * metrics as f64);
+    let against = (adjusted < 1.0 && replicas > wanted) || (adjusted > 1.0 && replicas < wanted);
+    if against { (wanted, Verdict::WouldTurn) } else { (replicas, Verdict::Scaled) }
 }
 
 fn utilization_aim(aim: Aim) -> Option<i32> {

@@ -19,7 +19,7 @@ pub(super) fn propose(
 ) -> Option<(i32, usize)> {
     let autoscaler = snapshot.autoscaler;
     let mut winner: Option<(i32, usize)> = None;
-    let mut first_failure: Option<(String, Note)> = None;
+    let mut first_failure: Option<Failure> = None;
     let mut invalid = 0u32;
 
     for (place, metric) in autoscaler.metrics.iter().enumerate() {
@@ -35,14 +35,7 @@ pub(super) fn propose(
                 invalid += 1;
                 let namespace = &*autoscaler.namespace;
                 let failure = MetricFailure { namespace, metric, error: &error };
-                let inner = failure.inner();
-                let reason = text::failure_reason(&metric.source);
-                decision.events.push(Event::warning(reason, inner.as_str()));
-                first_failure.get_or_insert_with(|| {
-                    let note = Note::text(reason, text::unable_to_compute(&inner));
-                    (failure.outer(), note)
-                });
-                decision.steps.metrics.push(Err(inner.into()));
+                report_failure(&failure, &mut first_failure, decision);
             }
         }
     }
@@ -61,18 +54,44 @@ pub(super) fn propose(
             Some((replicas, metric))
         }
         _ => {
-            // No API server lets a spec without any metric pass; should there be one, it fails too.
-            let (message, note) = failure.unwrap_or_else(|| {
-                let note = Note::text("InvalidMetricSourceType", text::NO_METRICS);
-                (text::NO_METRICS.to_owned(), note)
-            });
-            set(snapshot, decision, ConditionKind::ScalingActive, false, note);
             let proposed = winner.map(|(replicas, _)| replicas);
             decision.steps.agreement = Some(Agreement::Blocked { invalid, of, proposed });
-            decision.compute_failed(snapshot, &message);
+            block(snapshot, decision, failure);
             None
         }
     }
+}
+
+/// A failure in the words of the pass, and those of the condition that it may lead to.
+type Failure = (String, Note);
+
+/// Notes that a metric failed. Only the first failure goes into the error and the condition.
+#[cold]
+fn report_failure(
+    failure: &MetricFailure<'_>,
+    first_failure: &mut Option<Failure>,
+    decision: &mut Decision,
+) {
+    let inner = failure.inner();
+    let reason = text::failure_reason(&failure.metric.source);
+    decision.events.push(Event::warning(reason, inner.as_str()));
+    first_failure.get_or_insert_with(|| {
+        let note = Note::text(reason, text::unable_to_compute(&inner));
+        (failure.outer(), note)
+    });
+    decision.steps.metrics.push(Err(inner.into()));
+}
+
+/// Says that nothing may be scaled, and why.
+#[cold]
+fn block(snapshot: &Snapshot<'_>, decision: &mut Decision, failure: Option<Failure>) {
+    // No API server lets a spec without any metric pass; should there be one, it fails too.
+    let (message, note) = failure.unwrap_or_else(|| {
+        let note = Note::text("InvalidMetricSourceType", text::NO_METRICS);
+        (text::NO_METRICS.to_owned(), note)
+    });
+    set(snapshot, decision, ConditionKind::ScalingActive, false, note);
+    decision.compute_failed(snapshot, &message);
 }
 
 /// What one metric asks for.

@@ -61,37 +61,8 @@ fn resource_status(percent: Option<i32>, average: Quantity) -> MetricValueStatus
 pub(super) fn spec_up(metric: old::MetricSpec) -> v2::MetricSpec {
     v2::MetricSpec {
         r#type: metric.r#type,
-        object: metric
-            .object
-            .map(|source| {
-                // A value of zero next to an average stands for no value.
-                let unset = source.average_value.is_some() && source.target_value.is_zero();
-                let kind = match source.average_value {
-                    Some(_) => target_type::AVERAGE_VALUE,
-                    None => target_type::VALUE,
-                };
-                v2::ObjectMetricSource {
-                    described_object: source.target,
-                    target: value_target(
-                        (!unset).then_some(source.target_value),
-                        source.average_value,
-                        kind,
-                    ),
-                    metric: identifier(source.metric_name, source.selector),
-                }
-            })
-            .map(Box::new),
-        pods: metric
-            .pods
-            .map(|source| v2::PodsMetricSource {
-                metric: identifier(source.metric_name, source.selector),
-                target: value_target(
-                    None,
-                    Some(source.target_average_value),
-                    target_type::AVERAGE_VALUE,
-                ),
-            })
-            .map(Box::new),
+        object: metric.object.map(object_up).map(Box::new),
+        pods: metric.pods.map(pods_up).map(Box::new),
         resource: metric.resource.map(|source| v2::ResourceMetricSource {
             name: source.name,
             target: resource_target(source.target_average_utilization, source.target_average_value),
@@ -107,19 +78,41 @@ pub(super) fn spec_up(metric: old::MetricSpec) -> v2::MetricSpec {
                 container: source.container,
             })
             .map(Box::new),
-        external: metric
-            .external
-            .map(|source| {
-                let kind = match source.target_value {
-                    Some(_) => target_type::VALUE,
-                    None => target_type::AVERAGE_VALUE,
-                };
-                v2::ExternalMetricSource {
-                    metric: identifier(source.metric_name, source.metric_selector),
-                    target: value_target(source.target_value, source.target_average_value, kind),
-                }
-            })
-            .map(Box::new),
+        external: metric.external.map(external_up).map(Box::new),
+    }
+}
+
+fn object_up(source: old::ObjectMetricSource) -> v2::ObjectMetricSource {
+    // A value of zero next to an average stands for no value.
+    let unset = source.average_value.is_some() && source.target_value.is_zero();
+    let kind = match source.average_value {
+        Some(_) => target_type::AVERAGE_VALUE,
+        None => target_type::VALUE,
+    };
+    let value = (!unset).then_some(source.target_value);
+    v2::ObjectMetricSource {
+        described_object: source.target,
+        target: value_target(value, source.average_value, kind),
+        metric: identifier(source.metric_name, source.selector),
+    }
+}
+
+fn pods_up(source: old::PodsMetricSource) -> v2::PodsMetricSource {
+    let average = Some(source.target_average_value);
+    v2::PodsMetricSource {
+        metric: identifier(source.metric_name, source.selector),
+        target: value_target(None, average, target_type::AVERAGE_VALUE),
+    }
+}
+
+fn external_up(source: old::ExternalMetricSource) -> v2::ExternalMetricSource {
+    let kind = match source.target_value {
+        Some(_) => target_type::VALUE,
+        None => target_type::AVERAGE_VALUE,
+    };
+    v2::ExternalMetricSource {
+        metric: identifier(source.metric_name, source.metric_selector),
+        target: value_target(source.target_value, source.target_average_value, kind),
     }
 }
 
