@@ -4,7 +4,7 @@
 use super::TelemetryError;
 use super::settings::Destination;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use http_body_util::{BodyExt, Full, Limited};
@@ -101,7 +101,7 @@ impl Sender {
 
     async fn try_once(&self, body: Bytes) -> Result<Accepted, Failure> {
         let mut request = Request::new(Full::new(body));
-        *request.method_mut() = axum::http::Method::POST;
+        *request.method_mut() = Method::POST;
         *request.uri_mut() = self.to.url.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, PROTOBUF);
