@@ -2,8 +2,8 @@
 
 use super::Context;
 use super::cache::Key;
-use crate::call::{CallError, call, gone_is_fine};
 use super::queue::{Next, Queue, Shutdown};
+use crate::call::{CallError, call, gone_is_fine};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};

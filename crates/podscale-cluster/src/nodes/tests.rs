@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How much faster than the wall clock the clock runs.
 const SPEED: f64 = 50.0;
-/// How long (wall-clock) something may take before it counts as never happening.
+/// How long (wall-clock) something may take before it counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Cluster {

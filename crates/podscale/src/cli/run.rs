@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
     manage: Which,
 
-    /// Look after those in these namespaces only.
+    /// Manage only those in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -67,7 +67,7 @@ pub struct Arguments {
     )]
     namespaces: Vec<String>,
 
-    /// Look after none in these namespaces.
+    /// Manage none in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",

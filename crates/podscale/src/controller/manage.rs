@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_namespaces_say_what_is_looked_after() {
+    fn marks_and_namespaces_say_what_is_managed() {
         let set = |names: &str| names.split_whitespace().map(str::to_owned).collect();
         let manage = |which, namespaces: &str, excluded: &str| Manage {
             which,

@@ -321,13 +321,13 @@ async fn a_collector_gets_traces_logs_and_metrics() {
     })
     .await;
     assert!(rescale(&collector.spans()).is_some(), "the last change is not exported");
-    assert!(!log.contains("decide{"), "spans do not belong into the log: {log}");
+    assert!(!log.contains("reconcile{"), "spans do not belong into the log: {log}");
 }
 
 /// The latest span of a reconcile that scaled the target up.
 fn rescale(spans: &[Value]) -> Option<Value> {
     let is_it =
-        |span: &&Value| span["name"] == "decide" && attribute(span, "podscale.outcome") == "up";
+        |span: &&Value| span["name"] == "reconcile" && attribute(span, "podscale.outcome") == "up";
     spans.iter().rfind(is_it).cloned()
 }
 

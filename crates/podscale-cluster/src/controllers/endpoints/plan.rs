@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
 /// The label that tells who keeps a slice.
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-const KEEPER: &str = "endpointslice-controller.k8s.io";
+const CONTROLLER_NAME: &str = "endpointslice-controller.k8s.io";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 /// The most endpoints in a slice.
 const SLICE_SIZE: usize = 100;
@@ -264,7 +264,7 @@ fn slice_labels(service: &Service) -> BTreeMap<String, String> {
     let mut labels = service.metadata.labels.clone().unwrap_or_default();
     let name = service.metadata.name.clone().unwrap_or_default();
     labels.insert(SERVICE_NAME.into(), name);
-    labels.insert(MANAGED_BY.into(), KEEPER.into());
+    labels.insert(MANAGED_BY.into(), CONTROLLER_NAME.into());
     if is_headless(service) {
         labels.insert(HEADLESS.into(), String::new());
     }
@@ -291,7 +291,9 @@ fn endpoint(service: &Service, pod: &Pod) -> Endpoint {
 #[must_use]
 pub fn is_ours(slice: &EndpointSlice) -> bool {
     let labels = slice.metadata.labels.as_ref();
-    labels.and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|keeper| keeper == KEEPER)
+    labels
+        .and_then(|labels| labels.get(MANAGED_BY))
+        .is_some_and(|manager| manager == CONTROLLER_NAME)
 }
 
 #[cfg(test)]
