@@ -19,11 +19,11 @@ pub(crate) enum Backend {
 pub(crate) struct Backends(RwLock<HashMap<(String, String), Backend>>);
 
 impl Backends {
-    pub fn get(&self, service: &(String, String)) -> Option<Backend> {
+    pub(crate) fn get(&self, service: &(String, String)) -> Option<Backend> {
         self.0.read().get(service).cloned()
     }
 
-    pub fn insert(&self, namespace: &str, service: &str, backend: Backend) {
+    pub(crate) fn insert(&self, namespace: &str, service: &str, backend: Backend) {
         self.0.write().insert((namespace.to_owned(), service.to_owned()), backend);
     }
 }

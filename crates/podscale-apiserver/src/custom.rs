@@ -22,19 +22,19 @@ pub(crate) struct Custom {
 
 impl Custom {
     /// Removes fields that the schema does not have, and tells which.
-    pub fn prune(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
+    pub(crate) fn prune(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
         self.schema.as_ref().map_or(Ok(Vec::new()), |schema| crd::prune(object, schema))
     }
 
     /// Fills in the schema's defaults.
-    pub fn fill_defaults(&self, object: &mut Value) {
+    pub(crate) fn fill_defaults(&self, object: &mut Value) {
         if let Some(schema) = &self.schema {
             crd::fill_defaults(object, schema);
         }
     }
 
     /// Checks an object against the schema; the status endpoint does not look at the scale's spec.
-    pub fn check(&self, object: &Value, old: Option<&Value>, spec: bool) -> Vec<FieldError> {
+    pub(crate) fn check(&self, object: &Value, old: Option<&Value>, spec: bool) -> Vec<FieldError> {
         let mut errors = match &self.schema {
             Some(schema) => crd::check(object, old, schema),
             None => Vec::new(),

@@ -54,16 +54,16 @@ pub(crate) struct Call {
 
 impl Call {
     /// Namespace in the path; empty for cluster-wide objects and for all namespaces.
-    pub fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         self.path.namespace.as_deref().unwrap_or_default()
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.path.name.as_deref().unwrap_or_default()
     }
 
     /// The field manager: what the client says, or else the name of its program.
-    pub fn manager(&self) -> String {
+    pub(crate) fn manager(&self) -> String {
         if let Some(given) = self.params.get("fieldManager").filter(|given| !given.is_empty()) {
             return given.to_owned();
         }
@@ -72,7 +72,7 @@ impl Call {
         if program.is_empty() { "unknown".to_owned() } else { program.to_owned() }
     }
 
-    pub fn content_type(&self) -> &str {
+    pub(crate) fn content_type(&self) -> &str {
         let given = self.headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
         given.unwrap_or_default().split(';').next().unwrap_or_default().trim()
     }

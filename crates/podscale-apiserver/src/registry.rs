@@ -60,7 +60,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub fn builtin() -> Self {
+    pub(crate) fn builtin() -> Self {
         let mut registry = Self::default();
         for info in resource::builtin() {
             registry.add(Arc::new(served_builtin(info)));
@@ -69,7 +69,7 @@ impl Registry {
     }
 
     /// The built-in resources with these custom ones and forwarded groups.
-    pub fn with(custom: Vec<Custom>, forwarded: Vec<Forwarded>) -> Self {
+    pub(crate) fn with(custom: Vec<Custom>, forwarded: Vec<Forwarded>) -> Self {
         let mut registry = Self::builtin();
         for custom in custom {
             registry.add(Arc::new(served_custom(custom)));
@@ -85,29 +85,29 @@ impl Registry {
         self.resources.push(served);
     }
 
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Served>> {
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Served>> {
         self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned())).cloned()
     }
 
     /// All resources, in discovery's order.
-    pub fn resources(&self) -> &[Arc<Served>] {
+    pub(crate) fn resources(&self) -> &[Arc<Served>] {
         &self.resources
     }
 
     /// The resources of one version of a group.
-    pub fn of_version(&self, group: &str, version: &str) -> Vec<Arc<Served>> {
+    pub(crate) fn of_version(&self, group: &str, version: &str) -> Vec<Arc<Served>> {
         let matches =
             |served: &&Arc<Served>| served.info.group == group && served.info.version == version;
         self.resources.iter().filter(matches).cloned().collect()
     }
 
     /// Who answers for a version of a group, if not this server.
-    pub fn forwarded(&self, group: &str, version: &str) -> Option<&Forwarded> {
+    pub(crate) fn forwarded(&self, group: &str, version: &str) -> Option<&Forwarded> {
         self.forwarded.iter().find(|one| one.group == group && one.version == version)
     }
 
     /// The groups besides the core one, each with its versions, the preferred first.
-    pub fn groups(&self) -> Vec<(String, Vec<String>)> {
+    pub(crate) fn groups(&self) -> Vec<(String, Vec<String>)> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         let mut at: BTreeMap<String, usize> = BTreeMap::new();
         let local = self.resources.iter().map(|served| (&served.info.group, &served.info.version));
@@ -163,7 +163,7 @@ fn served_custom(custom: Custom) -> Served {
 
 impl Served {
     /// The type or version of the object as sent by clients.
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         self.info.api_version()
     }
 }

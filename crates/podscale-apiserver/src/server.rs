@@ -109,20 +109,20 @@ impl ApiServer {
 }
 
 impl Inner {
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         (self.config.clock)()
     }
 
     /// The present as objects are stamped with it.
-    pub fn now_text(&self) -> String {
+    pub(crate) fn now_text(&self) -> String {
         time_text(self.now())
     }
 
-    pub fn registry(&self) -> Arc<Registry> {
+    pub(crate) fn registry(&self) -> Arc<Registry> {
         self.registry.read().clone()
     }
 
-    pub fn new_uid(&self) -> String {
+    pub(crate) fn new_uid(&self) -> String {
         let mut random = self.random.lock();
         let (high, low) = (random.next(), random.next());
         // Version 4, variant 1, as RFC 9562 lays the bits out.
@@ -139,7 +139,7 @@ impl Inner {
     }
 
     /// Five characters that spell no words, for generated names.
-    pub fn new_suffix(&self) -> String {
+    pub(crate) fn new_suffix(&self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut random = self.random.lock();
         (0..5)
@@ -151,7 +151,7 @@ impl Inner {
     }
 
     /// A number below `bound`.
-    pub fn random_below(&self, bound: u64) -> u64 {
+    pub(crate) fn random_below(&self, bound: u64) -> u64 {
         self.random.lock().next() % bound.max(1)
     }
 }

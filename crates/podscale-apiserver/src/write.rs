@@ -33,7 +33,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    pub fn subresource(self) -> &'static str {
+    pub(crate) fn subresource(self) -> &'static str {
         match self {
             Self::Object | Self::Binding => "",
             Self::Status => "status",
@@ -71,14 +71,14 @@ pub(crate) enum Written {
 
 impl Written {
     /// What the client is told about the object it created.
-    pub fn warnings(&self, served: &Served) -> Vec<String> {
+    pub(crate) fn warnings(&self, served: &Served) -> Vec<String> {
         match self {
             Self::Stored(object) => (served.rules.warnings)(&object.value()),
             Self::Preview(value) => (served.rules.warnings)(value),
         }
     }
 
-    pub fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         match self {
             Self::Stored(object) => object.value(),
             Self::Preview(value) => value,
@@ -87,22 +87,22 @@ impl Written {
 }
 
 impl Write<'_> {
-    pub fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         crate::store::key(self.namespace, name)
     }
 
-    pub fn get(&self, name: &str) -> ApiResult<Arc<Object>> {
+    pub(crate) fn get(&self, name: &str) -> ApiResult<Arc<Object>> {
         let found = self.server.store.get(&self.served.storage, &self.key(name));
         found.ok_or_else(|| ApiError::not_found(&self.served.info, name))
     }
 
-    pub fn draft(&self, value: Value) -> Draft {
+    pub(crate) fn draft(&self, value: Value) -> Draft {
         let fields = (self.served.rules.fields)(&value);
         Draft { value, fields }
     }
 
     /// How objects of the served version are divided among owners.
-    pub fn shape(&self) -> Shape<'_> {
+    pub(crate) fn shape(&self) -> Shape<'_> {
         match (&self.served.ty, &self.served.custom) {
             (Some(ty), _) => Shape::of(ty),
             (None, Some(custom)) => Shape::Custom(custom.raw_schema.as_ref()),
@@ -110,7 +110,12 @@ impl Write<'_> {
         }
     }
 
-    pub fn writer<'a>(&'a self, endpoint: Endpoint, version: &'a str, time: &'a str) -> Writer<'a> {
+    pub(crate) fn writer<'a>(
+        &'a self,
+        endpoint: Endpoint,
+        version: &'a str,
+        time: &'a str,
+    ) -> Writer<'a> {
         let reset: Reset = match endpoint {
             Endpoint::Object if self.served.info.has_status() => self.served.rules.reset,
             Endpoint::Status => self.served.rules.reset_status,
@@ -126,12 +131,12 @@ impl Write<'_> {
     }
 
     /// What a new object is compared with to find out what its creator set.
-    pub fn blank(&self) -> Value {
+    pub(crate) fn blank(&self) -> Value {
         self.served.ty.as_ref().map_or_else(crate::apply::blank, |ty| zero(types::kubernetes(), ty))
     }
 
     /// Answers with all that is wrong, if anything is.
-    pub fn refuse(&self, name: &str, errors: Vec<FieldError>) -> ApiResult<()> {
+    pub(crate) fn refuse(&self, name: &str, errors: Vec<FieldError>) -> ApiResult<()> {
         if errors.is_empty() {
             return Ok(());
         }
@@ -140,7 +145,7 @@ impl Write<'_> {
     }
 
     /// Objects can only be put into a namespace that exists and stays.
-    pub fn require_namespace(&self, name: &str) -> ApiResult<()> {
+    pub(crate) fn require_namespace(&self, name: &str) -> ApiResult<()> {
         if !self.served.info.namespaced {
             return Ok(());
         }

@@ -98,7 +98,11 @@ impl<'a> Shape<'a> {
 }
 
 /// The step to a list's item, as in `FieldsV1`.
-pub fn item_step(item_shape: &Shape<'_>, division: &Division, item: &Value) -> Option<String> {
+pub(super) fn item_step(
+    item_shape: &Shape<'_>,
+    division: &Division,
+    item: &Value,
+) -> Option<String> {
     match division {
         Division::Set => Some(format!("v:{item}")),
         Division::Items(keys) => {

@@ -54,7 +54,7 @@ const FUNCTIONS: [&str; 31] = [
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
-pub struct Expression {
+pub(super) struct Expression {
     text: Arc<str>,
     program: Arc<Program>,
 }

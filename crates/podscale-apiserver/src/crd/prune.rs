@@ -8,7 +8,7 @@ use super::schema::{Additional, Schema};
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes every field that the schema does not specify and tells which they were, sorted.
-pub fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
+pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut pruner = Pruner { removed: Vec::new(), path: Vec::new() };
     // The object itself is a Kubernetes object, even though its schema does not say so.
     pruner.prune(object, Some(schema), At::Root);
@@ -102,7 +102,7 @@ impl Pruner {
 }
 
 /// Removes nulls where null is neither a value nor stands for a default.
-pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
+pub(super) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let schema = schema.and_then(|schema| schema.field(name));
@@ -126,7 +126,7 @@ fn has_default(schema: &Schema) -> bool {
 }
 
 /// Fills in the defaults of fields that are missing, or null where null is no value.
-pub fn fill_defaults(value: &mut Value, schema: &Schema) {
+pub(super) fn fill_defaults(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
             for (name, property) in &schema.properties {

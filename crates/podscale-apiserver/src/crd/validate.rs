@@ -38,7 +38,7 @@ fn below(path: &str, field: &str) -> String {
 }
 
 /// Checks a whole object; `old` is the object that it replaces.
-pub fn check(value: &Value, old: Option<&Value>, schema: &Schema) -> Vec<FieldError> {
+pub(super) fn check(value: &Value, old: Option<&Value>, schema: &Schema) -> Vec<FieldError> {
     check_at("", value, old, schema).errors
 }
 

@@ -23,7 +23,7 @@ struct FieldTerm {
 }
 
 impl Filter {
-    pub fn of(call: &Call) -> ApiResult<Self> {
+    pub(super) fn of(call: &Call) -> ApiResult<Self> {
         let labels = Selector::parse(call.params.text("labelSelector"))
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let mut fields = parse_fields(call.params.text("fieldSelector"))?;
@@ -41,15 +41,15 @@ impl Filter {
     }
 
     /// Whether all objects of the namespace (or of all) are chosen.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    pub fn namespace(&self) -> &str {
+    pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    pub fn matches(&self, object: &Object) -> bool {
+    pub(super) fn matches(&self, object: &Object) -> bool {
         (self.namespace.is_empty() || object.namespace() == self.namespace)
             && (self.labels.is_empty() || self.labels.matches(|key| object.label(key)))
             && self.fields.iter().all(|term| {

@@ -31,7 +31,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub fn of(call: &Call, kind: &str) -> ApiResult<Self> {
+    pub(super) fn of(call: &Call, kind: &str) -> ApiResult<Self> {
         let manager = call.manager();
         let errors = check_field_manager(&manager, &FieldPath::new("fieldManager"));
         if !errors.is_empty() {
@@ -44,7 +44,7 @@ impl Context {
         })
     }
 
-    pub fn write<'a>(&'a self, call: &'a Call) -> Write<'a> {
+    pub(super) fn write<'a>(&'a self, call: &'a Call) -> Write<'a> {
         Write {
             server: &call.server,
             served: &call.served,

@@ -10,28 +10,28 @@ use crate::write::decode::FieldValidation;
 pub(crate) struct Params(Vec<(String, String)>);
 
 impl Params {
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
     /// Whether a parameter is given and not `false` or `0`.
-    pub fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| !matches!(value, "false" | "0"))
     }
 
-    pub fn optional_flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|value| !matches!(value, "false" | "0"))
     }
 
-    pub fn integer(&self, name: &str) -> ApiResult<Option<i64>> {
+    pub(crate) fn integer(&self, name: &str) -> ApiResult<Option<i64>> {
         let Some(text) = self.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
             ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
@@ -39,7 +39,7 @@ impl Params {
     }
 
     /// Whether nothing is to be stored.
-    pub fn dry_run(&self, kind: &str) -> ApiResult<bool> {
+    pub(crate) fn dry_run(&self, kind: &str) -> ApiResult<bool> {
         let mut dry = false;
         for (_, value) in self.0.iter().filter(|(name, _)| name == "dryRun") {
             if value != "All" {
@@ -53,7 +53,7 @@ impl Params {
         Ok(dry)
     }
 
-    pub fn field_validation(&self, kind: &str) -> ApiResult<FieldValidation> {
+    pub(crate) fn field_validation(&self, kind: &str) -> ApiResult<FieldValidation> {
         match self.text("fieldValidation") {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Ignore" => Ok(FieldValidation::Ignore),
@@ -93,7 +93,7 @@ pub(crate) struct ListParams {
 }
 
 impl ListParams {
-    pub fn parse(params: &Params, watch: bool) -> ApiResult<Self> {
+    pub(super) fn parse(params: &Params, watch: bool) -> ApiResult<Self> {
         let token = params.get("continue").filter(|token| !token.is_empty()).map(str::to_owned);
         let send_initial_events = params.optional_flag("sendInitialEvents");
         let version = version(params, watch, token.is_some(), send_initial_events)?;

@@ -39,7 +39,7 @@ pub(crate) struct ResourcePath {
 
 impl ResourcePath {
     /// Whether the path names a namespace exactly where the resource has one.
-    pub fn fits(&self, info: &ResourceInfo) -> bool {
+    pub(crate) fn fits(&self, info: &ResourceInfo) -> bool {
         match (info.namespaced, &self.namespace) {
             (true, None) => self.name.is_none(),
             (false, Some(_)) => false,

@@ -47,7 +47,7 @@ pub(crate) enum Deleted {
 
 impl DeleteOptions {
     /// Reads the options in a request's body.
-    pub fn read(&mut self, body: &Value) -> ApiResult<()> {
+    pub(crate) fn read(&mut self, body: &Value) -> ApiResult<()> {
         let (kind, version) = (text(body, "/kind"), text(body, "/apiVersion"));
         if !matches!(kind, "" | "DeleteOptions") {
             return Err(ApiError::bad_request(format!(
@@ -84,7 +84,7 @@ impl DeleteOptions {
 }
 
 impl Propagation {
-    pub fn parse(text: &str) -> ApiResult<Self> {
+    pub(crate) fn parse(text: &str) -> ApiResult<Self> {
         match text {
             "Orphan" => Ok(Self::Orphan),
             "Background" => Ok(Self::Background),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What makes a pod one of a workload's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
+pub(super) struct Claim {
     namespace: Box<str>,
     name: Box<str>,
     selector: Labels,
@@ -14,13 +14,13 @@ pub struct Claim {
 
 impl Claim {
     /// Claims pods by labels or, without any, by owner.
-    pub fn new(namespace: &str, name: &str, selector: &BTreeMap<String, String>) -> Claim {
+    pub(super) fn new(namespace: &str, name: &str, selector: &BTreeMap<String, String>) -> Claim {
         let selector = selector.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         Claim { namespace: namespace.into(), name: name.into(), selector: selector.collect() }
     }
 
     /// Whether the pod is the workload's.
-    pub fn takes(&self, pod: &Facts) -> bool {
+    pub(super) fn takes(&self, pod: &Facts) -> bool {
         if *self.namespace != *pod.namespace {
             return false;
         }

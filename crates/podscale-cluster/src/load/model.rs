@@ -25,7 +25,7 @@ const NODE_CORES: f64 = 0.1;
 const NODE_BYTES: f64 = 512.0 * 1024.0 * 1024.0;
 
 /// What a call changes of a workload.
-pub enum Change {
+pub(super) enum Change {
     Load(Load),
     Enqueue(f64),
     Configured,
@@ -43,7 +43,7 @@ struct Driven {
 }
 
 /// All workloads, and the time up to which they have lived.
-pub struct Model {
+pub(super) struct Model {
     at: Timestamp,
     workloads: Vec<Driven>,
     idle: Vec<PodView>,
@@ -52,7 +52,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(now: Timestamp) -> Model {
+    pub(super) fn new(now: Timestamp) -> Model {
         Model {
             at: now,
             workloads: Vec::new(),
@@ -62,7 +62,7 @@ impl Model {
         }
     }
 
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         config: &WorkloadConfig,
         load: Load,
@@ -94,7 +94,7 @@ impl Model {
         Ok(())
     }
 
-    pub fn change(
+    pub(super) fn change(
         &mut self,
         namespace: &str,
         name: &str,
@@ -125,7 +125,7 @@ impl Model {
     }
 
     /// Lets the time up to `now` pass.
-    pub fn step(&mut self, table: &Table, now: Timestamp) -> (Samples, LoadState) {
+    pub(super) fn step(&mut self, table: &Table, now: Timestamp) -> (Samples, LoadState) {
         let version = table.version();
         if self.seen != Some(version) {
             self.assign(table);

@@ -2,7 +2,7 @@
 
 /// One pod's part of the work.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
+pub(super) struct Share {
     /// How much of the work it should get, relative to the others.
     pub weight: f64,
     /// How much it can take.
@@ -13,7 +13,7 @@ pub struct Share {
 
 /// Gives each share its part of `amount` by weight; what a full one cannot take goes to the others.
 /// Returns how much was given in all.
-pub fn spread(amount: f64, shares: &mut [Share]) -> f64 {
+pub(super) fn spread(amount: f64, shares: &mut [Share]) -> f64 {
     // Those that fill up first (least room per weight) go first, so that one pass is enough.
     let mut order: Vec<usize> = (0..shares.len()).filter(|i| shares[*i].weight > 0.0).collect();
     let fullness = |share: &Share| share.most / share.weight;

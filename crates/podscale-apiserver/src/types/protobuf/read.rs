@@ -255,7 +255,7 @@ impl Part<'_> {
 pub(super) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub fn next(&mut self) -> Result<Option<(u32, Part<'a>)>, ProtobufError> {
+    pub(super) fn next(&mut self) -> Result<Option<(u32, Part<'a>)>, ProtobufError> {
         if self.0.is_empty() {
             return Ok(None);
         }

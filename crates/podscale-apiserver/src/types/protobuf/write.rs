@@ -23,26 +23,26 @@ impl Writer {
     }
 
     /// A field that is a number.
-    pub fn varint(&mut self, number: u32, value: u64) {
+    pub(crate) fn varint(&mut self, number: u32, value: u64) {
         self.raw_varint(u64::from(number) << 3);
         self.raw_varint(value);
     }
 
     /// A field that is a number with a fraction.
-    pub fn fixed64(&mut self, number: u32, value: f64) {
+    pub(crate) fn fixed64(&mut self, number: u32, value: f64) {
         self.raw_varint(u64::from(number) << 3 | 1);
         self.0.extend_from_slice(&value.to_bits().to_le_bytes());
     }
 
     /// A field that is a text, or a message that is encoded already.
-    pub fn bytes(&mut self, number: u32, value: &[u8]) {
+    pub(crate) fn bytes(&mut self, number: u32, value: &[u8]) {
         self.raw_varint(u64::from(number) << 3 | 2);
         self.raw_varint(value.len() as u64);
         self.0.extend_from_slice(value);
     }
 
     /// A field that is a message, with what `write` puts into it.
-    pub fn message<E>(
+    pub(crate) fn message<E>(
         &mut self,
         number: u32,
         write: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -53,7 +53,7 @@ impl Writer {
         Ok(())
     }
 
-    pub fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.0
     }
 }

@@ -8,7 +8,7 @@ use podscale_core::explain;
 
 /// What is replayed.
 #[derive(Clone, Copy, Debug)]
-pub struct Selection<'a> {
+pub(super) struct Selection<'a> {
     /// Only recordings of these names; all if empty.
     pub names: &'a [String],
     /// Only this step; all if `None`.
@@ -31,7 +31,7 @@ impl Selection<'_> {
 
 /// One recording, decided anew.
 #[derive(Debug)]
-pub struct Judged {
+pub(super) struct Judged {
     /// Its name.
     pub name: String,
     /// What it is about, if it says so.
@@ -48,7 +48,7 @@ pub struct Judged {
 
 /// One step, decided anew.
 #[derive(Debug)]
-pub struct JudgedStep {
+pub(super) struct JudgedStep {
     /// Its place in the recording, from 0.
     pub place: usize,
     /// Its time.
@@ -63,7 +63,7 @@ pub struct JudgedStep {
 
 /// How a step compares with its recorded decision.
 #[derive(Debug)]
-pub enum Verdict {
+pub(super) enum Verdict {
     /// It is the same.
     Agrees,
     /// It is not.
@@ -73,7 +73,7 @@ pub enum Verdict {
 }
 
 /// Decides a recording anew; `None` if it is not selected.
-pub fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged> {
+pub(super) fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged> {
     let name = &recording.metadata.name;
     if !selection.takes(name) {
         return None;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// For whom the report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(super) enum Format {
     /// For people.
     Text,
     /// For programs.
@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 /// A report in the making.
-pub struct Report<W> {
+pub(super) struct Report<W> {
     out: W,
     format: Format,
     explain: bool,
@@ -32,7 +32,7 @@ pub struct Report<W> {
 
 impl<W: Write> Report<W> {
     /// An empty report.
-    pub fn new(out: W, format: Format, explain: bool) -> Report<W> {
+    pub(super) fn new(out: W, format: Format, explain: bool) -> Report<W> {
         Report {
             out,
             format,
@@ -47,12 +47,12 @@ impl<W: Write> Report<W> {
     }
 
     /// Whether every decision agrees.
-    pub fn all_agree(&self) -> bool {
+    pub(super) fn all_agree(&self) -> bool {
         self.agree == self.decisions
     }
 
     /// Adds a recording, and writes what there is to say of it.
-    pub fn add(&mut self, judged: &Judged) -> io::Result<()> {
+    pub(super) fn add(&mut self, judged: &Judged) -> io::Result<()> {
         self.recordings += 1;
         self.selected_steps += judged.steps;
         self.decisions += judged.decisions;
@@ -133,7 +133,7 @@ impl<W: Write> Report<W> {
     }
 
     /// Writes the sums.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(super) fn finish(&mut self) -> io::Result<()> {
         let (agree, decisions) = (self.agree, self.decisions);
         let unrecorded = self.selected_steps - decisions;
         match self.format {

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// Which rows come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
+pub(super) enum Sort {
     /// In the order of names.
     #[default]
     Name,
