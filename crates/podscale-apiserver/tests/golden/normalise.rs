@@ -1,5 +1,7 @@
 //! Makes answers of different runs and servers comparable, as `e2e/golden/README.md` says.
 
+#![allow(unreachable_pub, reason = "a test and an example include it")]
+
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -1,5 +1,5 @@
 //! A small world in which passes over one autoscaler run, for tests and benchmarks.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use podscale_core::history::{Recommendation, ScaleEvent};
 use podscale_core::model::{
