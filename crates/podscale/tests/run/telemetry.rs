@@ -244,10 +244,18 @@ async fn a_collector_gets_traces_logs_and_metrics() {
     );
 
     // The reconcile that asked the slow source shows how long that took.
-    let slow = |span: &&Value| span["name"] == "get resource metrics";
-    let asked = spans.iter().find(slow).expect("the source was asked");
-    let parent = spans.iter().find(|span| span["spanId"] == asked["parentSpanId"]);
-    let reading = parent.unwrap_or_else(|| panic!("{asked:#} has no parent"));
+    let slow = |span: &&Value| span["name"] == "list resource metrics";
+    let parent = |spans: &[Value], span: &Value| {
+        spans.iter().find(|parent| parent["spanId"] == span["parentSpanId"]).cloned()
+    };
+    until("the source was asked", async || {
+        let spans = collector.spans();
+        spans.iter().find(slow).is_some_and(|asked| parent(&spans, asked).is_some())
+    })
+    .await;
+    let spans = collector.spans();
+    let asked = spans.iter().find(slow).expect("it was there");
+    let reading = &parent(&spans, asked).expect("it was there");
     assert_eq!(reading["name"], "read metric");
     assert_eq!(attribute(reading, "podscale.metric.name"), "cpu");
     for span in [asked, reading] {
