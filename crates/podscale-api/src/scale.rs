@@ -6,7 +6,7 @@ use crate::meta::ObjectMeta;
 use crate::serde_form::{is_zero, null_default};
 
 mod decode;
-pub use decode::ScaleDecodeError;
+pub use decode::{SCHEME, ScaleDecodeError, TYPE_META};
 
 /// The scale subresource of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

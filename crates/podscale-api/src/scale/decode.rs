@@ -11,12 +11,12 @@ use crate::quote::quote;
 use crate::selector::{LabelSelector, SelectorError};
 use crate::serde_form::null_default;
 
-/// Where the scale client makes its scheme; part of a message. Builds of Kubernetes spell it
+/// Where Kubernetes' clients make their scheme; part of a message. Builds of Kubernetes spell it
 /// differently, so nothing should depend on it.
-const SCHEME: &str = "pkg/runtime/scheme.go:111";
+pub const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// What Go calls the two fields that every object is first read for.
-const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+pub const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// Why an answer cannot be taken as a Scale, in the words of Kubernetes' scale client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,14 +2,10 @@
 //! clients do, since people read it in conditions and events.
 
 use podscale_api::quote::quote;
+use podscale_api::scale::{SCHEME, TYPE_META};
 use podscale_client::call::{Answer, CallError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-/// What Go calls the two fields that every object is first read for.
-const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-/// Where upstream's clients make their scheme; part of a message.
-const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// Which of upstream's clients would have read an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
