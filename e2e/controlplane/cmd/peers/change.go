@@ -24,6 +24,7 @@ type world struct {
 	namespaces  []string
 	deployments map[string]*deployment
 	sets        map[string]*statefulSet
+	events      map[types.UID]string
 	jobs        []string
 	dying       []string
 	chains      []string

@@ -13,9 +13,9 @@ import (
 	"os"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubectl/pkg/util/openapi"
@@ -63,6 +63,7 @@ func run(kubeconfig string, seed int64, duration time.Duration) error {
 	w := &world{
 		client: client, random: rand.New(rand.NewSource(seed)), served: served(client),
 		deployments: map[string]*deployment{}, sets: map[string]*statefulSet{},
+		events: map[types.UID]string{},
 	}
 	if err := w.addNamespace(ctx); err != nil {
 		return err
@@ -80,16 +81,15 @@ func run(kubeconfig string, seed int64, duration time.Duration) error {
 		if err := w.settle(ctx); err != nil {
 			return fmt.Errorf("round %d, after %q: %w", round, w.recent, err)
 		}
+		if err := w.noteEvents(ctx); err != nil {
+			return err
+		}
 		w.rounds++
 	}
-	events, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
-	if err != nil {
+	if err := w.checkEvents(); err != nil {
 		return err
 	}
-	if err := checkEvents(events.Items); err != nil {
-		return err
-	}
-	fmt.Printf("peers: %d changes, settled %d times, %d events\n", w.changes, w.rounds, len(events.Items))
+	fmt.Printf("peers: %d changes, settled %d times, %d events\n", w.changes, w.rounds, len(w.events))
 	return nil
 }
 

@@ -247,15 +247,27 @@ func (w *world) noStrays(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// checkEvents checks that each of the peers could write what it had to say.
-func checkEvents(events []core.Event) error {
-	seen := map[string]int{}
-	for _, event := range events {
+// noteEvents takes in the events that there are now: those of a namespace go with it.
+func (w *world) noteEvents(ctx context.Context) error {
+	events, err := w.client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, event := range events.Items {
 		component := event.Source.Component
 		if component == "" {
 			component = event.ReportingController
 		}
-		seen[component+" "+event.Reason]++
+		w.events[event.UID] = component + " " + event.Reason
+	}
+	return nil
+}
+
+// checkEvents checks that each of the peers could write what it had to say.
+func (w *world) checkEvents() error {
+	seen := map[string]int{}
+	for _, event := range w.events {
+		seen[event]++
 	}
 	for _, wanted := range []string{
 		"deployment-controller ScalingReplicaSet", "replicaset-controller SuccessfulCreate", "default-scheduler Scheduled",
