@@ -2,3 +2,21 @@
 app.kubernetes.io/name: podscale
 app.kubernetes.io/instance: podscale
 {{- end }}
+
+{{/* Not empty where kubelets are read. */}}
+{{- define "podscale.readsKubelets" -}}
+{{- if eq .Values.metrics.resource "kubelet" }}yes
+{{- else if and (has "resource" .Values.metrics.serve) (ne .Values.metrics.resource "prometheus") }}yes
+{{- end }}
+{{- end }}
+
+{{/* The names of the APIServices, a line each. */}}
+{{- define "podscale.apiServices" -}}
+{{- $names := list }}
+{{- range .Values.metrics.serve }}
+{{- if eq . "resource" }}{{ $names = append $names "v1beta1.metrics.k8s.io" }}{{ end }}
+{{- if eq . "custom" }}{{ $names = concat $names (list "v1beta1.custom.metrics.k8s.io" "v1beta2.custom.metrics.k8s.io") }}{{ end }}
+{{- if eq . "external" }}{{ $names = append $names "v1beta1.external.metrics.k8s.io" }}{{ end }}
+{{- end }}
+{{- join "\n" $names }}
+{{- end }}

@@ -1,9 +1,11 @@
 //! What must be in a cluster for the controller to run there, as plain objects. The Helm chart is
 //! held against these by a test.
 
+pub mod metrics;
 mod roles;
 mod workload;
 
+pub use metrics::{MetricOptions, ResourceMetrics, ServedApi};
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 
 use serde_json::{Value, json};
@@ -24,8 +26,10 @@ pub struct Options {
     pub replicas: u32,
     /// Flags of `podscale run`, besides those that are always given.
     pub arguments: Vec<String>,
-    /// RestMapper of targets that it may scale, besides those of Kubernetes.
+    /// Resources of targets that it may scale, besides those of Kubernetes.
     pub scales: Vec<ScaleResource>,
+    /// What is read and served of metrics.
+    pub metrics: MetricOptions,
 }
 
 impl Default for Options {
@@ -36,7 +40,18 @@ impl Default for Options {
             replicas: 2,
             arguments: Vec::new(),
             scales: Vec::new(),
+            metrics: MetricOptions::default(),
         }
+    }
+}
+
+impl Options {
+    /// The flags of `podscale run` that can be chosen.
+    #[must_use]
+    pub fn run_flags(&self) -> Vec<String> {
+        let mut flags = self.metrics.arguments(&self.namespace);
+        flags.extend(self.arguments.iter().cloned());
+        flags
     }
 }
 
@@ -44,7 +59,7 @@ impl Default for Options {
 #[must_use]
 pub fn manifests(options: &Options) -> Vec<Value> {
     let namespace = &options.namespace;
-    vec![
+    let mut objects = vec![
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": namespace,
             "labels": {
@@ -53,14 +68,16 @@ pub fn manifests(options: &Options) -> Vec<Value> {
             },
         }}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(namespace)}),
-        roles::cluster_role(&options.scales),
+        roles::cluster_role(options),
         roles::cluster_role_binding(namespace),
-        roles::role(namespace),
+        roles::role(options),
         roles::role_binding(namespace),
         workload::deployment(options),
         workload::service(namespace),
         workload::disruption_budget(namespace),
-    ]
+    ];
+    objects.extend(options.metrics.manifests(namespace));
+    objects
 }
 
 fn labels() -> Value {

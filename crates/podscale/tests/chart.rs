@@ -1,6 +1,8 @@
 //! The Helm chart must render to what `podscale install` prints.
 
-use podscale::install::{Options, ScaleResource, manifests};
+use podscale::install::{
+    MetricOptions, Options, ResourceMetrics, ScaleResource, ServedApi, manifests,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,12 @@ fn the_chart_renders_to_what_install_prints() {
         replicas: 3,
         arguments: flags.map(str::to_owned).to_vec(),
         scales: vec![rollouts],
+        metrics: MetricOptions {
+            resource: ResourceMetrics::Kubelet,
+            serve: vec![ServedApi::Resource, ServedApi::Custom, ServedApi::External],
+            prometheus_url: Some("http://prometheus.monitoring:9090".into()),
+            rules: Some("metric-rules".into()),
+        },
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -65,8 +73,21 @@ fn the_chart_renders_to_what_install_prints() {
         "arguments[0]=--sync-period=5s",
         "scales[0].group=argoproj.io",
         "scales[0].resource=rollouts",
+        "metrics.resource=kubelet",
+        "metrics.serve={resource,custom,external}",
+        "metrics.prometheusUrl=http://prometheus.monitoring:9090",
+        "metrics.rules=metric-rules",
     ];
-    for (options, sets) in [(Options::default(), &[][..]), (many, &sets[..])] {
+    let resource = Options {
+        metrics: MetricOptions { serve: vec![ServedApi::Resource], ..MetricOptions::default() },
+        ..Options::default()
+    };
+    let rows = [
+        (Options::default(), &[][..]),
+        (resource, &["metrics.serve={resource}"][..]),
+        (many, &sets[..]),
+    ];
+    for (options, sets) in rows {
         let namespace = options.namespace.as_str();
         let mut arguments = vec!["template", "podscale", chart, "--namespace", namespace];
         arguments.extend(KUBERNETES);

@@ -2,8 +2,10 @@
 
 use super::{complain, conclude, print, run as controller};
 use crate::controller::manage::Which;
-use crate::install::{NAME, Options, ScaleResource, manifests};
-use crate::settings::namespace;
+use crate::install::{
+    MetricOptions, NAME, Options, ResourceMetrics, ScaleResource, ServedApi, manifests,
+};
+use crate::settings::{name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -46,6 +48,22 @@ pub struct Arguments {
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
 
+    /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
+    #[arg(long, value_enum, default_value_t)]
+    resource_metrics: CpuAndMemory,
+
+    /// Serve these metrics APIs in the cluster, in the place of metrics-server and prometheus-adapter.
+    #[arg(long, value_enum, value_name = "API,...", value_delimiter = ',')]
+    serve_metrics: Vec<Api>,
+
+    /// The Prometheus to ask, as `podscale run --prometheus-url` takes it.
+    #[arg(long, value_name = "URL")]
+    prometheus_url: Option<String>,
+
+    /// The ConfigMap, in the namespace of the pods, with prometheus-adapter's rules.
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    metric_rules: Option<String>,
+
     /// Another flag for `podscale run`, such as --run-flag=--sync-period=5s; may be repeated.
     #[arg(long = "run-flag", value_name = "FLAG", allow_hyphen_values = true)]
     run_flags: Vec<String>,
@@ -53,6 +71,27 @@ pub struct Arguments {
     /// The form to print.
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum CpuAndMemory {
+    /// From metrics.k8s.io.
+    #[default]
+    Api,
+    /// From the kubelets.
+    Kubelet,
+    /// From Prometheus.
+    Prometheus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Api {
+    /// metrics.k8s.io.
+    Resource,
+    /// custom.metrics.k8s.io.
+    Custom,
+    /// external.metrics.k8s.io.
+    External,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -115,6 +154,25 @@ impl Arguments {
             replicas: self.replicas,
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
+            metrics: self.metrics(),
+        }
+    }
+
+    fn metrics(&self) -> MetricOptions {
+        let served = |api: &Api| match api {
+            Api::Resource => ServedApi::Resource,
+            Api::Custom => ServedApi::Custom,
+            Api::External => ServedApi::External,
+        };
+        MetricOptions {
+            resource: match self.resource_metrics {
+                CpuAndMemory::Api => ResourceMetrics::Api,
+                CpuAndMemory::Kubelet => ResourceMetrics::Kubelet,
+                CpuAndMemory::Prometheus => ResourceMetrics::Prometheus,
+            },
+            serve: self.serve_metrics.iter().map(served).collect(),
+            prometheus_url: self.prometheus_url.clone(),
+            rules: self.metric_rules.clone(),
         }
     }
 }
@@ -123,7 +181,7 @@ impl Arguments {
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
     let options = arguments.options();
-    if let Err(wrong) = check(&options.arguments) {
+    if let Err(wrong) = check(&options.run_flags()) {
         complain(wrong);
         return ExitCode::from(2);
     }

@@ -1,6 +1,6 @@
 //! What the controller may do, and nothing else.
 
-use super::{NAME, labels, metadata};
+use super::{NAME, Options, labels, metadata};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -31,13 +31,13 @@ impl FromStr for ScaleResource {
     }
 }
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
 /// What it may do in all namespaces.
 #[must_use]
-pub fn cluster_rules(scales: &[ScaleResource]) -> Vec<Value> {
+pub fn cluster_rules(options: &Options) -> Vec<Value> {
     let autoscalers = "horizontalpodautoscalers";
     let mut rules = vec![
         rule("autoscaling", &[autoscalers], &["list", "watch"]),
@@ -57,32 +57,35 @@ pub fn cluster_rules(scales: &[ScaleResource]) -> Vec<Value> {
         rule("custom.metrics.k8s.io", &["*"], &["get"]),
         rule("external.metrics.k8s.io", &["*"], &["list"]),
     ];
-    for ScaleResource { group, resource } in scales {
+    for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
     }
+    rules.extend(options.metrics.cluster_rules());
     rules
 }
 
 /// What it may do in its own namespace.
 #[must_use]
-pub fn own_rules() -> Vec<Value> {
-    vec![
+pub fn own_rules(options: &Options) -> Vec<Value> {
+    let mut rules = vec![
         rule("coordination.k8s.io", &["leases"], &["create"]),
         json!({
             "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
             "resourceNames": [NAME], "verbs": ["get", "list", "watch", "update"],
         }),
         rule("", &["configmaps"], &["get", "list", "create", "update"]),
-    ]
+    ];
+    rules.extend(options.metrics.own_rules());
+    rules
 }
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-pub(super) fn cluster_role(scales: &[ScaleResource]) -> Value {
+pub(super) fn cluster_role(options: &Options) -> Value {
     json!({
         "apiVersion": VERSION, "kind": "ClusterRole",
-        "metadata": {"name": NAME, "labels": labels()}, "rules": cluster_rules(scales),
+        "metadata": {"name": NAME, "labels": labels()}, "rules": cluster_rules(options),
     })
 }
 
@@ -95,10 +98,10 @@ pub(super) fn cluster_role_binding(namespace: &str) -> Value {
     })
 }
 
-pub(super) fn role(namespace: &str) -> Value {
+pub(super) fn role(options: &Options) -> Value {
     json!({
         "apiVersion": VERSION, "kind": "Role",
-        "metadata": metadata(namespace), "rules": own_rules(),
+        "metadata": metadata(&options.namespace), "rules": own_rules(options),
     })
 }
 

@@ -3,6 +3,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -12,10 +13,20 @@ fn check<T: DeserializeOwned + Serialize>(manifest: &Value) {
     assert_eq!(serde_json::to_value(&typed).expect("JSON"), *manifest);
 }
 
+fn everything() -> Options {
+    let metrics = MetricOptions {
+        resource: ResourceMetrics::Kubelet,
+        serve: vec![ServedApi::Resource, ServedApi::Custom, ServedApi::External],
+        prometheus_url: Some("http://prometheus.monitoring:9090".to_owned()),
+        rules: Some("metric-rules".to_owned()),
+    };
+    let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
+    Options { scales, metrics, ..Options::default() }
+}
+
 #[test]
 fn every_manifest_is_one_of_kubernetes() {
-    let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
-    for manifest in manifests(&Options { scales, ..Options::default() }) {
+    for manifest in manifests(&everything()) {
         match manifest["kind"].as_str().expect("a kind") {
             "Namespace" => check::<Namespace>(&manifest),
             "ServiceAccount" => check::<ServiceAccount>(&manifest),
@@ -25,6 +36,7 @@ fn every_manifest_is_one_of_kubernetes() {
             "RoleBinding" => check::<RoleBinding>(&manifest),
             "Deployment" => check::<Deployment>(&manifest),
             "Service" => check::<Service>(&manifest),
+            "APIService" => check::<APIService>(&manifest),
             "PodDisruptionBudget" => check::<PodDisruptionBudget>(&manifest),
             other => panic!("what is a {other}?"),
         }
@@ -33,8 +45,7 @@ fn every_manifest_is_one_of_kubernetes() {
 
 #[test]
 fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
-    let scales = ["argoproj.io/rollouts".parse().expect("a resource")];
-    for rule in cluster_rules(&scales) {
+    for rule in cluster_rules(&everything()) {
         let list = |field: &str| rule[field].as_array().expect("a list").clone();
         let metrics =
             list("apiGroups").iter().all(|g| g.as_str().is_some_and(|g| g.contains("metrics")));
@@ -46,9 +57,44 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                 let writes = ["create", "update", "patch", "delete"]
                     .contains(&verb.as_str().expect("a verb"));
                 let may = ["/scale", "/status"].iter().any(|end| resource.ends_with(end))
-                    || resource == "events";
+                    || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
+                    || (resource == "apiservices" && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
             }
         }
+    }
+}
+
+#[test]
+fn each_piece_brings_the_rights_it_needs_and_no_others() {
+    let rights = |metrics: MetricOptions| {
+        let options = Options { metrics, ..Options::default() };
+        let before = cluster_rules(&Options::default()).len();
+        let text = |rule: &Value| format!("{} {}", rule["resources"][0], rule["verbs"]);
+        let rules = cluster_rules(&options).into_iter().skip(before);
+        let own = own_rules(&options).into_iter().skip(own_rules(&Options::default()).len());
+        let rules: Vec<String> = rules.chain(own).map(|rule| text(&rule)).collect();
+        rules.join("; ").replace('"', "")
+    };
+    let of = |resource, serve: &[ServedApi]| MetricOptions {
+        resource,
+        serve: serve.to_vec(),
+        ..MetricOptions::default()
+    };
+    let serving = "tokenreviews [create]; subjectaccessreviews [create]; apiservices [get,patch]";
+    let secret = "secrets [create]; secrets [get,update]";
+    let nodes = "nodes [list,watch]; nodes/metrics [get]";
+    for (metrics, expected) in [
+        (MetricOptions::default(), String::new()),
+        (of(ResourceMetrics::Kubelet, &[]), nodes.to_owned()),
+        (of(ResourceMetrics::Prometheus, &[]), String::new()),
+        (of(ResourceMetrics::Api, &[ServedApi::Resource]), format!("{nodes}; {serving}; {secret}")),
+        (of(ResourceMetrics::Api, &[ServedApi::External]), format!("{serving}; {secret}")),
+        (
+            MetricOptions { rules: Some("x".to_owned()), ..MetricOptions::default() },
+            "configmaps [watch]".to_owned(),
+        ),
+    ] {
+        assert_eq!(rights(metrics.clone()), expected, "{metrics:?}");
     }
 }

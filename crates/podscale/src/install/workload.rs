@@ -1,5 +1,6 @@
 //! The pods of the controller and what stands around them.
 
+use super::metrics::SERVING_PORT;
 use super::{ADMIN_PORT, NAME, Options, labels, metadata};
 use serde_json::{Value, json};
 
@@ -12,7 +13,11 @@ pub(super) fn deployment(options: &Options) -> Value {
         format!("--admin-address=0.0.0.0:{ADMIN_PORT}"),
         "--log-format=json".to_owned(),
     ];
-    arguments.extend(options.arguments.iter().cloned());
+    arguments.extend(options.run_flags());
+    let mut ports = vec![json!({"name": "admin", "containerPort": ADMIN_PORT})];
+    if options.metrics.serves() {
+        ports.push(json!({"name": "metrics", "containerPort": SERVING_PORT}));
+    }
     let probe = |path: &str, failures: u32| {
         json!({
             "httpGet": {"path": path, "port": "admin"},
@@ -24,7 +29,7 @@ pub(super) fn deployment(options: &Options) -> Value {
         "image": options.image,
         "imagePullPolicy": "IfNotPresent",
         "args": arguments,
-        "ports": [{"name": "admin", "containerPort": ADMIN_PORT}],
+        "ports": ports,
         "livenessProbe": probe("/healthz", 6),
         "readinessProbe": probe("/readyz", 1),
         "resources": {

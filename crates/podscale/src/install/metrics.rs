@@ -1,0 +1,224 @@
+//! What the metrics pipeline needs in a cluster: the Service and the APIServices of the metrics APIs that
+//! are served, and exactly the rights for what is read and served.
+
+use super::roles::rule;
+use super::{NAME, labels};
+use serde_json::{Value, json};
+
+/// What the Service of the metrics APIs is called.
+pub const SERVICE: &str = "podscale-metrics";
+/// The Secret with the certificate that all replicas show.
+pub const SERVING_SECRET: &str = "podscale-serving";
+/// The port of the metrics APIs in the pods.
+pub const SERVING_PORT: u16 = 6443;
+
+const API_REGISTRATION: &str = "apiregistration.k8s.io";
+
+/// Where cpu and memory come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResourceMetrics {
+    /// From `metrics.k8s.io`, whoever serves it.
+    #[default]
+    Api,
+    /// From the kubelets, directly.
+    Kubelet,
+    /// From Prometheus.
+    Prometheus,
+}
+
+/// One of the metrics APIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServedApi {
+    /// `metrics.k8s.io`.
+    Resource,
+    /// `custom.metrics.k8s.io`.
+    Custom,
+    /// `external.metrics.k8s.io`.
+    External,
+}
+
+impl ServedApi {
+    /// Its name in flags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ServedApi::Resource => "resource",
+            ServedApi::Custom => "custom",
+            ServedApi::External => "external",
+        }
+    }
+
+    /// Its group and versions.
+    fn versions(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            ServedApi::Resource => ("metrics.k8s.io", &["v1beta1"]),
+            ServedApi::Custom => ("custom.metrics.k8s.io", &["v1beta1", "v1beta2"]),
+            ServedApi::External => ("external.metrics.k8s.io", &["v1beta1"]),
+        }
+    }
+}
+
+/// What is read and served of metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetricOptions {
+    /// Where cpu and memory come from.
+    pub resource: ResourceMetrics,
+    /// Which metrics APIs are served.
+    pub serve: Vec<ServedApi>,
+    /// The address of Prometheus, if it is asked.
+    pub prometheus_url: Option<String>,
+    /// The ConfigMap, beside the pods, with the rules by which Prometheus is asked.
+    pub rules: Option<String>,
+}
+
+impl MetricOptions {
+    /// Whether anything is served.
+    #[must_use]
+    pub(super) fn serves(&self) -> bool {
+        !self.serve.is_empty()
+    }
+
+    fn reads_kubelets(&self) -> bool {
+        self.resource == ResourceMetrics::Kubelet
+            || (self.serve.contains(&ServedApi::Resource)
+                && self.resource != ResourceMetrics::Prometheus)
+    }
+
+    /// The flags of `podscale run`.
+    pub(super) fn arguments(&self, namespace: &str) -> Vec<String> {
+        let mut arguments = Vec::new();
+        match self.resource {
+            ResourceMetrics::Api => {}
+            ResourceMetrics::Kubelet => arguments.push("--resource-metrics=kubelet".to_owned()),
+            ResourceMetrics::Prometheus => {
+                arguments.push("--resource-metrics=prometheus".to_owned());
+            }
+        }
+        arguments.extend(self.prometheus_url.iter().map(|url| format!("--prometheus-url={url}")));
+        let rules = self.rules.iter();
+        arguments.extend(rules.map(|name| format!("--metric-rules-configmap={namespace}/{name}")));
+        if self.serves() {
+            let apis: Vec<&str> = self.serve.iter().map(|api| api.name()).collect();
+            arguments.push("--serve-metrics".to_owned());
+            arguments.push(format!("--serve={}", apis.join(",")));
+            arguments.push(format!("--service-namespace={namespace}"));
+        }
+        arguments
+    }
+
+    /// What must be allowed in all namespaces.
+    pub(super) fn cluster_rules(&self) -> Vec<Value> {
+        let mut rules = Vec::new();
+        if self.reads_kubelets() {
+            rules.push(rule("", &["nodes"], &["list", "watch"]));
+            rules.push(rule("", &["nodes/metrics"], &["get"]));
+        }
+        if self.serves() {
+            rules.push(rule("authentication.k8s.io", &["tokenreviews"], &["create"]));
+            rules.push(rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]));
+            rules.push(json!({
+                "apiGroups": [API_REGISTRATION], "resources": ["apiservices"],
+                "resourceNames": self.api_service_names(), "verbs": ["get", "patch"],
+            }));
+        }
+        if self.serve.contains(&ServedApi::Custom) {
+            // Objects are found by their labels. Pods may be listed anyway.
+            rules.push(rule("", &["services"], &["list"]));
+        }
+        rules
+    }
+
+    /// What must be allowed in the own namespace.
+    pub(super) fn own_rules(&self) -> Vec<Value> {
+        let mut rules = Vec::new();
+        if self.serves() {
+            rules.push(rule("", &["secrets"], &["create"]));
+            rules.push(json!({
+                "apiGroups": [""], "resources": ["secrets"],
+                "resourceNames": [SERVING_SECRET], "verbs": ["get", "update"],
+            }));
+        }
+        if let Some(name) = &self.rules {
+            rules.push(json!({
+                "apiGroups": [""], "resources": ["configmaps"],
+                "resourceNames": [name], "verbs": ["watch"],
+            }));
+        }
+        rules
+    }
+
+    fn api_service_names(&self) -> Vec<String> {
+        let named = |(group, version): (&str, &str)| format!("{version}.{group}");
+        self.groups().map(named).collect()
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.serve.iter().flat_map(|api| {
+            let (group, versions) = api.versions();
+            versions.iter().map(move |version| (group, *version))
+        })
+    }
+
+    /// The objects besides those of the controller.
+    pub(super) fn manifests(&self, namespace: &str) -> Vec<Value> {
+        if !self.serves() {
+            return Vec::new();
+        }
+        let mut objects = vec![service(namespace), authentication_reader(namespace)];
+        if self.serve.contains(&ServedApi::Resource) {
+            objects.push(metrics_reader());
+        }
+        objects.extend(self.groups().map(|(group, version)| {
+            json!({
+                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+                "metadata": {"name": format!("{version}.{group}"), "labels": labels()},
+                "spec": {
+                    "group": group, "version": version,
+                    "groupPriorityMinimum": 100, "versionPriority": 100,
+                    "service": {"name": SERVICE, "namespace": namespace, "port": 443},
+                },
+            })
+        }));
+        objects
+    }
+}
+
+fn service(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": SERVICE, "namespace": namespace, "labels": labels()},
+        "spec": {
+            "selector": labels(),
+            "ports": [{"name": "metrics", "port": 443, "targetPort": "metrics"}],
+        },
+    })
+}
+
+/// The role is there in every cluster: it allows to read how the API server shows itself to the servers
+/// behind it.
+fn authentication_reader(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {
+            "name": "podscale-authentication-reader", "namespace": "kube-system", "labels": labels(),
+        },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+            "name": "extension-apiserver-authentication-reader",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+    })
+}
+
+/// Whoever may view workloads may see what they use.
+fn metrics_reader() -> Value {
+    let mut labels = labels();
+    for role in ["admin", "edit", "view"] {
+        labels[format!("rbac.authorization.k8s.io/aggregate-to-{role}")] = "true".into();
+    }
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "podscale-metrics-reader", "labels": labels},
+        "rules": [rule("metrics.k8s.io", &["pods", "nodes"], &["get", "list"])],
+    })
+}
