@@ -38,9 +38,8 @@ const RELEASE: Duration = Duration::from_secs(3);
 ///
 /// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
 /// runs in, and scales their targets as Kubernetes' own controller does. Flags that
-/// kube-controller-manager has carry its names, and most its defaults (docs/run.md lists the others);
-/// some have a short alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it
-/// down gracefully.
+/// kube-controller-manager has carry its names, and most of them its defaults; some have a short
+/// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
