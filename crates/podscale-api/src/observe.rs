@@ -5,10 +5,10 @@ use crate::hpa::v2::MetricSpec;
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
-use podscale_core::model::{Aim, Milli, ObjectRef, Source};
+use podscale_core::model::{MetricTarget, Milli, ObjectRef, Source};
 use podscale_core::pod::{self, Phase, Ready, ReadyStatus};
 use podscale_core::snapshot::{
-    MissingRequest, PodReadings, Reading, Requests, Sample, Selection, Strangers,
+    MissingRequest, PodReadings, Reading, Requests, Sample, Selection, UnmatchedSamples,
 };
 use podscale_core::{Autoscaler, Span, Time};
 use std::collections::HashMap;
@@ -118,9 +118,9 @@ impl Selected<'_> {
     pub fn read(&self, place: usize, answers: &Answers<'_>) -> Reading {
         let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
         match &*metric.source {
-            Source::Resource { name } => self.resource(name, None, metric.aim, answers),
+            Source::Resource { name } => self.resource(name, None, metric.target, answers),
             Source::ContainerResource { name, container } => {
-                self.resource(name, Some(container), metric.aim, answers)
+                self.resource(name, Some(container), metric.target, answers)
             }
             Source::Pods(series) => {
                 self.pods_metric(&series.name, answers.left_to_select(), answers)
@@ -141,7 +141,7 @@ impl Selected<'_> {
         &self,
         resource: &str,
         container: Option<&str>,
-        aim: Aim,
+        target: MetricTarget,
         answers: &Answers<'_>,
     ) -> Reading {
         let metrics = match answers.pod_metrics {
@@ -172,7 +172,7 @@ impl Selected<'_> {
             return Reading::Failed(error.to_string().into());
         }
         let reading = if any { Reading::PerPod(readings) } else { Reading::Empty };
-        self.with_requests(reading, resource, container, aim)
+        self.with_requests(reading, resource, container, target)
     }
 
     fn requests(&self, resource: &str, container: Option<&str>) -> Requests {
@@ -225,18 +225,18 @@ impl Selected<'_> {
     /// Puts each sample beside its pod. Of several for one pod the last one counts.
     fn line_up<'s>(&self, samples: impl Iterator<Item = (&'s str, Sample)>) -> PodReadings {
         let mut lined_up = vec![None; self.pods.len()];
-        let mut strangers: HashMap<&str, Milli> = HashMap::new();
+        let mut unmatched: HashMap<&str, Milli> = HashMap::new();
         for (name, sample) in samples {
             match self.places.get(name) {
                 Some(place) => lined_up[*place] = Some(sample),
                 None => {
-                    strangers.insert(name, sample.value);
+                    unmatched.insert(name, sample.value);
                 }
             }
         }
-        let total = strangers.values().fold(0i64, |sum, value| sum.wrapping_add(value.0));
-        let strangers = Strangers { count: strangers.len(), total: Milli(total) };
-        PodReadings { samples: lined_up, strangers, requests: Requests::default() }
+        let total = unmatched.values().fold(0i64, |sum, value| sum.wrapping_add(value.0));
+        let unmatched = UnmatchedSamples { count: unmatched.len(), total: Milli(total) };
+        PodReadings { samples: lined_up, unmatched, requests: Requests::default() }
     }
 }
 

@@ -176,11 +176,11 @@ impl Replayer {
             return Err(ScaleError::Unreadable(error.as_str().into()));
         }
         let status = step.scale.as_ref().and_then(|s| s.status.as_ref());
-        let existing = status.and_then(|s| s.replicas).unwrap_or_else(|| {
+        let status_replicas = status.and_then(|s| s.replicas).unwrap_or_else(|| {
             let alive = step.pods.iter().filter(|p| p.status.phase != Some(PodPhase::Failed));
             i32::try_from(alive.count()).unwrap_or(i32::MAX)
         });
-        Ok(Scale { wanted: self.replicas, existing })
+        Ok(Scale { spec_replicas: self.replicas, status_replicas })
     }
 
     /// How the write of the scale ends, and when.

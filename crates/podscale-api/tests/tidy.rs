@@ -84,17 +84,29 @@ fn the_core_knows_no_clock_and_no_outside() {
     none("pure crates must not mention", &found);
 }
 
+/// The most lines of a file.
+const MOST_LINES: usize = 400;
+/// Files that are longer, and how long they may be: the numbers may only become smaller.
+const LONGER: [(&str, usize); 4] = [
+    ("crates/podscale-cluster/src/nodes/driver.rs", 411),
+    ("crates/podscale/src/cli/run.rs", 485),
+    ("crates/podscale/tests/demo.rs", 402),
+    ("crates/podscale/tests/run/telemetry.rs", 404),
+];
+
 #[test]
 fn files_have_a_readable_size() {
-    const MOST_LINES: usize = 800;
     let mut found = Vec::new();
     for (file, text) in sources() {
         let lines = text.lines().count();
-        if lines > MOST_LINES {
+        let longer = LONGER.iter().find(|(name, _)| *name == file).map(|(_, most)| *most);
+        if lines > longer.unwrap_or(MOST_LINES) {
             found.push(format!("{file}: {lines} lines"));
+        } else if longer.is_some() && lines <= MOST_LINES {
+            found.push(format!("{file}: {lines} lines, so it is no longer an exception"));
         }
     }
-    none(&format!("longer than {MOST_LINES} lines"), &found);
+    none(&format!("longer than {MOST_LINES} lines, or than allowed for them"), &found);
 }
 
 #[test]

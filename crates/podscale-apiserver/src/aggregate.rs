@@ -24,17 +24,7 @@ const DISCOVERY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 impl ApiServer {
     /// Lets a router in this process answer for the APIServices that name this service.
     pub fn register_backend(&self, namespace: &str, service: &str, router: Router) {
-        self.register(namespace, service, Backend::Local(router));
-    }
-
-    /// Lets the server at a URL answer for the APIServices that name this service.
-    pub fn register_backend_address(&self, namespace: &str, service: &str, url: &str) {
-        let url = url.trim_end_matches('/').to_owned();
-        self.register(namespace, service, Backend::Remote(url));
-    }
-
-    fn register(&self, namespace: &str, service: &str, backend: Backend) {
-        self.inner.backends.insert(namespace, service, backend);
+        self.inner.backends.insert(namespace, service, Backend::Local(router));
         let services = self.inner.store.snapshot(&api_services());
         for name in services.objects.keys() {
             judge(&self.inner, name);

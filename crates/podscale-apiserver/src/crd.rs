@@ -28,7 +28,7 @@ pub use scale::check_scale;
 pub use schema::{Additional, Rule, Schema, SchemaError};
 pub use structural::check_structural;
 
-/// Removes what the schema does not specify, and tells the paths of what it removed, sorted.
+/// Removes what the schema does not specify, and returns the paths of what it removed, sorted.
 /// The error is the refusal of an embedded object whose metadata cannot be read.
 pub fn prune(object: &mut Value, schema: &Schema) -> Result<Vec<String>, FieldError> {
     let mut removed = prune::prune(object, schema);

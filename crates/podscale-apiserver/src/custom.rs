@@ -21,7 +21,7 @@ pub(crate) struct Custom {
 }
 
 impl Custom {
-    /// Removes fields that the schema does not have, and tells which.
+    /// Removes fields that the schema does not have, and returns which.
     pub(crate) fn prune(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
         self.schema.as_ref().map_or(Ok(Vec::new()), |schema| crd::prune(object, schema))
     }

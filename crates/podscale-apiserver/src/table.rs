@@ -17,6 +17,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+use crate::value::{self, list, text};
 use std::borrow::Cow;
 
 use jiff::Timestamp;
@@ -263,19 +264,9 @@ pub fn partial_object_metadata(object: &Value) -> Value {
     })
 }
 
-/// The string at a JSON pointer, or the empty string.
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The integer at a JSON pointer, or zero.
 fn integer(object: &Value, pointer: &str) -> i64 {
-    object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
-}
-
-/// The array at a JSON pointer, or an empty one.
-fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    value::integer(object, pointer).unwrap_or_default()
 }
 
 /// How many keys the object at a JSON pointer has.

@@ -1,6 +1,10 @@
 //! The rules of the API as requests and what must come back, in order, against one server each.
 
+#[path = "rules/custom.rs"]
+mod custom;
 mod support;
+#[path = "rules/watches.rs"]
+mod watches;
 
 use axum::Router;
 use axum::routing::get;
@@ -106,7 +110,7 @@ async fn pods_are_deleted_in_two_steps() {
                 vec![("/metadata/deletionGracePeriodSeconds", json!(30))],
             ),
             step(
-                "hurry",
+                "sooner",
                 ONE,
                 json!({ "gracePeriodSeconds": 5 }),
                 200,
@@ -215,118 +219,6 @@ async fn namespaces_end_when_they_are_finalized() {
 }
 
 #[tokio::test]
-async fn pages_show_one_moment() {
-    let server = server();
-    let maps = "/api/v1/namespaces/default/configmaps";
-    for name in ["a", "b", "c"] {
-        let body = json!({ "metadata": { "name": name } }).to_string();
-        assert_eq!(send(&server, "POST", maps, "", "", body).await.code, 201);
-    }
-    let first = send(&server, "GET", &format!("{maps}?limit=1"), "", "", String::new()).await.body;
-    assert_eq!(first["metadata"]["remainingItemCount"], 2);
-    let token = first["metadata"]["continue"].as_str().expect("more").to_owned();
-    send(&server, "DELETE", &format!("{maps}/b"), "", "", String::new()).await;
-    let rest = format!("{maps}?limit=5&continue={token}");
-    let names = |list: &Value| -> Vec<String> {
-        let items = list["items"].as_array().cloned().unwrap_or_default();
-        items
-            .iter()
-            .filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned()))
-            .collect()
-    };
-    let second = send(&server, "GET", &rest, "", "", String::new()).await.body;
-    assert_eq!(names(&second), ["b", "c"], "b was there when the list began");
-    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
-
-    server.store().compact();
-    let expired = send(&server, "GET", &rest, "", "", String::new()).await;
-    assert_eq!((expired.code, expired.body["reason"].as_str()), (410, Some("Expired")));
-    let token = expired.body["metadata"]["continue"].as_str().expect("a way on").to_owned();
-    let path = format!("{maps}?limit=5&continue={token}");
-    assert_eq!(names(&send(&server, "GET", &path, "", "", String::new()).await.body), ["c"]);
-}
-
-/// The types and names of a watch's events.
-async fn watch(server: &ApiServer, path: &str) -> Vec<String> {
-    let answer = send(server, "GET", path, "", "", String::new()).await;
-    let text = match &answer.body {
-        Value::String(text) => text.clone(),
-        one => one.to_string(),
-    };
-    let read = |line: &str| {
-        let event: Value = serde_json::from_str(line).expect("an event");
-        let kind = event["type"].as_str().unwrap_or_default();
-        let name = event["object"]["metadata"]["name"].as_str();
-        let name = name.or(event["object"]["reason"].as_str()).unwrap_or("-");
-        let end = event.pointer("/object/metadata/annotations/k8s.io~1initial-events-end");
-        format!("{kind} {name}{}", if end.is_some() { " end" } else { "" })
-    };
-    text.lines().filter(|line| !line.is_empty()).map(read).collect()
-}
-
-#[tokio::test(start_paused = true)]
-async fn watches_tell_what_matters_to_their_selection() {
-    let server = server();
-    let maps = "/api/v1/namespaces/default/configmaps";
-    let start = server.store().revision();
-    let label = |value: &str| json!({ "metadata": { "labels": { "on": value } } });
-    run(
-        &server,
-        vec![
-            step(
-                "a",
-                "POST /api/v1/namespaces/default/configmaps",
-                json!({ "metadata": { "name": "a" } }),
-                201,
-                vec![],
-            ),
-            step("in", "MERGE /api/v1/namespaces/default/configmaps/a", label("1"), 200, vec![]),
-            step(
-                "change",
-                "MERGE /api/v1/namespaces/default/configmaps/a",
-                json!({ "data": { "x": "y" } }),
-                200,
-                vec![],
-            ),
-            step("out", "MERGE /api/v1/namespaces/default/configmaps/a", label("0"), 200, vec![]),
-            step(
-                "gone",
-                "DELETE /api/v1/namespaces/default/configmaps/a",
-                Value::Null,
-                200,
-                vec![],
-            ),
-        ],
-    )
-    .await;
-    let from = format!("{maps}?watch=1&timeoutSeconds=1&resourceVersion={start}");
-    assert_eq!(
-        watch(&server, &from).await,
-        ["ADDED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED a"]
-    );
-    assert_eq!(
-        watch(&server, &format!("{from}&labelSelector=on%3D1")).await,
-        ["ADDED a", "MODIFIED a", "DELETED a"]
-    );
-    assert_eq!(watch(&server, &format!("{from}&fieldSelector=metadata.name%3Db")).await, [""; 0]);
-    server.store().compact();
-    assert_eq!(watch(&server, &from).await, ["ERROR Expired"]);
-    let all = "/api/v1/namespaces?watch=1&timeoutSeconds=90&sendInitialEvents=true\
-               &resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
-    assert_eq!(
-        watch(&server, all).await,
-        [
-            "ADDED default",
-            "ADDED kube-node-lease",
-            "ADDED kube-public",
-            "ADDED kube-system",
-            "BOOKMARK - end",
-            "BOOKMARK -",
-        ]
-    );
-}
-
-#[tokio::test]
 async fn groups_are_forwarded_to_whom_their_service_names() {
     let server = server();
     let list = r#"{"kind":"APIResourceList","groupVersion":"m.example/v1","resources":[
@@ -404,121 +296,6 @@ async fn groups_are_forwarded_to_whom_their_service_names() {
     let found = groups.iter().find(|group| group["metadata"]["name"] == "m.example");
     let kind = found.and_then(|group| group.pointer("/versions/0/resources/0/responseKind/kind"));
     assert_eq!(kind, Some(&json!("PodMetrics")));
-}
-
-#[tokio::test]
-async fn custom_resources_come_and_go_with_their_definition() {
-    let definition = json!({
-        "metadata": { "name": "toys.x.example" },
-        "spec": {
-            "group": "x.example", "scope": "Namespaced",
-            "names": { "plural": "toys", "kind": "Toy", "shortNames": ["ty"] },
-            "versions": [
-                { "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
-                  "schema": { "openAPIV3Schema": { "type": "object", "properties": {
-                      "spec": { "type": "object", "properties": {
-                          "size": { "type": "integer", "default": 3, "maximum": 9 } } },
-                      "status": { "type": "object", "properties": { "seen": { "type": "integer" } } } } } } },
-                { "name": "v1beta1", "served": true, "storage": false,
-                  "schema": { "openAPIV3Schema": { "type": "object",
-                      "x-kubernetes-preserve-unknown-fields": true } } },
-            ],
-        },
-    });
-    let toy = |size: Value| {
-        json!({
-            "apiVersion": "x.example/v1", "kind": "Toy", "metadata": { "name": "t" },
-            "spec": { "size": size, "other": 1 }, "status": { "seen": 5 },
-        })
-    };
-    run(
-        &server(),
-        vec![
-            step(
-                "unknown",
-                "GET /apis/x.example/v1/namespaces/default/toys",
-                Value::Null,
-                404,
-                vec![],
-            ),
-            step(
-                "define",
-                "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                definition,
-                201,
-                vec![],
-            ),
-            step(
-                "established",
-                "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.x.example",
-                Value::Null,
-                200,
-                vec![
-                    ("/status/conditions/1/type", json!("Established")),
-                    ("/status/conditions/1/status", json!("True")),
-                    ("/status/storedVersions", json!(["v1"])),
-                ],
-            ),
-            step(
-                "too large",
-                "POST /apis/x.example/v1/namespaces/default/toys",
-                toy(json!(10)),
-                422,
-                vec![("/details/causes/0/field", json!("spec.size"))],
-            ),
-            step(
-                "create",
-                "POST /apis/x.example/v1/namespaces/default/toys",
-                toy(Value::Null),
-                201,
-                vec![
-                    ("/spec", json!({ "size": 3 })),
-                    ("/status", Value::Null),
-                    ("/metadata/generation", json!(1)),
-                ],
-            ),
-            step(
-                "other version",
-                "GET /apis/x.example/v1beta1/namespaces/default/toys/t",
-                Value::Null,
-                200,
-                vec![("/apiVersion", json!("x.example/v1beta1"))],
-            ),
-            step(
-                "status alone",
-                "MERGE /apis/x.example/v1/namespaces/default/toys/t/status",
-                json!({ "spec": { "size": 1 }, "status": { "seen": 2 } }),
-                200,
-                vec![
-                    ("/spec/size", json!(3)),
-                    ("/status/seen", json!(2)),
-                    ("/metadata/generation", json!(1)),
-                ],
-            ),
-            step(
-                "spec alone",
-                "MERGE /apis/x.example/v1/namespaces/default/toys/t",
-                json!({ "spec": { "size": 4 }, "status": { "seen": 9 } }),
-                200,
-                vec![("/status/seen", json!(2)), ("/metadata/generation", json!(2))],
-            ),
-            step(
-                "undefine",
-                "DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.x.example",
-                Value::Null,
-                200,
-                vec![],
-            ),
-            step(
-                "no longer served",
-                "GET /apis/x.example/v1/namespaces/default/toys",
-                Value::Null,
-                404,
-                vec![],
-            ),
-        ],
-    )
-    .await;
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn find(
 mod tests {
     use super::*;
 
-    async fn complaint(yaml: &str, context: Option<&str>) -> String {
+    async fn outcome(yaml: &str, context: Option<&str>) -> String {
         let name = format!("podscale-connect-{}-{}", std::process::id(), yaml.len());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, yaml).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         let good = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: c, cluster: \
             {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n\
             users: [{name: u, user: {}}]\n";
-        assert_eq!(complaint(good, None).await, "http://127.0.0.1:1/ kube-system");
+        assert_eq!(outcome(good, None).await, "http://127.0.0.1:1/ kube-system");
         for (yaml, context, words) in [
             (good, Some("b"), "cannot use the kubeconfig FILE: it has no context called b"),
             (
@@ -155,13 +155,13 @@ mod tests {
             ),
             ("kind: Config", None, "cannot use the kubeconfig FILE: it names no current context"),
         ] {
-            let text = complaint(yaml, context).await;
+            let text = outcome(yaml, context).await;
             assert!(text.starts_with(words) && !text.contains('\n'), "{text}");
         }
         for broken in
             ["users:\n- user:\n    token: SECRET\n   x: y\n", "users: [{user: {token: [SECRET]}}]"]
         {
-            let text = complaint(broken, None).await;
+            let text = outcome(broken, None).await;
             assert!(text.contains(" line ") && !text.contains("SECRET"), "{text}");
         }
         let absent = Path::new("/nonexistent/kubeconfig");

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 const GROUP_PATH: &str = "/apis/coordination.k8s.io/v1";
 const API_VERSION: &str = "coordination.k8s.io/v1";
 const RESOURCE: &str = "leases.coordination.k8s.io";
-/// How often it is tried to give the lease up before it is left to end by itself.
+/// How often releasing the lease is tried before it is left to expire.
 const RELEASE_ATTEMPTS: u32 = 5;
 
 /// Whose lease, and for how long.
@@ -87,8 +87,9 @@ pub async fn run(
     let candidate = Candidate::new(config.identity.clone(), config.timings, fraction);
     let (news, changes) = mpsc::channel(16);
     let (start, metadata) = (Instant::now(), None);
-    let mut shell = Shell { client, clock, start, config, candidate, leading, metadata, changes };
-    let (client, path) = (shell.client.clone(), shell.watch_path());
+    let mut elector =
+        Elector { client, clock, start, config, candidate, leading, metadata, changes };
+    let (client, path) = (elector.client.clone(), elector.watch_path());
     let watching = follow(
         &client,
         &path,
@@ -108,14 +109,14 @@ pub async fn run(
     tokio::select! {
         biased;
         _ = stopped.wait_for(|stop| *stop) => {}
-        () = shell.take_part() => {}
+        () = elector.participate() => {}
         () = watching => {}
     }
-    shell.leading.send_replace(None);
-    shell.release().await;
+    elector.leading.send_replace(None);
+    elector.release().await;
 }
 
-struct Shell {
+struct Elector {
     client: Client,
     clock: Clock,
     start: Instant,
@@ -127,7 +128,7 @@ struct Shell {
     changes: mpsc::Receiver<Option<Value>>,
 }
 
-impl Shell {
+impl Elector {
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
@@ -145,7 +146,7 @@ impl Shell {
         format!("{}{}", self.folder(), call::query(&[("fieldSelector", &selector)]))
     }
 
-    async fn take_part(&mut self) {
+    async fn participate(&mut self) {
         loop {
             match self.candidate.next(self.now(), self.clock.now()) {
                 Step::Read => self.read().await,
@@ -252,12 +253,12 @@ impl Shell {
             let Some((record, version)) = self.candidate.release(self.clock.now()) else { return };
             match self.within(self.send(&record, Some(version))).await {
                 Ok(_) => {
-                    tracing::info!("gave the lease up");
+                    tracing::info!("released the lease");
                     return;
                 }
                 Err(error) if error.is_conflict() => self.read().await,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot give the lease up");
+                    tracing::warn!(%error, "cannot release the lease");
                     return;
                 }
             }

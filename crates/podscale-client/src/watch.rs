@@ -98,7 +98,7 @@ pub async fn follow<T: Watched>(
         let mut version = match list(client, path, about).await {
             Ok((objects, version)) => {
                 if std::mem::take(&mut missing) {
-                    tracing::info!(resource, "is served now");
+                    tracing::info!(resource, "resource is served now");
                 }
                 backoff.reset();
                 apply(Change::All(objects));
@@ -106,14 +106,14 @@ pub async fn follow<T: Watched>(
             }
             Err(error) if presence == Presence::Optional && error.is_not_found() => {
                 if !std::mem::replace(&mut missing, true) {
-                    tracing::info!(resource, "is not served; waiting for it");
+                    tracing::info!(resource, "resource is not served; waiting for it");
                     apply(Change::All(Vec::new()));
                 }
                 tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
                 continue;
             }
             Err(error) => {
-                tracing::warn!(resource, %error, "cannot list");
+                tracing::warn!(resource, %error, "cannot list the resource");
                 backoff.wait().await;
                 continue;
             }

@@ -1,11 +1,11 @@
-//! Decides once on a scene of so many pods: what the instruction counter measures.
+//! Decides once on a fixture of so many pods: what the instruction counter measures.
 //! `decide_once (steady|rescaling) PODS`
 
-#[path = "../tests/support/scene.rs"]
-mod scene;
+#[path = "../tests/support/fixture.rs"]
+mod fixture;
 
+use fixture::Fixture;
 use podscale_core::{Snapshot, decide};
-use scene::Scene;
 use std::hint::black_box;
 
 /// The counter collects inside this function only.
@@ -24,9 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => return Err("steady or rescaling?".into()),
     };
     let pods = arguments.next().ok_or("how many pods?")?.parse()?;
-    let mut scene = Scene::of(pods).cpu(percent, 50).limits(1, 10_000);
-    scene.run_in();
-    let rescales = measured_decision(black_box(&scene.snapshot()));
+    let mut fixture = Fixture::of(pods).cpu(percent, 50).limits(1, 10_000);
+    fixture.run_in();
+    let rescales = measured_decision(black_box(&fixture.snapshot()));
     assert_eq!(rescales, percent != 50);
     Ok(())
 }

@@ -14,6 +14,7 @@ mod limit;
 mod per_pod;
 mod propose;
 mod stabilize;
+mod tolerance;
 mod total;
 
 /// Decides how many replicas the target should have. Sequence and state stay here; the modules
@@ -51,7 +52,7 @@ fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Dec
 }
 
 fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
-    let current = scale.wanted;
+    let current = scale.spec_replicas;
     decision.found = Some(current);
     decision.metrics = MetricResults::NotRead;
     decision.steps.scale = Some(scale);
@@ -74,7 +75,7 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
         decision.steps.stop = Some(Stop::OutsideBounds { bound: Bound::Min, replicas: min });
         change(current, min, RescaleReason::BelowMin, decision);
     }
-    // Unless stabilising said more.
+    // Unless stabilizing said more.
     if decision.conditions.get(ConditionKind::AbleToScale).is_none() {
         set(snapshot, decision, ConditionKind::AbleToScale, true, Note::SucceededGetScale);
     }
@@ -89,11 +90,11 @@ pub fn reads_metrics<S: Borrow<Status>>(
     status: impl FnOnce() -> S,
 ) -> bool {
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
-    if scale.wanted == 0 {
+    if scale.spec_replicas == 0 {
         let held = held_at_zero(status().borrow());
         return held && (min != 0 || autoscaler.has_metric_without_pods());
     }
-    (min..=max).contains(&scale.wanted)
+    (min..=max).contains(&scale.spec_replicas)
 }
 
 /// Whether this autoscaler, and nobody else, has set its target to zero.
@@ -111,7 +112,7 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
         return;
     };
 
-    let current = scale.wanted;
+    let current = scale.spec_replicas;
     // Less than nothing cannot be asked for; then no metric gets the credit either.
     let wanted = proposed.max(0);
     let mut reason = match wanted.cmp(&current) {
@@ -147,8 +148,8 @@ fn selected_pods<'a>(
         Selection::Pods(pods) => return Some(pods),
         Selection::NoSelector => (
             "SelectorRequired",
-            "selector is required".to_owned(),
-            Note::text("InvalidSelector", "the HPA target's scale is missing a selector"),
+            text::SELECTOR_REQUIRED.to_owned(),
+            Note::text("InvalidSelector", text::SELECTOR_MISSING),
         ),
         Selection::BadSelector(error) => {
             let message = text::bad_selector(error);
@@ -185,4 +186,9 @@ fn set(
     finding: impl Into<Finding>,
 ) {
     decision.conditions.set(snapshot.status, kind, holds, finding, snapshot.now);
+}
+
+/// Rounds up; what does not fit stays at the end of the range.
+fn ceil(replicas: f64) -> i32 {
+    replicas.ceil() as i32
 }

@@ -75,7 +75,7 @@ impl RescaleReason {
             RescaleReason::AboveMax => text::ABOVE_MAX,
             RescaleReason::BelowMin => text::BELOW_MIN,
             RescaleReason::AboveTarget { metric } => {
-                return format!("{} above target", autoscaler.title(metric)).into();
+                return text::above_target(autoscaler.title(metric)).into();
             }
             RescaleReason::BelowTarget => text::ALL_BELOW_TARGET,
             RescaleReason::Earlier => "",
@@ -163,7 +163,7 @@ impl Decision {
     pub(crate) fn scale_written(&mut self, snapshot: &Snapshot<'_>, at: Time) {
         let Some(Rescale { from, to, reason }) = self.rescale else { return };
         let (autoscaler, stored) = (snapshot.autoscaler, snapshot.status);
-        let message = format!("New size: {to}; reason: {}", reason.text(autoscaler));
+        let message = text::new_size(to, &reason.text(autoscaler));
         self.events.push(Event::normal("SuccessfulRescale", message));
         let able = ConditionKind::AbleToScale;
         self.conditions.set(stored, able, true, Note::SucceededRescale(to), at);
@@ -181,7 +181,7 @@ impl Decision {
     pub(crate) fn scale_write_failed(&mut self, snapshot: &Snapshot<'_>, error: &str, at: Time) {
         let Some(Rescale { to, reason, .. }) = self.rescale else { return };
         let reason = reason.text(snapshot.autoscaler);
-        let message = format!("New size: {to}; reason: {reason}; error: {error}");
+        let message = text::new_size_failed(to, &reason, error);
         self.events.push(Event::warning("FailedRescale", message));
         let note = Note::text("FailedUpdateScale", text::unable_to_update_scale(error));
         self.conditions.set(snapshot.status, ConditionKind::AbleToScale, false, note, at);

@@ -1,6 +1,6 @@
 //! Puts a decision's steps into plain words. Computes nothing: every number comes from the steps.
 
-use crate::model::{Aim, Autoscaler, Milli, PolicyAmount, Source};
+use crate::model::{Autoscaler, MetricTarget, Milli, PolicyAmount, Source};
 use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, Withheld};
 use crate::time::{Span, Time};
 use std::fmt::Write;
@@ -18,12 +18,12 @@ pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
         Step::ScaleUnknown { error } => {
             format!("the size of {} is not known: {error}", target(autoscaler))
         }
-        Step::Scale { wanted, existing } if wanted == existing => {
-            format!("{} has {}", target(autoscaler), replicas(*wanted))
+        Step::Scale { spec_replicas, status_replicas } if spec_replicas == status_replicas => {
+            format!("{} has {}", target(autoscaler), replicas(*spec_replicas))
         }
-        Step::Scale { wanted, existing } => {
+        Step::Scale { spec_replicas, status_replicas } => {
             let target = target(autoscaler);
-            format!("{target} should have {} and has {existing}", replicas(*wanted))
+            format!("{target} should have {} and has {status_replicas}", replicas(*spec_replicas))
         }
         Step::Disabled => {
             "somebody else set it to zero, so it is left alone until somebody sets another size"
@@ -127,22 +127,22 @@ fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
     );
     let amount_text = |amount| if is_memory { bytes_text(amount) } else { amount_text(amount) };
     let known = |amount: Option<Milli>| amount.map_or("unknown".to_owned(), amount_text);
-    let _ = match proposal.aim {
-        Aim::Utilization(aim) => {
+    let _ = match proposal.target {
+        MetricTarget::Utilization(target) => {
             let percent = current.average_utilization.unwrap_or_default();
-            write!(line, " is at {percent}% of requests, target {aim}%")
+            write!(line, " is at {percent}% of requests, target {target}%")
         }
-        Aim::AverageValue(aim) if !proposal.ratio.is_finite() => {
-            write!(line, " has no pods to be shared among, target {} each", amount_text(aim))
+        MetricTarget::AverageValue(target) if !proposal.ratio.is_finite() => {
+            write!(line, " has no pods to be shared among, target {} each", amount_text(target))
         }
-        Aim::AverageValue(aim) => {
+        MetricTarget::AverageValue(target) => {
             let value = known(current.average_value);
-            write!(line, " is at {value} per pod, target {}", amount_text(aim))
+            write!(line, " is at {value} per pod, target {}", amount_text(target))
         }
-        Aim::Value(aim) => {
-            write!(line, " is at {}, target {}", known(current.value), amount_text(aim))
+        MetricTarget::Value(target) => {
+            write!(line, " is at {}, target {}", known(current.value), amount_text(target))
         }
-        Aim::Unset => Ok(()),
+        MetricTarget::Unset => Ok(()),
     };
     if proposal.ratio.is_finite() {
         let _ = write!(line, " (ratio {:.3}", proposal.ratio);
@@ -154,7 +154,7 @@ fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
     }
     let _ = match proposal.verdict {
         Verdict::WithinTolerance => write!(line, ": close enough, stay at {}", proposal.replicas),
-        Verdict::WouldTurn => {
+        Verdict::DirectionReversed => {
             write!(line, ": counting them turns the direction, stay at {}", proposal.replicas)
         }
         Verdict::Scaled | Verdict::Divided => write!(line, ": asks for {}", proposal.replicas),
@@ -168,7 +168,7 @@ fn pods_text(pods: PodCounts) -> String {
         (pods.unready, "unready"),
         (pods.missing, "without metrics"),
         (pods.ignored, "ignored"),
-        (pods.strangers, "unknown"),
+        (pods.unmatched, "unknown"),
     ];
     let mut text = String::new();
     for (count, group) in groups {

@@ -40,7 +40,7 @@ pub struct ScaleEvent {
 /// The memory of one autoscaler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The recommendations, in the order of their slots. The first sight of the target makes the
+    /// The recommendations, in the order of their slots. The size that was found first makes the
     /// first one, so it is empty only before that.
     pub recommendations: Vec<Recommendation>,
     /// The changes towards more replicas.

@@ -45,15 +45,6 @@ impl Autoscaler {
     pub fn title(&self, metric: u32) -> &Arc<str> {
         self.metrics.get(metric as usize).map_or(&self.name, |metric| &metric.title)
     }
-
-    /// The tolerated distance of a ratio from one, per direction.
-    #[must_use]
-    pub fn tolerances(&self, settings: &Settings) -> Tolerances {
-        let own = |rules: fn(&Behavior) -> &ScalingRules| {
-            self.behavior.as_ref().and_then(|b| rules(b).tolerance).unwrap_or(settings.tolerance)
-        };
-        Tolerances { down: own(|b| &b.scale_down), up: own(|b| &b.scale_up) }
-    }
 }
 
 /// The object whose replicas are set.
@@ -67,24 +58,24 @@ pub struct TargetRef {
     pub name: Arc<str>,
 }
 
-/// One metric of an autoscaler with its goal.
+/// One metric of an autoscaler with its target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// Where its values come from.
     pub source: Arc<Source>,
     /// What the values are compared with.
-    pub aim: Aim,
+    pub target: MetricTarget,
     /// How reasons and conditions call it.
     pub title: Arc<str>,
 }
 
 impl Metric {
-    /// A metric whose goal is the one of the given `targets` that its source uses.
+    /// A metric whose target is the one of the given `targets` that its source uses.
     #[must_use]
     pub fn new(source: Source, targets: &Targets) -> Metric {
-        let aim = Aim::choose(&source, targets);
-        let title = source.title(aim).into();
-        Metric { source: Arc::new(source), aim, title }
+        let target = MetricTarget::choose(&source, targets);
+        let title = source.title(target).into();
+        Metric { source: Arc::new(source), target, title }
     }
 }
 
@@ -121,6 +112,21 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// Its type in the API.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Source::Resource { .. } => "Resource",
+            Source::ContainerResource { .. } => "ContainerResource",
+            Source::Pods(_) => "Pods",
+            Source::Object { .. } => "Object",
+            Source::External(_) => "External",
+            Source::Unknown { .. } => "Unknown",
+        }
+    }
+}
+
 /// A series of values: its name and which of its labels are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
@@ -145,7 +151,7 @@ pub struct ObjectRef {
     pub name: Arc<str>,
 }
 
-/// The goals as a spec lists them, before it is known which of them counts.
+/// The targets as a spec lists them, before it is known which of them counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     /// Which of them the spec says is meant.
@@ -158,7 +164,7 @@ pub struct Targets {
     pub average_utilization: Option<i32>,
 }
 
-/// Which goal a spec says is meant.
+/// Which target a spec says is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetKind {
     /// The total.
@@ -174,23 +180,23 @@ pub enum TargetKind {
 
 /// What a metric's values are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Aim {
+pub enum MetricTarget {
     /// The total.
     Value(Milli),
     /// The average over pods.
     AverageValue(Milli),
     /// The average in percent of the request.
     Utilization(i32),
-    /// No goal that this source can use.
+    /// No target that this source can use.
     Unset,
 }
 
-impl Aim {
-    /// Only Object metrics believe the spec's `type`; the others take the first goal they know.
-    fn choose(source: &Source, targets: &Targets) -> Aim {
-        let value = targets.value.map(Aim::Value);
-        let average = targets.average_value.map(Aim::AverageValue);
-        let utilization = targets.average_utilization.map(Aim::Utilization);
+impl MetricTarget {
+    /// Only Object metrics believe the spec's `type`; the others take the first target they know.
+    fn choose(source: &Source, targets: &Targets) -> MetricTarget {
+        let value = targets.value.map(MetricTarget::Value);
+        let average = targets.average_value.map(MetricTarget::AverageValue);
+        let utilization = targets.average_utilization.map(MetricTarget::Utilization);
         let chosen = match source {
             Source::Resource { .. } | Source::ContainerResource { .. } => average.or(utilization),
             Source::Pods(_) => average,
@@ -202,7 +208,7 @@ impl Aim {
             },
             Source::Unknown { .. } => None,
         };
-        chosen.unwrap_or(Aim::Unset)
+        chosen.unwrap_or(MetricTarget::Unset)
     }
 }
 
@@ -288,22 +294,5 @@ impl Default for Settings {
             cpu_initialization_period: Span::seconds(300),
             initial_readiness_delay: Span::seconds(30),
         }
-    }
-}
-
-/// How far a ratio may be off one before anything moves, per direction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerances {
-    /// Below one.
-    pub down: f64,
-    /// Above one.
-    pub up: f64,
-}
-
-impl Tolerances {
-    /// Whether a ratio is close enough to one to do nothing.
-    #[must_use]
-    pub fn allow(&self, ratio: f64) -> bool {
-        1.0 - self.down <= ratio && ratio <= 1.0 + self.up
     }
 }

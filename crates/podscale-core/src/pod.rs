@@ -83,13 +83,13 @@ impl Pod {
             && matches!(self.ready, Some(Ready { status: ReadyStatus::True, .. }))
     }
 
-    /// The group of this pod for a metric. `minds_readiness` is true for cpu only: what a pod burns
+    /// The group of this pod for a metric. `ignores_startup` is true for cpu only: what a pod burns
     /// while starting says nothing of its load, but its memory or a custom value does.
     #[must_use]
     pub fn group(
         &self,
         sample: Option<&Sample>,
-        minds_readiness: bool,
+        ignores_startup: bool,
         settings: &Settings,
         now: Time,
     ) -> Group {
@@ -101,7 +101,7 @@ impl Pod {
         }
         match sample {
             None => Group::Missing,
-            Some(sample) if minds_readiness && self.is_starting(sample, settings, now) => {
+            Some(sample) if ignores_startup && self.is_starting(sample, settings, now) => {
                 Group::Unready
             }
             Some(_) => Group::Ready,

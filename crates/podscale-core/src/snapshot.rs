@@ -33,9 +33,9 @@ pub struct Snapshot<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// How many replicas its spec asks for.
-    pub wanted: i32,
+    pub spec_replicas: i32,
     /// How many it says it has.
-    pub existing: i32,
+    pub status_replicas: i32,
 }
 
 /// Why the size of a target is not known.
@@ -88,14 +88,14 @@ pub struct PodReadings {
     /// One entry for each pod of the snapshot, in the same order.
     pub samples: Vec<Option<Sample>>,
     /// What came for pods that the snapshot does not have.
-    pub strangers: Strangers,
-    /// What each pod requested, needed where the aim is a utilization.
+    pub unmatched: UnmatchedSamples,
+    /// What each pod requested, needed where the target is a utilization.
     pub requests: Requests,
 }
 
 /// Samples of pods that the selector does not pick (any more).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strangers {
+pub struct UnmatchedSamples {
     /// How many.
     pub count: usize,
     /// Their sum.

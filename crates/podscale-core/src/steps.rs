@@ -1,7 +1,7 @@
 //! What happened on the way to a decision, in order, as data.
 
 use crate::history::Recommendation;
-use crate::model::{Aim, Policy};
+use crate::model::{MetricTarget, Policy};
 use crate::snapshot::Scale;
 use crate::status::Current;
 use serde::ser::{Serialize, Serializer};
@@ -65,7 +65,10 @@ pub(crate) enum End {
 impl Steps {
     /// The steps in the order in which they happened.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
-        let scale = self.scale.map(|Scale { wanted, existing }| Step::Scale { wanted, existing });
+        let scale = self.scale.map(|Scale { spec_replicas, status_replicas }| Step::Scale {
+            spec_replicas,
+            status_replicas,
+        });
         let stop = self.stop.as_ref().map(|stop| match stop {
             Stop::ScaleUnknown(error) => Step::ScaleUnknown { error },
             Stop::Disabled => Step::Disabled,
@@ -121,9 +124,11 @@ pub enum Step<'a> {
     /// The target's size was read.
     Scale {
         /// How many replicas its spec asks for.
-        wanted: i32,
+        #[serde(rename = "wanted")]
+        spec_replicas: i32,
         /// How many it says it has.
-        existing: i32,
+        #[serde(rename = "existing")]
+        status_replicas: i32,
     },
     /// Somebody else set the target to zero; it is left alone.
     Disabled,
@@ -262,8 +267,9 @@ pub struct Proposal {
     /// What the metric said.
     pub current: Current,
     /// What it is compared with.
-    pub aim: Aim,
-    /// How far the value is from the aim: above one asks for more.
+    #[serde(rename = "aim")]
+    pub target: MetricTarget,
+    /// How far the value is from the target: above one asks for more.
     pub ratio: f64,
     /// The ratio after pods without a usable sample were counted in, where that was done.
     pub adjusted_ratio: Option<f64>,
@@ -285,19 +291,21 @@ pub struct PodCounts {
     /// Pods that failed or are being deleted.
     pub ignored: u32,
     /// Samples of pods that are not there.
-    pub strangers: u32,
+    #[serde(rename = "strangers")]
+    pub unmatched: u32,
 }
 
 /// Which rule gave the size of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
-    /// Close enough to the aim: no change.
+    /// Close enough to the target: no change.
     WithinTolerance,
     /// The ratio times the pods that count.
     Scaled,
-    /// Counting in the other pods would turn the direction: no change.
-    WouldTurn,
-    /// The total divided by the aim for one pod.
+    /// Counting in the other pods would reverse the direction: no change.
+    #[serde(rename = "wouldTurn")]
+    DirectionReversed,
+    /// The total divided by the target for one pod.
     Divided,
 }

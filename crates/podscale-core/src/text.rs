@@ -1,12 +1,12 @@
 //! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
-//! so they are the same to the letter. Every such text that follows from a decision is made here.
+//! so they are the same to the letter. Every message that follows from a decision is made here.
 
-use crate::model::{Aim, Autoscaler, Metric, Series, Source};
+use crate::model::{Autoscaler, Metric, MetricTarget, Series, Source};
 use crate::snapshot::{MissingRequest, ScaleError};
-use crate::status::Note;
-use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
+
+mod note;
 
 /// Why the size jumps back into the bounds from above.
 pub const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
@@ -15,17 +15,40 @@ pub const BELOW_MIN: &str = "Current number of replicas below Spec.MinReplicas";
 /// Why the size goes down.
 pub const ALL_BELOW_TARGET: &str = "All metrics below target";
 
+/// What the event says of a target without a selector.
+pub const SELECTOR_REQUIRED: &str = "selector is required";
+/// What the condition says of a target without a selector.
+pub const SELECTOR_MISSING: &str = "the HPA target's scale is missing a selector";
+
 /// What is said of an autoscaler without any metric.
 pub const NO_METRICS: &str = "no metrics are specified";
+
+/// Why the size goes up: the metric of this title asks for more.
+#[must_use]
+pub fn above_target(title: &str) -> String {
+    format!("{title} above target")
+}
+
+/// The event's message when the target got its new size.
+#[must_use]
+pub fn new_size(replicas: i32, reason: &str) -> String {
+    format!("New size: {replicas}; reason: {reason}")
+}
+
+/// The event's message when the target could not be given its new size.
+#[must_use]
+pub fn new_size_failed(replicas: i32, reason: &str, error: &str) -> String {
+    format!("New size: {replicas}; reason: {reason}; error: {error}")
+}
 
 impl Source {
     /// How reasons and conditions call a metric of this source.
     #[must_use]
-    pub fn title(&self, aim: Aim) -> String {
-        match (self, aim) {
+    pub fn title(&self, target: MetricTarget) -> String {
+        match (self, target) {
             (
                 Source::Resource { name } | Source::ContainerResource { name, .. },
-                Aim::AverageValue(_),
+                MetricTarget::AverageValue(_),
             ) => {
                 format!("{name} resource")
             }
@@ -36,7 +59,7 @@ impl Source {
                 format!("{name} container resource utilization (percentage of request)")
             }
             (Source::Pods(series), _) => format!("pods metric {}", series.name),
-            (Source::Object { series, object }, Aim::Value(_)) => {
+            (Source::Object { series, object }, MetricTarget::Value(_)) => {
                 format!("{} metric {}", object.kind, series.name)
             }
             (Source::Object { series, .. } | Source::External(series), _) => {
@@ -68,8 +91,8 @@ pub enum MetricError {
     NothingRequested,
     /// The metric's selector cannot be used.
     Selector(Arc<str>),
-    /// The spec has no goal that this source can use.
-    NoAim,
+    /// The spec has no target that this source can use.
+    NoTarget,
     /// No rule knows this kind of source.
     UnknownSource,
 }
@@ -110,17 +133,17 @@ impl MetricFailure<'_> {
         let (source, error) = (&*self.metric.source, self.error);
         match (source, error) {
             (Source::Unknown { quoted }, _) => format!("unknown metric source type {quoted}"),
-            (Source::Resource { .. } | Source::ContainerResource { .. }, MetricError::NoAim) => {
+            (Source::Resource { .. } | Source::ContainerResource { .. }, MetricError::NoTarget) => {
                 "invalid resource metric source: neither an average utilization target nor an \
                  average value (usage) target was set"
                     .to_owned()
             }
-            (Source::Object { .. }, MetricError::NoAim) => no_aim("object"),
-            (Source::External(_), MetricError::NoAim) => no_aim("external"),
-            (Source::Pods(_), MetricError::NoAim) => no_aim("pods"),
+            (Source::Object { .. }, MetricError::NoTarget) => no_target("object"),
+            (Source::External(_), MetricError::NoTarget) => no_target("external"),
+            (Source::Pods(_), MetricError::NoTarget) => no_target("pods"),
             (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => {
-                let what = match self.metric.aim {
-                    Aim::AverageValue(_) => "usage",
+                let what = match self.metric.target {
+                    MetricTarget::AverageValue(_) => "usage",
                     _ => "utilization",
                 };
                 format!("failed to get {name} {what}: {self}")
@@ -133,7 +156,7 @@ impl MetricFailure<'_> {
     #[must_use]
     pub fn outer(&self) -> String {
         let inner = self.inner();
-        let refused = matches!(self.error, MetricError::NoAim | MetricError::Selector(_));
+        let refused = matches!(self.error, MetricError::NoTarget | MetricError::Selector(_));
         match &*self.metric.source {
             Source::Resource { name } => {
                 format!("failed to get {name} resource metric value: {inner}")
@@ -142,8 +165,8 @@ impl MetricFailure<'_> {
                 format!("failed to get {container} container metric value: {inner}")
             }
             Source::Pods(_) => format!("failed to get pods metric value: {inner}"),
-            Source::Object { series, .. } => match self.metric.aim {
-                Aim::AverageValue(_) if !refused => format!(
+            Source::Object { series, .. } => match self.metric.target {
+                MetricTarget::AverageValue(_) if !refused => format!(
                     "failed to get object metric value: failed to get {} object metric: {inner}",
                     series.name
                 ),
@@ -151,11 +174,11 @@ impl MetricFailure<'_> {
             },
             Source::External(Series { name, .. }) => {
                 let prefix = format!("failed to get {name} external metric value");
-                match self.metric.aim {
-                    Aim::AverageValue(_) => {
+                match self.metric.target {
+                    MetricTarget::AverageValue(_) => {
                         format!("{prefix}: failed to get {name} external metric: {inner}")
                     }
-                    Aim::Value(_) => {
+                    MetricTarget::Value(_) => {
                         format!("{prefix}: failed to get external metric {name}: {inner}")
                     }
                     _ => format!("{prefix}: {inner}"),
@@ -166,7 +189,7 @@ impl MetricFailure<'_> {
     }
 }
 
-fn no_aim(source: &str) -> String {
+fn no_target(source: &str) -> String {
     format!(
         "invalid {source} metric source: neither a value target nor an average value target was set"
     )
@@ -191,7 +214,7 @@ impl Display for MetricFailure<'_> {
             MetricError::Request(missing) => write!(f, "{missing}"),
             MetricError::NothingRequested => f.write_str("no metrics returned matched known pods"),
             MetricError::Selector(error) => f.write_str(error),
-            MetricError::NoAim | MetricError::UnknownSource => f.write_str("no target was set"),
+            MetricError::NoTarget | MetricError::UnknownSource => f.write_str("no target was set"),
         }
     }
 }
@@ -315,76 +338,4 @@ pub fn bad_selector(error: &str) -> String {
 pub fn ambiguous_selector(selector: &str, autoscalers: &[Arc<str>; 2]) -> String {
     let [a, b] = autoscalers;
     format!("pods by selector {selector} are controlled by more than one HPA (e.g. [{a} {b}])")
-}
-
-impl Note {
-    /// The reason, for programs.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        match self {
-            Note::SucceededGetScale => "SucceededGetScale",
-            Note::ReadyForNewScale => "ReadyForNewScale",
-            Note::ScaleDownStabilized => "ScaleDownStabilized",
-            Note::ScaleUpStabilized => "ScaleUpStabilized",
-            Note::SucceededRescale(_) => "SucceededRescale",
-            Note::ScalingDisabled => "ScalingDisabled",
-            Note::ValidMetricFound(_) => "ValidMetricFound",
-            Note::DesiredWithinRange => "DesiredWithinRange",
-            Note::TooFewReplicas => "TooFewReplicas",
-            Note::TooManyReplicas => "TooManyReplicas",
-            Note::ScaleUpLimit => "ScaleUpLimit",
-            Note::ScaleDownLimit => "ScaleDownLimit",
-            Note::ScaledToZero => "ScaledToZero",
-            Note::NotScaledToZero => "NotScaledToZero",
-            Note::Text(text) => &text.reason,
-        }
-    }
-
-    /// The message, for people.
-    #[must_use]
-    pub fn message(&self) -> Cow<'_, str> {
-        Cow::Borrowed(match self {
-            Note::SucceededGetScale => {
-                "the HPA controller was able to get the target's current scale"
-            }
-            Note::ReadyForNewScale => "recommended size matches current size",
-            Note::ScaleDownStabilized => {
-                "recent recommendations were higher than current one, applying the highest recent \
-                 recommendation"
-            }
-            Note::ScaleUpStabilized => {
-                "recent recommendations were lower than current one, applying the lowest recent \
-                 recommendation"
-            }
-            Note::SucceededRescale(replicas) => {
-                return Cow::Owned(format!(
-                    "the HPA controller was able to update the target scale to {replicas}"
-                ));
-            }
-            Note::ScalingDisabled => {
-                "scaling is disabled since the replica count of the target is zero"
-            }
-            Note::ValidMetricFound(title) => {
-                return Cow::Owned(format!(
-                    "the HPA was able to successfully calculate a replica count from {title}"
-                ));
-            }
-            Note::DesiredWithinRange => "the desired count is within the acceptable range",
-            Note::TooFewReplicas => {
-                "the desired replica count is less than the minimum replica count"
-            }
-            Note::TooManyReplicas => {
-                "the desired replica count is more than the maximum replica count"
-            }
-            Note::ScaleUpLimit => {
-                "the desired replica count is increasing faster than the maximum scale rate"
-            }
-            Note::ScaleDownLimit => {
-                "the desired replica count is decreasing faster than the maximum scale rate"
-            }
-            Note::ScaledToZero => "the HPA controller scaled the workload to zero",
-            Note::NotScaledToZero => "the HPA controller did not scale the workload to zero",
-            Note::Text(text) => &text.message,
-        })
-    }
 }

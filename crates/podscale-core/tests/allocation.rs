@@ -1,17 +1,17 @@
 //! While nothing changes, a pass takes nothing from the heap.
 
-#[path = "support/scene.rs"]
-mod scene;
+#[path = "support/fixture.rs"]
+mod fixture;
 
+use fixture::Fixture;
 use podscale_core::{Pass, Write};
-use scene::Scene;
 
 #[test]
 fn a_steady_pass_allocates_nothing() {
     for pods in [1, 10, 100, 1000] {
-        let mut scene = Scene::of(pods).cpu(50, 50).limits(1, 10_000);
-        scene.run_in();
-        let snapshot = scene.snapshot();
+        let mut fixture = Fixture::of(pods).cpu(50, 50).limits(1, 10_000);
+        fixture.run_in();
+        let snapshot = fixture.snapshot();
         let used = allocation_counter::measure(|| {
             let mut pass = Pass::begin(&snapshot);
             assert_eq!(pass.next_write(), Write::Nothing);
@@ -24,9 +24,9 @@ fn a_steady_pass_allocates_nothing() {
 
 #[test]
 fn a_rescaling_pass_allocates_nothing_until_it_is_written() {
-    let mut scene = Scene::of(10).cpu(100, 50).limits(1, 10_000);
-    scene.run_in();
-    let snapshot = scene.snapshot();
+    let mut fixture = Fixture::of(10).cpu(100, 50).limits(1, 10_000);
+    fixture.run_in();
+    let snapshot = fixture.snapshot();
     let used = allocation_counter::measure(|| {
         assert!(matches!(Pass::begin(&snapshot).next_write(), Write::Scale(_)));
     });

@@ -4,13 +4,13 @@
 //! write a new size. So each failed write turns a condition that is already False to True and back:
 //! its transition time moves, and the status is written although nothing else differs.
 
-#[path = "support/scene.rs"]
-mod scene;
+#[path = "support/fixture.rs"]
+mod fixture;
 
+use fixture::{Fixture, NOW};
 use podscale_core::snapshot::ScaleError;
 use podscale_core::status::{ConditionKind, ConditionStatus};
 use podscale_core::{ScaleWrite, Span, StatusWrite, Time, Withheld};
-use scene::{NOW, Scene};
 
 /// How one pass of a sequence goes.
 #[derive(Clone, Copy)]
@@ -36,12 +36,12 @@ use Go::{Conflicts, Dry, Neither, NoScale, NoStatus, Unread, Well};
 const CONFLICT: &str = "the object has been modified";
 
 /// One pass: its writes end as asked, `late` milliseconds after it began.
-fn pass(scene: &mut Scene, go: Go) -> podscale_core::Outcome {
+fn pass(fixture: &mut Fixture, go: Go) -> podscale_core::Outcome {
     let (mut scale, mut status, mut late) = (ScaleWrite::Written, StatusWrite::Written, 0);
-    let readable = scene.scale.clone();
+    let readable = fixture.scale.clone();
     match go {
         Well => {}
-        Unread => scene.scale = Err(ScaleError::Unreadable("gone".into())),
+        Unread => fixture.scale = Err(ScaleError::Unreadable("gone".into())),
         NoScale(error) => scale = ScaleWrite::Failed(error.into()),
         NoStatus => status = StatusWrite::Failed("no".into()),
         Neither(error) => {
@@ -57,17 +57,17 @@ fn pass(scene: &mut Scene, go: Go) -> podscale_core::Outcome {
             status = StatusWrite::Withheld(Withheld::DryRun);
         }
     }
-    let outcome = scene.pass_at(scale, status, scene.now.after(Span(late * 1000)));
+    let outcome = fixture.pass_at(scale, status, fixture.now.after(Span(late * 1000)));
     if let Unread = go {
-        scene.scale = readable;
+        fixture.scale = readable;
     }
     outcome
 }
 
 /// The stored AbleToScale: its status, its reason, and how many milliseconds after the beginning it
 /// got that status.
-fn able(scene: &Scene) -> (bool, String, i64) {
-    let condition = scene.status.condition(ConditionKind::AbleToScale).expect("AbleToScale");
+fn able(fixture: &Fixture) -> (bool, String, i64) {
+    let condition = fixture.status.condition(ConditionKind::AbleToScale).expect("AbleToScale");
     let since: Time = condition.since.expect("a time");
     let reason = condition.note.reason().to_owned();
     (condition.status == ConditionStatus::True, reason, since.since(NOW).0 / 1000)
@@ -76,14 +76,14 @@ fn able(scene: &Scene) -> (bool, String, i64) {
 /// Runs passes 15 seconds apart. After each: whether the status was written, AbleToScale as it is
 /// stored then (holds, reason, transition in milliseconds), and the event reasons of the pass.
 #[track_caller]
-fn check(mut scene: Scene, rows: &[(Go, bool, (bool, &str, i64), &[&str])]) {
+fn check(mut fixture: Fixture, rows: &[(Go, bool, (bool, &str, i64), &[&str])]) {
     for (place, (go, written, (holds, reason, since), events)) in rows.iter().enumerate() {
-        let outcome = pass(&mut scene, *go);
+        let outcome = pass(&mut fixture, *go);
         let seen: Vec<_> = outcome.decision.events.iter().map(|e| &*e.reason).collect();
         assert_eq!(outcome.is_status_written(), *written, "written in pass {place}");
-        assert_eq!(able(&scene), (*holds, (*reason).to_owned(), *since), "after pass {place}");
+        assert_eq!(able(&fixture), (*holds, (*reason).to_owned(), *since), "after pass {place}");
         assert_eq!(seen, *events, "events of pass {place}");
-        scene.now = scene.now.after(Span::seconds(15));
+        fixture.now = fixture.now.after(Span::seconds(15));
     }
 }
 
@@ -93,20 +93,20 @@ const BOTH: &[&str] = &["FailedRescale", "FailedUpdateStatus"];
 const DONE: &[&str] = &["SuccessfulRescale"];
 
 /// More replicas than the maximum: the bounds force a size, and no metric is read.
-fn forced() -> Scene {
-    Scene::of(20).limits(1, 10).cpu(50, 50)
+fn forced() -> Fixture {
+    Fixture::of(20).limits(1, 10).cpu(50, 50)
 }
 
 /// Twice the load: the metrics ask for another size.
-fn asked_for() -> Scene {
-    Scene::of(4).limits(1, 10).cpu(100, 50)
+fn asked_for() -> Fixture {
+    Fixture::of(4).limits(1, 10).cpu(100, 50)
 }
 
 #[test]
 fn every_failed_write_of_a_scale_is_a_transition() {
-    for scene in [forced(), asked_for()] {
+    for fixture in [forced(), asked_for()] {
         check(
-            scene,
+            fixture,
             &[
                 (NoScale("no"), true, (false, "FailedUpdateScale", 0), RESCALE),
                 (NoScale("no"), true, (false, "FailedUpdateScale", 15_000), RESCALE),
@@ -121,9 +121,9 @@ fn every_failed_write_of_a_scale_is_a_transition() {
 
 #[test]
 fn conflicts_in_a_row_move_the_transition_to_the_last_attempt() {
-    for scene in [forced(), asked_for()] {
+    for fixture in [forced(), asked_for()] {
         check(
-            scene,
+            fixture,
             &[
                 (Conflicts(40), true, (false, "FailedUpdateScale", 40), RESCALE),
                 (Conflicts(40), true, (false, "FailedUpdateScale", 15_040), RESCALE),
@@ -135,9 +135,9 @@ fn conflicts_in_a_row_move_the_transition_to_the_last_attempt() {
 
 #[test]
 fn a_status_that_was_not_written_changes_nothing_for_the_next_pass() {
-    for scene in [forced(), asked_for()] {
+    for fixture in [forced(), asked_for()] {
         check(
-            scene,
+            fixture,
             &[
                 (NoScale("no"), true, (false, "FailedUpdateScale", 0), RESCALE),
                 (Neither("no"), false, (false, "FailedUpdateScale", 0), BOTH),
@@ -152,9 +152,9 @@ fn a_status_that_was_not_written_changes_nothing_for_the_next_pass() {
 
 #[test]
 fn a_scale_that_cannot_be_read_passes_through_nothing() {
-    for scene in [forced(), asked_for()] {
+    for fixture in [forced(), asked_for()] {
         check(
-            scene,
+            fixture,
             &[
                 (Unread, true, (false, "FailedGetScale", 0), READ),
                 (Unread, false, (false, "FailedGetScale", 0), READ),
@@ -180,7 +180,7 @@ fn a_rescale_whose_status_is_lost_is_not_repeated() {
                 (false, "FailedUpdateScale", 0),
                 &["SuccessfulRescale", "FailedUpdateStatus"],
             ),
-            // The size is right by now; the condition turns with this pass. The size at first sight
+            // The size is right by now; the condition turns with this pass. The size that was found first
             // counts as a recommendation that only the maximum holds back.
             (Well, true, (true, "ScaleDownStabilized", 30_000), &[]),
             (Well, false, (true, "ScaleDownStabilized", 30_000), &[]),
@@ -191,7 +191,7 @@ fn a_rescale_whose_status_is_lost_is_not_repeated() {
 #[test]
 fn a_target_without_trouble_is_written_once() {
     check(
-        Scene::of(4).cpu(50, 50),
+        Fixture::of(4).cpu(50, 50),
         &[
             (Well, true, (true, "ReadyForNewScale", 0), &[]),
             (Well, false, (true, "ReadyForNewScale", 0), &[]),
@@ -203,16 +203,16 @@ fn a_target_without_trouble_is_written_once() {
 /// The other conditions are set at most once in a pass, so they keep their time while they fail.
 #[test]
 fn other_conditions_keep_their_time() {
-    let mut scene = asked_for();
+    let mut fixture = asked_for();
     for _ in 0..3 {
-        pass(&mut scene, NoScale("no"));
-        scene.now = scene.now.after(Span::seconds(15));
+        pass(&mut fixture, NoScale("no"));
+        fixture.now = fixture.now.after(Span::seconds(15));
     }
     for kind in [ConditionKind::ScalingActive, ConditionKind::ScalingLimited] {
-        let condition = scene.status.condition(kind).expect("set");
+        let condition = fixture.status.condition(kind).expect("set");
         assert_eq!(condition.since, Some(NOW), "{kind:?}");
     }
-    assert!(scene.status.condition(ConditionKind::ScaledToZero).is_none());
+    assert!(fixture.status.condition(ConditionKind::ScaledToZero).is_none());
 }
 
 /// What is learned from a scale write depends on that write alone, not on the status.
@@ -220,10 +220,10 @@ fn other_conditions_keep_their_time() {
 fn history_learns_whatever_becomes_of_the_status() {
     let amount = podscale_core::model::PolicyAmount::Pods(4);
     for (go, ups) in [(Well, 1), (NoStatus, 1), (NoScale("no"), 0), (Dry, 0)] {
-        let mut scene = asked_for().at_most(amount, 60);
-        pass(&mut scene, go);
-        assert_eq!(scene.history.ups.len(), ups);
+        let mut fixture = asked_for().at_most(amount, 60);
+        pass(&mut fixture, go);
+        assert_eq!(fixture.history.ups.len(), ups);
         // The target's first size, and what the metrics asked for.
-        assert_eq!(scene.history.recommendations.len(), 2);
+        assert_eq!(fixture.history.recommendations.len(), 2);
     }
 }

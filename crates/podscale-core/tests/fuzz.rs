@@ -1,10 +1,11 @@
-//! Fuzz target for `decide`: any bytes are taken as a scene, and no scene may cause a panic, lead
+//! Fuzz target for `decide`: any bytes are taken as a fixture, and no fixture may cause a panic, lead
 //! out of the bounds, or be decided differently the second time.
 
-#[path = "support/scene.rs"]
-mod scene;
+#[path = "support/fixture.rs"]
+mod fixture;
 
 use bolero::check;
+use fixture::Fixture;
 use podscale_core::history::{Recommendation, ScaleEvent};
 use podscale_core::model::{
     Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
@@ -12,23 +13,22 @@ use podscale_core::model::{
 };
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
-    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
+    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, UnmatchedSamples,
 };
 use podscale_core::{
     History, Metric, ScaleWrite, Span, StatusWrite, Time, Withheld, decide, explain,
 };
-use scene::Scene;
 
 #[test]
 fn fuzz_decide() {
     check!().for_each(|bytes: &[u8]| {
-        let mut scene = Bytes(bytes).scene();
+        let mut fixture = Bytes(bytes).fixture();
         for _ in 0..3 {
-            let decision = decide(&scene.snapshot());
-            let again = decide(&scene.snapshot());
+            let decision = decide(&fixture.snapshot());
+            let again = decide(&fixture.snapshot());
             assert_eq!(format!("{decision:?}"), format!("{again:?}"));
             if let Some(rescale) = &decision.rescale {
-                let (min, max) = (scene.autoscaler.min_replicas, scene.autoscaler.max_replicas);
+                let (min, max) = (fixture.autoscaler.min_replicas, fixture.autoscaler.max_replicas);
                 assert!((min.min(max)..=max.max(min)).contains(&rescale.to), "{rescale:?}");
             }
             let scale_write = match bytes.first() {
@@ -41,11 +41,11 @@ fn fuzz_decide() {
                 Some(32..64) => StatusWrite::Withheld(Withheld::Deferred),
                 _ => StatusWrite::Written,
             };
-            let outcome = scene.pass_with(scale_write, status_write);
-            let _ = explain::lines(&outcome.decision.steps, &scene.autoscaler, scene.now);
-            scene.now = scene.now.after(Span::seconds(15));
-            let history = History::from_bytes(&scene.history.to_bytes());
-            assert_eq!(history.as_ref(), Ok(&scene.history));
+            let outcome = fixture.pass_with(scale_write, status_write);
+            let _ = explain::lines(&outcome.decision.steps, &fixture.autoscaler, fixture.now);
+            fixture.now = fixture.now.after(Span::seconds(15));
+            let history = History::from_bytes(&fixture.history.to_bytes());
+            assert_eq!(history.as_ref(), Ok(&fixture.history));
         }
     });
 }
@@ -78,7 +78,7 @@ impl Bytes<'_> {
     }
 
     fn time(&mut self) -> Time {
-        scene::NOW.before(Span(self.number().saturating_mul(1_000_000)))
+        fixture::NOW.before(Span(self.number().saturating_mul(1_000_000)))
     }
 
     fn pod(&mut self) -> Pod {
@@ -122,10 +122,10 @@ impl Bytes<'_> {
                 Reading::Series((0..n % 4).map(|_| Milli(self.number())).collect())
             }
             (Source::Object { .. }, _) => Reading::Total(Milli(self.number())),
-            (_, strangers) => Reading::PerPod(PodReadings {
+            (_, unmatched) => Reading::PerPod(PodReadings {
                 samples: (0..pods).map(|_| self.sample()).collect(),
-                strangers: Strangers {
-                    count: usize::from(strangers / 100),
+                unmatched: UnmatchedSamples {
+                    count: usize::from(unmatched / 100),
                     total: Milli(self.number()),
                 },
                 requests: Requests {
@@ -169,31 +169,31 @@ impl Bytes<'_> {
         ScaleEvent { change: self.count(), at: self.time(), outdated: self.byte() > 200 }
     }
 
-    fn scene(mut self) -> Scene {
+    fn fixture(mut self) -> Fixture {
         let (min, max) = (self.count(), self.count());
-        let mut scene = Scene::of(0).limits(min, max);
-        scene.scale = match self.byte() {
+        let mut fixture = Fixture::of(0).limits(min, max);
+        fixture.scale = match self.byte() {
             250.. => Err(ScaleError::Unreadable("gone".into())),
-            _ => Ok(Scale { wanted: self.count(), existing: self.count() }),
+            _ => Ok(Scale { spec_replicas: self.count(), status_replicas: self.count() }),
         };
         let pods = usize::from(self.byte() % 8);
-        scene.pods = Selection::Pods((0..pods).map(|_| self.pod()).collect());
+        fixture.pods = Selection::Pods((0..pods).map(|_| self.pod()).collect());
         for _ in 0..self.byte() % 4 {
             let (metric, reading) = self.metric(pods);
-            scene.autoscaler.metrics.push(metric);
-            scene.readings.push(reading);
+            fixture.autoscaler.metrics.push(metric);
+            fixture.readings.push(reading);
         }
         if self.byte() & 1 == 0 {
             let (scale_up, scale_down) = (self.rules(), self.rules());
-            scene.autoscaler.behavior = Some(Behavior { scale_up, scale_down });
+            fixture.autoscaler.behavior = Some(Behavior { scale_up, scale_down });
         }
-        scene.history = History {
+        fixture.history = History {
             recommendations: (0..self.byte() % 8)
                 .map(|_| Recommendation { replicas: self.count(), at: self.time() })
                 .collect(),
             ups: (0..self.byte() % 4).map(|_| self.event()).collect(),
             downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
         };
-        scene
+        fixture
     }
 }

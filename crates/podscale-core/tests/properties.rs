@@ -1,8 +1,9 @@
 //! What must hold for every snapshot, sensible or not.
 
-#[path = "support/scene.rs"]
-mod scene;
+#[path = "support/fixture.rs"]
+mod fixture;
 
+use fixture::{Fixture, NOW};
 use podscale_core::history::{MAX_ENTRIES, Recommendation, ScaleEvent};
 use podscale_core::model::{
     Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
@@ -11,7 +12,7 @@ use podscale_core::model::{
 use podscale_core::pass::WriteOutcome;
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
-    PodReadings, Reading, Requests, Sample, Scale, Selection, Strangers,
+    PodReadings, Reading, Requests, Sample, Scale, Selection, UnmatchedSamples,
 };
 use podscale_core::status::{Condition, ConditionKind, ConditionStatus, Note};
 use podscale_core::{
@@ -19,7 +20,6 @@ use podscale_core::{
     explain,
 };
 use proptest::prelude::*;
-use scene::{NOW, Scene};
 
 /// Mostly numbers of everyday, now and then the ends of the range.
 fn amount() -> impl Strategy<Value = i64> {
@@ -74,7 +74,10 @@ fn per_pod(pods: usize) -> impl Strategy<Value = Reading> {
         .prop_map(|(samples, of_pods, count, total)| {
             Reading::PerPod(PodReadings {
                 samples,
-                strangers: Strangers { count, total: Milli(if count == 0 { 0 } else { total }) },
+                unmatched: UnmatchedSamples {
+                    count,
+                    total: Milli(if count == 0 { 0 } else { total }),
+                },
                 requests: Requests { of_pods, missing: None },
             })
         })
@@ -166,7 +169,7 @@ fn history() -> impl Strategy<Value = History> {
         .prop_map(|(recommendations, ups, downs)| History { recommendations, ups, downs })
 }
 
-fn scene() -> impl Strategy<Value = Scene> {
+fn fixture() -> impl Strategy<Value = Fixture> {
     (0..8usize).prop_flat_map(|pods| {
         (
             (count(), count()),
@@ -178,23 +181,31 @@ fn scene() -> impl Strategy<Value = Scene> {
             any::<bool>(),
         )
             .prop_map(
-                |((wanted, existing), (min, span), pods, metrics, behavior, history, zeroed)| {
-                    let mut scene = Scene::of(0).limits(min, min.max(1) + span);
-                    scene.scale = Ok(Scale { wanted, existing });
-                    scene.pods = Selection::Pods(pods);
-                    (scene.autoscaler.metrics, scene.readings) = metrics.into_iter().unzip();
-                    scene.autoscaler.behavior =
+                |(
+                    (spec_replicas, status_replicas),
+                    (min, span),
+                    pods,
+                    metrics,
+                    behavior,
+                    history,
+                    zeroed,
+                )| {
+                    let mut fixture = Fixture::of(0).limits(min, min.max(1) + span);
+                    fixture.scale = Ok(Scale { spec_replicas, status_replicas });
+                    fixture.pods = Selection::Pods(pods);
+                    (fixture.autoscaler.metrics, fixture.readings) = metrics.into_iter().unzip();
+                    fixture.autoscaler.behavior =
                         behavior.map(|(scale_up, scale_down)| Behavior { scale_up, scale_down });
-                    scene.history = history;
+                    fixture.history = history;
                     if zeroed {
-                        scene.status.conditions.push(Condition {
+                        fixture.status.conditions.push(Condition {
                             kind: Ok(ConditionKind::ScaledToZero),
                             status: ConditionStatus::True,
                             since: None,
                             note: Note::ScaledToZero,
                         });
                     }
-                    scene
+                    fixture
                 },
             )
     })
@@ -230,10 +241,10 @@ proptest! {
 
     /// No input makes it panic, and every input gets the same answer twice.
     #[test]
-    fn total_and_deterministic(scene in scene(), scale in scale_write(), status in status_write()) {
-        let snapshot = scene.snapshot();
+    fn total_and_deterministic(fixture in fixture(), scale in scale_write(), status in status_write()) {
+        let snapshot = fixture.snapshot();
         let answer = || {
-            let (outcome, status) = scene::run(&snapshot, scale.clone(), status.clone());
+            let (outcome, status) = fixture::run(&snapshot, scale.clone(), status.clone());
             let lines =
                 explain::lines(&outcome.decision.steps, snapshot.autoscaler, snapshot.now);
             format!("{outcome:?} {status:?} {lines:?}")
@@ -244,10 +255,10 @@ proptest! {
     /// A withheld rescale changes nothing but what is said of it: it is no failure, and no change of
     /// size is learned.
     #[test]
-    fn a_withheld_rescale_is_no_failure(scene in scene()) {
-        let snapshot = scene.snapshot();
+    fn a_withheld_rescale_is_no_failure(fixture in fixture()) {
+        let snapshot = fixture.snapshot();
         let withheld = ScaleWrite::Withheld(Withheld::DryRun);
-        let (outcome, _) = scene::run(&snapshot, withheld, StatusWrite::Written);
+        let (outcome, _) = fixture::run(&snapshot, withheld, StatusWrite::Written);
         let decided = decide(&snapshot);
         prop_assert_eq!(outcome.scale_withheld().is_some(), decided.rescale.is_some());
         prop_assert_eq!(outcome.decision.learned, decided.learned);
@@ -262,10 +273,10 @@ proptest! {
 
     /// Results that were not asked for leave no trace.
     #[test]
-    fn unasked_results_are_ignored(scene in scene()) {
-        let snapshot = scene.snapshot();
+    fn unasked_results_are_ignored(fixture in fixture()) {
+        let snapshot = fixture.snapshot();
         let failed = || StatusWrite::Failed("no".into());
-        let (expected, _) = scene::run(&snapshot, ScaleWrite::Written, StatusWrite::Written);
+        let (expected, _) = fixture::run(&snapshot, ScaleWrite::Written, StatusWrite::Written);
         let mut pass = podscale_core::Pass::begin(&snapshot);
         pass.status_ended(failed());
         if let Write::Scale(_) = pass.next_write() {
@@ -282,10 +293,10 @@ proptest! {
 
     /// Whatever the metrics say, a new size is inside the bounds.
     #[test]
-    fn bounds_are_never_left(scene in scene()) {
-        let decision = decide(&scene.snapshot());
+    fn bounds_are_never_left(fixture in fixture()) {
+        let decision = decide(&fixture.snapshot());
         if let Some(rescale) = &decision.rescale {
-            let autoscaler = &scene.autoscaler;
+            let autoscaler = &fixture.autoscaler;
             prop_assert!((autoscaler.min_replicas..=autoscaler.max_replicas).contains(&rescale.to));
             prop_assert_ne!(rescale.from, rescale.to);
         }
@@ -293,8 +304,8 @@ proptest! {
 
     /// The last step says what is done, unless something was in the way.
     #[test]
-    fn steps_end_with_the_outcome(scene in scene()) {
-        let decision = decide(&scene.snapshot());
+    fn steps_end_with_the_outcome(fixture in fixture()) {
+        let decision = decide(&fixture.snapshot());
         match decision.steps.iter().last() {
             Some(Step::Rescale { from, to }) => {
                 let rescale = decision.rescale.as_ref().expect("a rescale");
@@ -310,11 +321,11 @@ proptest! {
 
     /// A pass that keeps the size leaves nothing to do for a second one over the same world.
     #[test]
-    fn an_unchanged_world_is_left_alone(mut scene in scene()) {
-        if scene.pass().decision.rescale.is_some() {
+    fn an_unchanged_world_is_left_alone(mut fixture in fixture()) {
+        if fixture.pass().decision.rescale.is_some() {
             return Ok(());
         }
-        let again = scene.pass();
+        let again = fixture.pass();
         prop_assert_eq!(again.scale, WriteOutcome::Unchanged);
         prop_assert_eq!(again.status, WriteOutcome::Unchanged);
     }
@@ -322,13 +333,13 @@ proptest! {
     /// More load never gives fewer replicas, where every pod can be judged.
     #[test]
     fn more_load_never_gives_fewer(
-        replicas in 1..60i32, low in 0..2_000i64, more in 0..2_000i64, aim in 1..200i32,
+        replicas in 1..60i32, low in 0..2_000i64, more in 0..2_000i64, target in 1..200i32,
         queue in 0..5_000i64, history in history(),
     ) {
         let with = |percent, queue| {
-            let mut scene = Scene::of(replicas).cpu(percent, aim).queue(queue, 20);
-            scene.history = history.clone();
-            decide(&scene.snapshot()).desired
+            let mut fixture = Fixture::of(replicas).cpu(percent, target).queue(queue, 20);
+            fixture.history = history.clone();
+            decide(&fixture.snapshot()).desired
         };
         prop_assert!(with(low, queue) <= with(low + more, queue));
         prop_assert!(with(low, queue) <= with(low, queue + more));
@@ -337,11 +348,11 @@ proptest! {
     /// Pods that cannot be judged never make a change larger than without them.
     #[test]
     fn doubt_never_enlarges_a_change(
-        replicas in 2..40i32, percent in 0..400i64, aim in 10..150i32, doubtful in 1..10usize,
+        replicas in 2..40i32, percent in 0..400i64, target in 10..150i32, doubtful in 1..10usize,
     ) {
         let doubtful = doubtful.min(replicas as usize - 1);
-        let sure = decide(&Scene::of(replicas).cpu(percent, aim).snapshot()).desired;
-        let unsure = decide(&Scene::of(replicas).cpu(percent, aim).without_samples(doubtful).snapshot()).desired;
+        let sure = decide(&Fixture::of(replicas).cpu(percent, target).snapshot()).desired;
+        let unsure = decide(&Fixture::of(replicas).cpu(percent, target).without_samples(doubtful).snapshot()).desired;
         let distance = |desired: Option<i32>| desired.map(|d| (d - replicas).abs());
         prop_assert!(distance(unsure) <= distance(sure), "{unsure:?} {sure:?}");
     }
@@ -349,17 +360,17 @@ proptest! {
     /// The history keeps what its windows need and not much more.
     #[test]
     fn history_does_not_grow(loads in proptest::collection::vec(0..300i64, 120), window in 0..600i64) {
-        let mut scene = Scene::of(5).cpu(50, 50);
-        scene.settings = Settings { downscale_stabilization: Span::seconds(window), ..Settings::default() };
+        let mut fixture = Fixture::of(5).cpu(50, 50);
+        fixture.settings = Settings { downscale_stabilization: Span::seconds(window), ..Settings::default() };
         for load in loads {
-            scene.readings.clear();
-            scene.autoscaler.metrics.clear();
-            scene = scene.cpu(load, 50);
-            scene.pass();
-            scene.now = scene.now.after(Span::seconds(15));
+            fixture.readings.clear();
+            fixture.autoscaler.metrics.clear();
+            fixture = fixture.cpu(load, 50);
+            fixture.pass();
+            fixture.now = fixture.now.after(Span::seconds(15));
         }
-        prop_assert!(scene.history.recommendations.len() as i64 <= window / 15 + 2);
-        prop_assert!(scene.history.recommendations.len() <= MAX_ENTRIES);
+        prop_assert!(fixture.history.recommendations.len() as i64 <= window / 15 + 2);
+        prop_assert!(fixture.history.recommendations.len() <= MAX_ENTRIES);
     }
 
     /// A history survives its compact form.

@@ -38,7 +38,7 @@ mod program;
 
 use anyhow::{Context, Result, bail};
 use load::{Load, Places};
-use measure::Stage;
+use measure::Measurement;
 use plane::{Autoscaler, ControlPlane};
 use program::Program;
 use std::path::Path;
@@ -102,7 +102,7 @@ const EVERY_STATUS: Contender = Contender {
     name: "podscale, every status",
     flags: &["--leader-elect=false", "--status-refreshes-per-second=1000000"],
 };
-/// Looks, and so reads its sources, often.
+/// Reconciles, and so reads its sources, often.
 const EVERY_SECOND: Contender = Contender {
     name: "podscale, every second",
     flags: &["--leader-elect=false", "--horizontal-pod-autoscaler-sync-period=1s"],
@@ -156,7 +156,7 @@ async fn run(
         if options.latency {
             latency::measure(name, turn, plane, load).await?;
         } else {
-            Stage { plane, load, name, id, program: None }.measure().await?;
+            Measurement { plane, load, name, id, program: None }.measure().await?;
         }
         plane.stop_manager();
         return Ok(());
@@ -171,7 +171,7 @@ async fn run(
         latency::measure(name, turn, plane, load).await?;
     } else {
         let id = program.id();
-        Stage { plane, load, name, id, program: Some(&program) }.measure().await?;
+        Measurement { plane, load, name, id, program: Some(&program) }.measure().await?;
     }
     program.stop().await
 }

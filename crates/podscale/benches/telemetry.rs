@@ -4,13 +4,14 @@
 //! `cargo bench --profile quick -p podscale --bench telemetry`
 
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
-#![allow(dead_code, reason = "parts of the core's scene are not needed here")]
+#![allow(dead_code, reason = "parts of the core's fixture are not needed here")]
 
-#[path = "../../podscale-core/tests/support/scene.rs"]
-mod scene;
+#[path = "../../podscale-core/tests/support/fixture.rs"]
+mod fixture;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use fixture::Fixture;
 use podscale::cli::logs;
 use podscale::controller::observer::{Decided, Log, Observer, Took};
 use podscale::dialect::hpa;
@@ -20,7 +21,6 @@ use podscale::telemetry::{self, Telemetry};
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_client::instrument::RequestLayer;
 use podscale_core::pass::Pass;
-use scene::Scene;
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A collector that takes everything and looks at nothing.
+/// A collector that takes everything and reads nothing.
 async fn collect() -> Result<String> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -87,12 +87,12 @@ fn measure(mode: &str) -> Result<()> {
     flags.log.start(&telemetry)?;
     let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Log)];
     observers.extend(telemetry.observer());
-    let scene = Scene::of(2).cpu(50, 50).limits(1, 10);
+    let fixture = Fixture::of(2).cpu(50, 50).limits(1, 10);
     let object = hpa::managed(HorizontalPodAutoscaler::default());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let took = Took::default();
     let reconcile = async || {
-        let snapshot = black_box(scene.snapshot());
+        let snapshot = black_box(fixture.snapshot());
         let outcome = Pass::begin(&snapshot).finish();
         let decided = Decided::new(&object, &snapshot, &outcome, &took);
         observers.iter().for_each(|observer| observer.decided(black_box(&decided)));

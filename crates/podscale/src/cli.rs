@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and how the answer ends.
+//! The command line: one module per command, and how each of them reports its result.
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -68,7 +68,8 @@ fn conclude(done: Result<(), impl std::fmt::Display>) -> ExitCode {
 
 /// Prints the output of a command; if nobody reads any more, nothing is lost.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// One line on standard error; if even that fails, nobody can read it.
@@ -79,10 +80,45 @@ fn complain(message: impl std::fmt::Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::Config;
+    use crate::controller::manage::{Manage, Which};
+    use crate::controller::refresh::RefreshRate;
+    use crate::settings::{amount, duration, span, sync_period};
     use clap::CommandFactory;
+    use podscale_core::Settings;
 
     #[test]
     fn flags_make_sense_together() {
         Cli::command().debug_assert();
+    }
+
+    /// What `podscale run` does without flags is what a controller does with its default settings.
+    #[test]
+    fn defaults_of_flags_are_those_of_the_controller() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").expect("a command");
+        let default = |id: &str| {
+            let flag = run.get_arguments().find(|flag| flag.get_id() == id);
+            let values = flag.unwrap_or_else(|| panic!("no flag {id}")).get_default_values();
+            values.first().and_then(|value| value.to_str()).unwrap_or_default().to_owned()
+        };
+        let span_of = |id: &str| span(duration(&default(id)).expect("a duration"));
+        let flags = Config {
+            period: sync_period(&default("sync_period")).expect("a period"),
+            concurrency: default("concurrency").parse().expect("a number"),
+            settings: Settings {
+                tolerance: amount(&default("tolerance")).expect("a number"),
+                downscale_stabilization: span_of("downscale_stabilization"),
+                cpu_initialization_period: span_of("cpu_initialization_period"),
+                initial_readiness_delay: span_of("initial_readiness_delay"),
+            },
+            manage: Manage::default(),
+            dry_run: false,
+            refresh_rate: RefreshRate(
+                amount(&default("status_refreshes_per_second")).expect("a number"),
+            ),
+        };
+        assert_eq!(flags, Config::default());
+        assert_eq!(default("manage"), Which::default().name());
     }
 }

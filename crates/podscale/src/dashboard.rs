@@ -10,7 +10,7 @@ mod hub;
 pub mod model;
 mod picture;
 
-pub use crate::controller::outcome::Outcome;
+pub use crate::controller::outcome::OutcomeKind;
 use crate::dialect::hpa::HPA;
 pub use hub::Hub;
 pub use model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit};

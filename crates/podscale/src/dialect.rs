@@ -20,6 +20,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+/// The condition that says that another controller manages the object as well.
+pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
+/// The reason of that condition, and of the event that reports it.
+pub const CONFLICT_REASON: &str = "AnotherController";
+
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
 pub struct Kind {
@@ -118,6 +123,11 @@ pub trait WireObject: fmt::Debug + Send + Sync {
 
     /// The object with another status.
     fn with_status(&self, status: NewStatus<'_>) -> Box<dyn WireObject>;
+
+    /// Whether another version of the object has the same status, field by field.
+    fn has_status_of(&self, other: &dyn WireObject) -> bool {
+        self.as_hpa().status == other.as_hpa().status
+    }
 
     /// The object with the status of another version of it.
     fn with_status_of(&self, other: &dyn WireObject) -> Box<dyn WireObject>;

@@ -7,6 +7,7 @@ pub mod metrics;
 mod pods;
 pub mod readiness;
 pub mod settings;
+mod time;
 
 pub mod dialect;
 

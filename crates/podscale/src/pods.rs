@@ -1,4 +1,4 @@
-//! The pods of the cluster, by namespace, name and label, so that a selector looks at few of them.
+//! The pods of the cluster, by namespace, name and label, so that a selector meets few of them.
 
 use parking_lot::RwLock;
 use podscale_api::labels::Labels;

@@ -52,12 +52,12 @@ pub(crate) async fn read_metric<A>(
 
 /// The type of a metric as specs call it, and its name.
 fn described(metric: &Source) -> (&'static str, &str) {
-    match metric {
-        Source::Resource { name } => ("Resource", name),
-        Source::ContainerResource { name, .. } => ("ContainerResource", name),
-        Source::Pods(series) => ("Pods", &series.name),
-        Source::Object { series, .. } => ("Object", &series.name),
-        Source::External(series) => ("External", &series.name),
-        Source::Unknown { quoted } => ("Unknown", quoted),
-    }
+    let name = match metric {
+        Source::Resource { name } | Source::ContainerResource { name, .. } => name,
+        Source::Pods(series) | Source::Object { series, .. } | Source::External(series) => {
+            &series.name
+        }
+        Source::Unknown { quoted } => quoted,
+    };
+    (metric.type_name(), name)
 }

@@ -1,6 +1,7 @@
 //! What is exported to an OpenTelemetry collector, if one is named: a trace of each reconcile, the log,
 //! and the metrics. Deciding never waits for it: everything goes through bounded queues to a thread of
-//! its own, and what does not fit is dropped and counted.
+//! its own, and what does not fit is dropped and counted. [`DecisionMetrics`] also counts decisions for
+//! `/metrics`.
 //!
 //! Spans, log records and their encoding are those of OpenTelemetry's SDK. Queues and sending are not
 //! `opentelemetry-otlp`'s (0.33): its metrics exporter takes only what the SDK's own instruments measured,

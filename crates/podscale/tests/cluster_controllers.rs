@@ -1,15 +1,15 @@
 //! The controllers of the embedded cluster at work on its API server.
 
+#[path = "cluster_controllers/garbage.rs"]
+mod garbage;
+#[path = "cluster_controllers/nodes.rs"]
+mod nodes;
 #[path = "cluster_controllers/world.rs"]
 mod world;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::core::v1::{
-    ConfigMap, Endpoints, Namespace, Node, Pod, ReplicationController, Service, ServiceAccount,
-};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams, PropagationPolicy};
+use k8s_openapi::api::core::v1::{Pod, ReplicationController};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -213,108 +213,6 @@ fn a_replication_controller_keeps_its_pods() {
 }
 
 #[test]
-fn dependents_follow_are_awaited_or_let_go() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "100").await;
-        for (policy, left) in [
-            (PropagationPolicy::Background, (0, 0, 0)),
-            (PropagationPolicy::Foreground, (0, 0, 0)),
-            (PropagationPolicy::Orphan, (0, 1, 2)),
-        ] {
-            world.create::<Deployment>(deployment("web", 2)).await;
-            world.until_ready(2).await;
-            let params = DeleteParams {
-                propagation_policy: Some(policy.clone()),
-                ..DeleteParams::default()
-            };
-            world.api::<Deployment>().delete("web", &params).await.unwrap();
-            world
-                .until(&format!("{policy:?}"), left, async || {
-                    let deployments = world.names::<Deployment>().await.len();
-                    let sets = world.names::<ReplicaSet>().await.len();
-                    let pods = world.names::<Pod>().await.len();
-                    if policy == PropagationPolicy::Foreground && deployments == 0 {
-                        assert_eq!(sets, 0, "the owner goes last");
-                    }
-                    (deployments, sets, pods)
-                })
-                .await;
-        }
-        let sets = world.api::<ReplicaSet>().list(&ListParams::default()).await.unwrap();
-        assert_eq!(sets.items[0].metadata.owner_references, None);
-    });
-}
-
-#[test]
-fn an_object_with_a_dead_owner_is_garbage() {
-    run(async |world: Arc<World>| {
-        let owner = world.create::<ConfigMap>(json!({"metadata": {"name": "owner"}})).await;
-        let reference = |uid: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "name": "owner", "uid": uid})
-        };
-        let living = reference(owner.metadata.uid.as_deref().unwrap());
-        let dead = reference("00000000-0000-0000-0000-000000000000");
-        for (name, owners) in
-            [("kept", json!([living])), ("garbage", json!([dead])), ("both", json!([dead, living]))]
-        {
-            let object = json!({"metadata": {"name": name, "ownerReferences": owners}});
-            world.create::<ConfigMap>(object).await;
-        }
-        world
-            .until("garbage is collected", (false, 1), async || {
-                let names = world.names::<ConfigMap>().await;
-                let both = world.api::<ConfigMap>().get("both").await.unwrap();
-                (names.contains(&"garbage".into()), both.metadata.owner_references.unwrap().len())
-            })
-            .await;
-        world.api::<ConfigMap>().delete("owner", &DeleteParams::default()).await.unwrap();
-        world
-            .until("all followed", false, async || {
-                let names = world.names::<ConfigMap>().await;
-                names.iter().any(|name| ["kept", "both", "owner"].contains(&name.as_str()))
-            })
-            .await;
-    });
-}
-
-#[test]
-fn a_namespace_is_emptied_before_it_goes() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "100").await;
-        world
-            .until("account", true, async || {
-                world.names::<ServiceAccount>().await.contains(&"default".to_owned())
-            })
-            .await;
-        world.create::<Deployment>(deployment("web", 3)).await;
-        let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
-        world.create::<ConfigMap>(held).await;
-        world.until_ready(3).await;
-        let namespaces = Api::<Namespace>::all(world.client.clone());
-        namespaces.delete(&world.namespace, &DeleteParams::default()).await.unwrap();
-        world.until("pods are gone", 0, async || world.names::<Pod>().await.len()).await;
-        world
-            .until("it says what it waits for", true, async || {
-                let namespace = namespaces.get(&world.namespace).await.unwrap();
-                let conditions = namespace.status.unwrap().conditions.unwrap_or_default();
-                conditions.iter().any(|condition| {
-                    condition.message.as_deref().is_some_and(|message| {
-                        message.contains("example.com/hold in 1 resource instances")
-                    })
-                })
-            })
-            .await;
-        world.patch::<ConfigMap>("held", json!({"metadata": {"finalizers": null}})).await;
-        world
-            .until("it is gone", true, async || {
-                namespaces.get_opt(&world.namespace).await.unwrap().is_none()
-            })
-            .await;
-    });
-}
-
-#[test]
 fn a_stateful_set_keeps_its_order() {
     run(async |world: Arc<World>| {
         world.node("n1", "100").await;
@@ -371,121 +269,6 @@ fn a_stateful_set_keeps_its_order() {
                 );
                 names
             })
-            .await;
-    });
-}
-
-#[test]
-fn a_lost_node_loses_its_pods() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "100").await;
-        world.node("n2", "100").await;
-        let mut web = deployment("web", 4);
-        web["spec"]["template"]["spec"]["tolerations"] = json!([{"operator": "Exists",
-            "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "tolerationSeconds": 60}]);
-        world.create::<Deployment>(web).await;
-        world.until_ready(4).await;
-        world.silent.lock().unwrap().insert("n1".into());
-        let on = |pods: &[Pod], node: &str| {
-            let node_of = |pod: &Pod| pod.spec.as_ref().unwrap().node_name.clone();
-            pods.iter().filter(|pod| node_of(pod).as_deref() == Some(node)).count()
-        };
-        let nodes = Api::<Node>::all(world.client.clone());
-        world
-            .until("the node is marked", (Some("Unknown".to_owned()), 2), async || {
-                let node = nodes.get("n1").await.unwrap();
-                let conditions = node.status.unwrap().conditions.unwrap();
-                let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready");
-                let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-                let lost = taints.iter().filter(|taint| taint.key.ends_with("/unreachable"));
-                (ready.map(|ready| ready.status), lost.count())
-            })
-            .await;
-        world
-            .until("replaced on the other node", (0, 4, 4), async || {
-                let pods = world.pods().await;
-                let ready = pods.iter().filter(|pod| is_ready(pod)).count();
-                (on(&pods, "n1"), on(&pods, "n2"), ready)
-            })
-            .await;
-        assert!(!world.events("TaintManagerEviction").await.is_empty());
-        // Nobody confirms the end of its pods, until the node itself is gone.
-        assert!(world.names::<Pod>().await.len() > 4);
-        nodes.delete("n1", &DeleteParams::default()).await.unwrap();
-        world.until_ready(4).await;
-    });
-}
-
-#[test]
-fn a_node_that_comes_back_is_used_again() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "100").await;
-        world.silent.lock().unwrap().insert("n1".into());
-        let nodes = Api::<Node>::all(world.client.clone());
-        let taints = async || {
-            let spec = nodes.get("n1").await.unwrap().spec;
-            spec.and_then(|spec| spec.taints).map_or(0, |taints| taints.len())
-        };
-        world.until("tainted", 2, taints).await;
-        world.create::<Deployment>(deployment("web", 1)).await;
-        world.until("told", 1, async || world.events("FailedScheduling").await.len()).await;
-        world.silent.lock().unwrap().clear();
-        world.until("clean", 0, taints).await;
-        world.until_ready(1).await;
-    });
-}
-
-#[test]
-fn a_pod_that_fits_nowhere_says_why_and_is_placed_when_it_fits() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "1").await;
-        world.node("n2", "2").await;
-        let mut web = deployment("web", 1);
-        web["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] =
-            json!("3");
-        world.create::<Deployment>(web).await;
-        let expected = "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu.".to_owned();
-        world
-            .until("condition", Some(expected), async || {
-                let pod = world.pods().await.pop()?;
-                let conditions = pod.status?.conditions?;
-                let found = conditions.into_iter().find(|one| one.type_ == "PodScheduled")?;
-                Some(format!("{}: {}", found.reason?, found.message?))
-            })
-            .await;
-        world.node("n3", "4").await;
-        world.until_ready(1).await;
-        let node = world.pods().await.remove(0).spec.unwrap().node_name;
-        assert_eq!(node.as_deref(), Some("n3"));
-    });
-}
-
-#[test]
-fn a_service_knows_who_is_behind_it() {
-    run(async |world: Arc<World>| {
-        world.node("n1", "100").await;
-        let service = json!({"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"},
-            "ports": [{"port": 80, "targetPort": 8080}]}});
-        world.create::<Service>(service).await;
-        world.create::<Deployment>(deployment("web", 3)).await;
-        let behind = async || {
-            let endpoints = world.api::<Endpoints>().get_opt("web").await.unwrap();
-            let subsets = endpoints.and_then(|endpoints| endpoints.subsets).unwrap_or_default();
-            let addresses =
-                subsets.into_iter().flat_map(|subset| subset.addresses.unwrap_or_default());
-            let slices = world.api::<EndpointSlice>().list(&ListParams::default()).await.unwrap();
-            let all =
-                slices.items.into_iter().flat_map(|slice| slice.endpoints.unwrap_or_default());
-            let ready = all.filter(|one| one.conditions.as_ref().unwrap().ready == Some(true));
-            (addresses.count(), ready.count())
-        };
-        world.until("three", (3, 3), behind).await;
-        scale(&world, "web", 1).await;
-        world.until("one", (1, 1), behind).await;
-        world.api::<Service>().delete("web", &DeleteParams::default()).await.unwrap();
-        world.until("none", (0, 0), behind).await;
-        world
-            .until("slices are gone", 0, async || world.names::<EndpointSlice>().await.len())
             .await;
     });
 }

@@ -5,8 +5,8 @@
 
 #[path = "control_plane/aggregation.rs"]
 mod aggregation;
-#[path = "control_plane/behaviours.rs"]
-mod behaviours;
+#[path = "control_plane/behaviors.rs"]
+mod behaviors;
 #[path = "control_plane/beside_upstream.rs"]
 mod beside_upstream;
 #[path = "control_plane/binaries.rs"]
@@ -88,7 +88,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(unreliable_network::trials(harness));
     trials.extend(objects::trials(harness));
     trials.extend(metric_types::trials(harness));
-    trials.extend(behaviours::trials(harness));
+    trials.extend(behaviors::trials(harness));
     trials.extend(targets::trials(harness));
     trials.extend(rbac::trials(harness));
     trials.extend(installed::trials(harness));

@@ -37,8 +37,8 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), vec![test.with_ignored_flag(missing)]).exit_code()
 }
 
-/// A served sample and a browser that looks at it.
-struct Stage {
+/// A served sample and a browser that shows it.
+struct Setup {
     world: World,
     hub: Hub,
     browser: Browser,
@@ -48,26 +48,26 @@ struct Stage {
 }
 
 fn check(program: &Path) -> Result<()> {
-    let mut stage = Stage::new(program)?;
-    let seen = all_is_well(&mut stage);
+    let mut setup = Setup::new(program)?;
+    let seen = all_is_well(&mut setup);
     if seen.is_err() {
-        stage.keep_picture("dashboard-failure")?;
+        setup.keep_picture("dashboard-failure")?;
     }
     seen?;
-    losing_the_server_is_shown(stage)
+    losing_the_server_is_shown(setup)
 }
 
-fn all_is_well(stage: &mut Stage) -> Result<()> {
-    empty_then_filled(stage)?;
-    list_tells_the_state(stage)?;
-    list_can_be_filtered_and_sorted(stage)?;
-    chart_shows_replicas_and_metrics(stage)?;
-    decisions_are_explained(stage)?;
-    keys_move_through_decisions(stage)?;
-    updates_are_pushed(stage)?;
-    themes_follow_the_system_and_the_button(stage)?;
-    phone_shows_one_thing_at_a_time(stage)?;
-    nothing_went_wrong(stage)
+fn all_is_well(setup: &mut Setup) -> Result<()> {
+    empty_then_filled(setup)?;
+    list_shows_the_state(setup)?;
+    list_can_be_filtered_and_sorted(setup)?;
+    chart_shows_replicas_and_metrics(setup)?;
+    decisions_are_explained(setup)?;
+    keys_move_through_decisions(setup)?;
+    updates_are_pushed(setup)?;
+    themes_follow_the_system_and_the_button(setup)?;
+    phone_shows_one_thing_at_a_time(setup)?;
+    nothing_went_wrong(setup)
 }
 
 /// A hub and its page on an address, for as long as the runtime lives.
@@ -83,8 +83,8 @@ fn serve(address: SocketAddr) -> Result<(Runtime, SocketAddr, Hub)> {
     Ok((runtime, address, hub))
 }
 
-impl Stage {
-    fn new(program: &Path) -> Result<Stage> {
+impl Setup {
+    fn new(program: &Path) -> Result<Setup> {
         let (runtime, address, hub) = serve(([127, 0, 0, 1], 0).into())?;
         // The history ends where the clock begins.
         let epoch = EPOCH.parse::<jiff::Timestamp>()?;
@@ -96,7 +96,7 @@ impl Stage {
         browser.call("Emulation.setTimezoneOverride", utc)?;
         browser.resize(1440, 1240, false)?;
         browser.prefer("light")?;
-        Ok(Stage { world, hub, browser, origin: format!("http://{address}"), address, runtime })
+        Ok(Setup { world, hub, browser, origin: format!("http://{address}"), address, runtime })
     }
 
     fn text(&mut self, selector: &str) -> Result<String> {
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// Keeps what is seen, from the top of everything, with the pointer out of the way.
-    fn keep_scene(&mut self, name: &str) -> Result<()> {
+    fn keep_screenshot(&mut self, name: &str) -> Result<()> {
         self.browser.eval(
             "for (const e of [document.documentElement, ...document.querySelectorAll('.side, #detail')]) \
              e.scrollTop = 0; document.activeElement?.blur()",
@@ -128,47 +128,47 @@ impl Stage {
 
 const ROWS: &str = "document.querySelectorAll('#rows a.row').length";
 
-fn empty_then_filled(stage: &mut Stage) -> Result<()> {
-    let origin = stage.origin.clone();
-    stage.browser.open(&format!("{origin}/"))?;
-    stage
+fn empty_then_filled(setup: &mut Setup) -> Result<()> {
+    let origin = setup.origin.clone();
+    setup.browser.open(&format!("{origin}/"))?;
+    setup
         .browser
         .wait("document.querySelector('#blank')?.textContent.startsWith('No autoscaler')")?;
-    ensure!(stage.text("#link .word")? == "Live");
-    stage.world.pass_minutes(44);
-    stage.browser.wait(&format!("{ROWS} === 6"))
+    ensure!(setup.text("#link .word")? == "Live");
+    setup.world.pass_minutes(44);
+    setup.browser.wait(&format!("{ROWS} === 6"))
 }
 
-fn list_tells_the_state(stage: &mut Stage) -> Result<()> {
+fn list_shows_the_state(setup: &mut Setup) -> Result<()> {
     let names = "[...document.querySelectorAll('#rows .name')].map(n => n.textContent).join()";
     // What fails stands first.
-    stage.browser.eval("document.querySelector('#sort').dispatchEvent(new Event('change')), 1")?;
-    let names = stage.browser.eval(names)?;
+    setup.browser.eval("document.querySelector('#sort').dispatchEvent(new Event('change')), 1")?;
+    let names = setup.browser.eval(names)?;
     ensure!(names.as_str().is_some_and(|n| n.starts_with("ingest,")), "{names}");
-    let failing = stage.text("#rows li")?;
+    let failing = setup.text("#rows li")?;
     for part in ["Failing", "data · Deployment/ingest", "2–8", "lag", "unknown / 1000", "scaled"]
     {
         ensure!(failing.contains(part), "{part:?} is not in {failing:?}");
     }
-    ensure!(stage.text("#tally")? == "6 autoscalers, 1 failing");
+    ensure!(setup.text("#tally")? == "6 autoscalers, 1 failing");
     let side = "document.querySelector('.side')";
-    ensure!(stage.browser.eval(&format!("{side}.scrollWidth - {side}.clientWidth"))? == 0);
+    ensure!(setup.browser.eval(&format!("{side}.scrollWidth - {side}.clientWidth"))? == 0);
     Ok(())
 }
 
-fn list_can_be_filtered_and_sorted(stage: &mut Stage) -> Result<()> {
+fn list_can_be_filtered_and_sorted(setup: &mut Setup) -> Result<()> {
     let find = |text: &str| {
         format!(
             "(() => {{ const f = document.querySelector('#find'); f.value = '{text}'; \
                  f.dispatchEvent(new Event('input')); return {ROWS}; }})()"
         )
     };
-    ensure!(stage.browser.eval(&find("shop"))? == 3);
-    ensure!(stage.browser.eval(&find("shop sear"))? == 1);
-    ensure!(stage.browser.eval(&find("nothing like it"))? == 0);
-    ensure!(stage.text("#blank")?.starts_with("None of 6 autoscalers"));
-    ensure!(stage.browser.eval(&find(""))? == 6);
-    let sorted = stage.browser.eval(
+    ensure!(setup.browser.eval(&find("shop"))? == 3);
+    ensure!(setup.browser.eval(&find("shop sear"))? == 1);
+    ensure!(setup.browser.eval(&find("nothing like it"))? == 0);
+    ensure!(setup.text("#blank")?.starts_with("None of 6 autoscalers"));
+    ensure!(setup.browser.eval(&find(""))? == 6);
+    let sorted = setup.browser.eval(
         "(() => { const s = document.querySelector('#sort'); s.value = 'name'; \
          s.dispatchEvent(new Event('change')); \
          return [...document.querySelectorAll('#rows .name')].map(n => n.textContent).join(); })()",
@@ -179,37 +179,37 @@ fn list_can_be_filtered_and_sorted(stage: &mut Stage) -> Result<()> {
 
 const MARKERS: &str = "document.querySelectorAll('.marker').length";
 
-fn chart_shows_replicas_and_metrics(stage: &mut Stage) -> Result<()> {
-    stage.browser.point("document.querySelector('a.row[href=\"#/shop/search\"]')", true)?;
-    stage.browser.wait("document.querySelector('#title').textContent === 'search'")?;
-    stage.browser.wait("document.querySelectorAll('.pane').length === 3")?;
-    stage.browser.point("document.querySelector('.ranges button:last-child')", true)?;
-    stage.browser.wait(&format!("{MARKERS} > 5"))?;
+fn chart_shows_replicas_and_metrics(setup: &mut Setup) -> Result<()> {
+    setup.browser.point("document.querySelector('a.row[href=\"#/shop/search\"]')", true)?;
+    setup.browser.wait("document.querySelector('#title').textContent === 'search'")?;
+    setup.browser.wait("document.querySelectorAll('.pane').length === 3")?;
+    setup.browser.point("document.querySelector('.ranges button:last-child')", true)?;
+    setup.browser.wait(&format!("{MARKERS} > 5"))?;
     for line in
         [".line.current", ".line.desired", ".band", ".tone-0 .line.value", ".tone-1 .line.goal"]
     {
-        let length = stage.browser.eval(&format!(
+        let length = setup.browser.eval(&format!(
             "document.querySelector('.pane{0}{line}')?.getTotalLength() ?? 0",
             if line.starts_with(".tone") { "" } else { " " }
         ))?;
         ensure!(length.as_f64().is_some_and(|l| l > 300.0), "{line} has a length of {length}");
     }
-    ensure!(stage.text(".pane.tone-1 .pane-title")? == "requests_per_second");
+    ensure!(setup.text(".pane.tone-1 .pane-title")? == "requests_per_second");
     Ok(())
 }
 
-fn decisions_are_explained(stage: &mut Stage) -> Result<()> {
+fn decisions_are_explained(setup: &mut Setup) -> Result<()> {
     let last_up = "[...document.querySelectorAll('.marker[data-outcome=up]')].at(-1)";
-    stage.browser.point(last_up, false)?;
-    stage.browser.wait("!document.querySelector('.tip').hidden")?;
-    let tip = stage.text(".tip")?;
+    setup.browser.point(last_up, false)?;
+    setup.browser.wait("!document.querySelector('.tip').hidden")?;
+    let tip = setup.text(".tip")?;
     ensure!(tip.contains("so the size changes from") && tip.contains("Scaled up from"), "{tip}");
-    stage.keep_picture("dashboard-hover")?;
-    stage.browser.point(last_up, true)?;
-    stage
+    setup.keep_picture("dashboard-hover")?;
+    setup.browser.point(last_up, true)?;
+    setup
         .browser
         .wait("document.querySelector('#why-title').textContent.startsWith('Scaled up')")?;
-    let lines = stage
+    let lines = setup
         .browser
         .eval("[...document.querySelectorAll('.why .lines li')].map(l => l.textContent)")?;
     let lines: Vec<&str> =
@@ -218,96 +218,96 @@ fn decisions_are_explained(stage: &mut Stage) -> Result<()> {
     ensure!(lines[0].starts_with("Deployment search has"), "{lines:?}");
     ensure!(lines.iter().any(|l| l.contains("cpu is at")), "{lines:?}");
     ensure!(
-        stage.browser.eval("document.querySelectorAll('.log [aria-pressed=true]').length")? == 1
+        setup.browser.eval("document.querySelectorAll('.log [aria-pressed=true]').length")? == 1
     );
-    stage.keep_scene("dashboard-light")
+    setup.keep_screenshot("dashboard-light")
 }
 
-fn keys_move_through_decisions(stage: &mut Stage) -> Result<()> {
+fn keys_move_through_decisions(setup: &mut Setup) -> Result<()> {
     let focused = "document.activeElement?.getAttribute('aria-label')";
-    stage.browser.eval("document.querySelector('.ranges button:last-child').focus()")?;
-    stage.browser.key("Tab")?;
-    let first = stage.browser.eval(focused)?;
+    setup.browser.eval("document.querySelector('.ranges button:last-child').focus()")?;
+    setup.browser.key("Tab")?;
+    let first = setup.browser.eval(focused)?;
     ensure!(first.as_str().is_some_and(|l| l.contains("Scaled up from")), "{first}");
-    stage.browser.key("ArrowLeft")?;
-    let second = stage.browser.eval(focused)?;
+    setup.browser.key("ArrowLeft")?;
+    let second = setup.browser.eval(focused)?;
     ensure!(second.is_string() && second != first, "the arrow moved from {first} to {second}");
-    ensure!(stage.browser.eval("document.querySelector('.tip').hidden")? == false);
-    stage.browser.key("Enter")?;
+    ensure!(setup.browser.eval("document.querySelector('.tip').hidden")? == false);
+    setup.browser.key("Enter")?;
     let chosen = "document.querySelector('.marker[aria-pressed=true]')?.getAttribute('aria-label')";
-    ensure!(stage.browser.eval(chosen)? == second);
-    stage.browser.key("Escape")?;
-    ensure!(stage.browser.eval("document.querySelector('.tip').hidden")? == true);
-    stage.browser.key("ArrowRight")?;
-    ensure!(stage.browser.eval(focused)? == first);
-    stage.browser.point("document.querySelector('.step.wide')", true)?;
-    stage
+    ensure!(setup.browser.eval(chosen)? == second);
+    setup.browser.key("Escape")?;
+    ensure!(setup.browser.eval("document.querySelector('.tip').hidden")? == true);
+    setup.browser.key("ArrowRight")?;
+    ensure!(setup.browser.eval(focused)? == first);
+    setup.browser.point("document.querySelector('.step.wide')", true)?;
+    setup
         .browser
         .wait("document.querySelector('.why-when').textContent.startsWith('The latest pass')")
 }
 
-fn updates_are_pushed(stage: &mut Stage) -> Result<()> {
+fn updates_are_pushed(setup: &mut Setup) -> Result<()> {
     let mark = "document.querySelector('.why-when').textContent";
-    let before = stage.browser.eval(mark)?;
-    stage.world.step();
-    stage.browser.wait(&format!("{mark} !== {before}"))?;
-    stage.hub.remove("web/landing");
-    stage.browser.wait(&format!("{ROWS} === 5"))?;
+    let before = setup.browser.eval(mark)?;
+    setup.world.step();
+    setup.browser.wait(&format!("{mark} !== {before}"))?;
+    setup.hub.remove("web/landing");
+    setup.browser.wait(&format!("{ROWS} === 5"))?;
     // The same page all along: nothing was loaded again.
-    ensure!(stage.browser.eval("performance.getEntriesByType('navigation').length")? == 1);
-    ensure!(stage.text("#title")? == "search");
+    ensure!(setup.browser.eval("performance.getEntriesByType('navigation').length")? == 1);
+    ensure!(setup.text("#title")? == "search");
     Ok(())
 }
 
-fn themes_follow_the_system_and_the_button(stage: &mut Stage) -> Result<()> {
+fn themes_follow_the_system_and_the_button(setup: &mut Setup) -> Result<()> {
     const GROUND: &str = "getComputedStyle(document.body).backgroundColor";
-    let light = stage.browser.eval(GROUND)?;
-    stage.browser.prefer("dark")?;
-    let dark = stage.browser.eval(GROUND)?;
+    let light = setup.browser.eval(GROUND)?;
+    setup.browser.prefer("dark")?;
+    let dark = setup.browser.eval(GROUND)?;
     ensure!(light != dark, "both are {light}");
-    stage.browser.point("document.querySelector('a.row[href=\"#/shop/checkout\"]')", true)?;
-    stage.browser.wait(&format!(
+    setup.browser.point("document.querySelector('a.row[href=\"#/shop/checkout\"]')", true)?;
+    setup.browser.wait(&format!(
         "document.querySelector('#title').textContent === 'checkout' && {MARKERS} > 3"
     ))?;
-    stage.keep_scene("dashboard-dark")?;
-    stage.browser.point("document.querySelector('#theme')", true)?;
-    ensure!(stage.browser.eval(GROUND)? == light, "the button chooses light first");
-    stage.browser.point("document.querySelector('#theme')", true)?;
-    stage.browser.prefer("light")?;
-    ensure!(stage.browser.eval(GROUND)? == dark, "the choice outlasts the system's");
-    stage.browser.point("document.querySelector('#theme')", true)?;
-    ensure!(stage.browser.eval(GROUND)? == light);
+    setup.keep_screenshot("dashboard-dark")?;
+    setup.browser.point("document.querySelector('#theme')", true)?;
+    ensure!(setup.browser.eval(GROUND)? == light, "the button chooses light first");
+    setup.browser.point("document.querySelector('#theme')", true)?;
+    setup.browser.prefer("light")?;
+    ensure!(setup.browser.eval(GROUND)? == dark, "the choice outlasts the system's");
+    setup.browser.point("document.querySelector('#theme')", true)?;
+    ensure!(setup.browser.eval(GROUND)? == light);
     Ok(())
 }
 
-fn phone_shows_one_thing_at_a_time(stage: &mut Stage) -> Result<()> {
+fn phone_shows_one_thing_at_a_time(setup: &mut Setup) -> Result<()> {
     const OVERFLOW: &str =
         "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     let shown = |id: &str| format!("document.querySelector('{id}').getClientRects().length > 0");
-    stage.browser.resize(360, 780, true)?;
-    stage.browser.eval("location.hash = '#/'")?;
-    stage.browser.wait(&format!("{} && !({})", shown(".side"), shown("#detail")))?;
-    ensure!(stage.browser.eval(OVERFLOW)? == 0, "the list is wider than the phone");
-    stage.keep_scene("dashboard-phone-list")?;
-    stage.browser.point("document.querySelector('a.row[href=\"#/media/thumbnails\"]')", true)?;
-    stage.browser.wait(&format!(
+    setup.browser.resize(360, 780, true)?;
+    setup.browser.eval("location.hash = '#/'")?;
+    setup.browser.wait(&format!("{} && !({})", shown(".side"), shown("#detail")))?;
+    ensure!(setup.browser.eval(OVERFLOW)? == 0, "the list is wider than the phone");
+    setup.keep_screenshot("dashboard-phone-list")?;
+    setup.browser.point("document.querySelector('a.row[href=\"#/media/thumbnails\"]')", true)?;
+    setup.browser.wait(&format!(
         "{} && !({}) && {MARKERS} > 3",
         shown("#detail"),
         shown(".side")
     ))?;
-    ensure!(stage.browser.eval(OVERFLOW)? == 0, "the charts are wider than the phone");
-    stage.keep_scene("dashboard-phone")?;
-    stage.browser.eval("scrollTo(0, 780)")?;
-    stage.keep_picture("dashboard-phone-why")?;
-    stage.browser.point("document.querySelector('.back')", true)?;
-    stage.browser.wait(&shown(".side"))?;
-    stage.browser.resize(1440, 1240, false)
+    ensure!(setup.browser.eval(OVERFLOW)? == 0, "the charts are wider than the phone");
+    setup.keep_screenshot("dashboard-phone")?;
+    setup.browser.eval("scrollTo(0, 780)")?;
+    setup.keep_picture("dashboard-phone-why")?;
+    setup.browser.point("document.querySelector('.back')", true)?;
+    setup.browser.wait(&shown(".side"))?;
+    setup.browser.resize(1440, 1240, false)
 }
 
-fn nothing_went_wrong(stage: &mut Stage) -> Result<()> {
-    let origin = stage.origin.clone();
+fn nothing_went_wrong(setup: &mut Setup) -> Result<()> {
+    let origin = setup.origin.clone();
     let mut requests = 0;
-    for event in stage.browser.events() {
+    for event in setup.browser.events() {
         match event["method"].as_str() {
             Some("Network.requestWillBeSent") => {
                 let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
@@ -328,8 +328,8 @@ fn nothing_went_wrong(stage: &mut Stage) -> Result<()> {
 }
 
 /// The server goes away, and another one comes in its place.
-fn losing_the_server_is_shown(stage: Stage) -> Result<()> {
-    let Stage { mut browser, hub, runtime, address, .. } = stage;
+fn losing_the_server_is_shown(setup: Setup) -> Result<()> {
+    let Setup { mut browser, hub, runtime, address, .. } = setup;
     hub.close();
     runtime.shutdown_timeout(Duration::from_secs(60));
     browser.wait("document.querySelector('#link .word').textContent === 'Reconnecting'")?;

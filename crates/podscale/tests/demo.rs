@@ -363,7 +363,7 @@ async fn load_and_faults_are_set_by_calls() {
 }
 
 /// Runs the program, which must refuse in one line.
-fn complains(arguments: &[&str], expected: &[&str]) {
+fn fails(arguments: &[&str], expected: &[&str]) {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_podscale"))
         .arg("demo")
         .args(arguments)
@@ -390,12 +390,12 @@ fn the_program_refuses_in_one_line() {
     let inside = file.join("kubeconfig").display().to_string();
     let free = ["--port", "0", "--kubelet-port", "0"];
 
-    complains(&["--port", &port], &[&format!("127.0.0.1:{port}"), "in use"]);
-    complains(&["--scenario", "/nowhere.yaml"], &["/nowhere.yaml", "No such file", "tour, queue"]);
-    complains(&["--scenario", &bad], &["bad.yaml", "speeed: unknown field"]);
+    fails(&["--port", &port], &[&format!("127.0.0.1:{port}"), "in use"]);
+    fails(&["--scenario", "/nowhere.yaml"], &["/nowhere.yaml", "No such file", "tour, queue"]);
+    fails(&["--scenario", &bad], &["bad.yaml", "speeed: unknown field"]);
     for kubeconfig in [&inside, &there] {
         let arguments = [&free[..], &["--kubeconfig", kubeconfig]].concat();
-        complains(&arguments, &["cannot write the kubeconfig", kubeconfig]);
+        fails(&arguments, &["cannot write the kubeconfig", kubeconfig]);
     }
     assert!(file.exists(), "somebody's file is kept");
     std::fs::remove_dir_all(&folder).expect("removed");

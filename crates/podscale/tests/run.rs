@@ -272,7 +272,7 @@ async fn a_replica_that_ends_hands_over_its_lease_and_its_memory() {
     let output = first.end();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    for part in ["leading", "1 → 3", "gave the lease up"] {
+    for part in ["leading", "1 → 3", "released the lease"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     let events = get(&client, "/api/v1/namespaces/default/events").await;

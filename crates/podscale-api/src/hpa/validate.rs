@@ -89,7 +89,7 @@ fn check_metadata_update(
     errors
 }
 
-/// Bounds that were just set are judged by newer rules, whose complaints come last; bounds that
+/// Bounds that were just set are judged by newer rules, whose errors come last; bounds that
 /// were wrong before are judged by the older ones.
 fn check_spec(
     hpa: &HorizontalPodAutoscaler,

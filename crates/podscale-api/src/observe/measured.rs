@@ -1,7 +1,7 @@
 //! Values that any source measured, lined up with the pods of an autoscaler.
 
 use super::{Selected, not_exactly_one};
-use podscale_core::model::{Aim, Milli, Source};
+use podscale_core::model::{MetricTarget, Milli, Source};
 use podscale_core::snapshot::{Reading, Sample};
 
 /// One value that a source measured for one metric.
@@ -22,11 +22,11 @@ impl Selected<'_> {
         match &*metric.source {
             Source::Resource { name } => {
                 let reading = self.measured_pods(values);
-                self.with_requests(reading, name, None, metric.aim)
+                self.with_requests(reading, name, None, metric.target)
             }
             Source::ContainerResource { name, container } => {
                 let reading = self.measured_pods(values);
-                self.with_requests(reading, name, Some(container), metric.aim)
+                self.with_requests(reading, name, Some(container), metric.target)
             }
             Source::Pods(_) => self.measured_pods(values),
             Source::Object { .. } => match values {
@@ -55,10 +55,10 @@ impl Selected<'_> {
         reading: Reading,
         resource: &str,
         container: Option<&str>,
-        aim: Aim,
+        target: MetricTarget,
     ) -> Reading {
-        match (reading, aim) {
-            (Reading::PerPod(mut readings), Aim::Utilization(_)) => {
+        match (reading, target) {
+            (Reading::PerPod(mut readings), MetricTarget::Utilization(_)) => {
                 readings.requests = self.requests(resource, container);
                 Reading::PerPod(readings)
             }

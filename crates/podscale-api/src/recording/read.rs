@@ -81,7 +81,7 @@ pub struct Line {
 }
 
 impl<R: Read> RecordingReader<R> {
-    /// Looks at the first bytes of the input to see whether it is compressed.
+    /// Finds out from the first bytes of the input whether it is compressed.
     pub fn new(mut input: R) -> io::Result<Self> {
         let mut start = Vec::with_capacity(GZIP_MAGIC.len());
         (&mut input).take(GZIP_MAGIC.len() as u64).read_to_end(&mut start)?;

@@ -2,6 +2,7 @@
 
 mod versions;
 
+use crate::value::{list, text};
 use jiff::Timestamp;
 use podscale_api::field_error::metadata::{check_create as check_metadata, check_immutable};
 use podscale_api::field_error::names::{dns_1035_label, dns_subdomain, path_segment};
@@ -13,14 +14,6 @@ pub const QUALIFIED_KIND: &str = "CustomResourceDefinition.apiextensions.k8s.io"
 
 /// Annotation that lets a definition claim a group of the Kubernetes project.
 const APPROVAL: &str = "api-approved.kubernetes.io";
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
 
 fn flag(object: &Value, name: &str) -> bool {
     object.get(name).and_then(Value::as_bool).unwrap_or_default()

@@ -26,7 +26,7 @@ const METADATA_FIELDS: [&str; 15] = [
     "managedFields",
 ];
 
-/// Removes unknown fields from the metadata of embedded objects and tells which they were; fails
+/// Removes unknown fields from the metadata of embedded objects and returns which they were; fails
 /// where an object's type or metadata is not even readable.
 pub fn clean_embedded_metadata(
     object: &mut Value,

@@ -88,7 +88,7 @@ impl Expression {
         typing::check(self.program.expression(), &self.text, subject, purpose)
     }
 
-    /// Whether the expression looks at the old value.
+    /// Whether the expression reads the old value.
     pub(super) fn uses_old(&self) -> bool {
         self.program.references().has_variable("oldSelf")
     }

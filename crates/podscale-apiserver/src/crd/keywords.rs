@@ -26,7 +26,7 @@ pub(super) fn check(schema: &Schema, raw: &Value, path: &FieldPath) -> Vec<Field
     found.schema
 }
 
-/// What was found: rules are told after everything else.
+/// What was found: rules are reported after everything else.
 #[derive(Default)]
 struct Found {
     schema: Vec<FieldError>,

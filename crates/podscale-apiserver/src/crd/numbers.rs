@@ -130,7 +130,7 @@ impl Kind {
         }
     }
 
-    /// The complaint about a value that is out of the range.
+    /// The error about a value that is out of the range.
     fn misfit(
         &self,
         integer: Option<i64>,

@@ -1,4 +1,4 @@
-//! What the server changes in a custom object before it looks at it: fields that are not specified
+//! What the server changes in a custom object before it validates it: fields that are not specified
 //! go, nulls that mean nothing go, and defaults come.
 
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::schema::{Additional, Schema};
 
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes every field that the schema does not specify and tells which they were, sorted.
+/// Removes every field that the schema does not specify and returns which they were, sorted.
 pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut pruner = Pruner { removed: Vec::new(), path: Vec::new() };
     // The object itself is a Kubernetes object, even though its schema does not say so.

@@ -187,7 +187,7 @@ fn is_int_or_string_pair(schemas: &[Schema]) -> bool {
     matches!(schemas, [first, second] if first.kind == "integer" && second.kind == "string")
 }
 
-/// Inside of alternatives only values are judged; structure is told outside.
+/// Inside of alternatives only values are judged; structure is reported outside.
 fn check_nested(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
     check_alternatives(schema, path, errors);
     if let Some(items) = &schema.items {

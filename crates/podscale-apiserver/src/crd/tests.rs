@@ -153,8 +153,8 @@ fn scale_counts_are_small_natural_numbers() {
     assert_eq!(check_scale(&json!({}), &paths, true), []);
 }
 
-/// The complaint about a rule in a schema with an integer `n`.
-fn rule_complaint(rule: &str) -> String {
+/// The error about a rule in a schema with an integer `n`.
+fn rule_error(rule: &str) -> String {
     let mut definition = json!({
         "metadata": {"name": "things.example.com"},
         "spec": {
@@ -177,7 +177,7 @@ fn rule_complaint(rule: &str) -> String {
 
 #[test]
 fn rules_that_cannot_be_compiled_are_refused() {
-    for (rule, complaint) in [
+    for (rule, expected) in [
         ("self.n > 1", ""),
         ("self.n > ", "compilation failed: ERROR: <input>:1:10: Syntax error: mismatched input"),
         ("foo(self.n)", "compilation failed: the function 'foo' is not supported"),
@@ -185,9 +185,9 @@ fn rules_that_cannot_be_compiled_are_refused() {
         ("other > 1", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'other'"),
         ("[1, 2].all(x, x > self.n)", ""),
     ] {
-        let got = rule_complaint(rule);
+        let got = rule_error(rule);
         assert!(
-            if complaint.is_empty() { got.is_empty() } else { got.starts_with(complaint) },
+            if expected.is_empty() { got.is_empty() } else { got.starts_with(expected) },
             "{rule}: {got}"
         );
     }

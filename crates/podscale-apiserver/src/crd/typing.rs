@@ -47,7 +47,7 @@ pub(super) enum Purpose {
     Message,
 }
 
-/// Checks an expression that was read before; the error tells everything that is wrong with it.
+/// Checks an expression that was read before; the error reports everything that is wrong with it.
 pub(super) fn check(
     expression: &IdedExpr,
     text: &str,
@@ -57,7 +57,7 @@ pub(super) fn check(
     let mut checker = Checker { scope: Scope::new(subject), mistakes: Vec::new() };
     let found = checker.kind_of(expression);
     if !checker.mistakes.is_empty() {
-        return Err(failed(purpose, &place::tell(text, checker.mistakes)));
+        return Err(failed(purpose, &place::report(text, checker.mistakes)));
     }
     match purpose {
         Purpose::Rule if found != Kind::Bool && !found.is_open() => {

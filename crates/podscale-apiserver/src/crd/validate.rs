@@ -291,14 +291,14 @@ fn check_combinations(
     if !schema.one_of.is_empty() {
         let (valid, failed) =
             all(&schema.one_of).into_iter().partition::<Vec<_>, _>(Findings::is_valid);
-        let complaint = match valid.len() {
+        let detail = match valid.len() {
             0 => Some("Found none valid".to_owned()),
             1 => None,
             count => Some(format!("Found {count} valid alternatives")),
         };
-        if let Some(complaint) = complaint {
+        if let Some(detail) = detail {
             findings.unplaced(format!(
-                "{name} must validate one and only one schema (oneOf). {complaint}"
+                "{name} must validate one and only one schema (oneOf). {detail}"
             ));
             if valid.is_empty() {
                 findings.merge(best(failed));
@@ -311,8 +311,8 @@ fn check_combinations(
         let count = results.len();
         results.into_iter().for_each(|result| findings.merge(result));
         if valid != count {
-            let complaint = if valid == 0 { ". None validated" } else { "" };
-            findings.unplaced(format!("{name} must validate all the schemas (allOf){complaint}"));
+            let detail = if valid == 0 { ". None validated" } else { "" };
+            findings.unplaced(format!("{name} must validate all the schemas (allOf){detail}"));
         }
     }
     if let Some(not) = &schema.not

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::pod_spec::check_name;
 use super::quota::check_amount;
-use super::workloads::check_selector;
+use super::selectors::check_selector;
 use crate::value::{copy, default, default_text, fields, is_set, list, metadata, section, text};
 
 /// Keeps a claim from going while a pod uses it; whoever watches pods takes it away.
@@ -260,7 +260,7 @@ pub(crate) fn check_claim_status(new: &Value, _old: &Value) -> Vec<FieldError> {
     capacity.into_iter().flatten().filter_map(negative).collect()
 }
 
-/// What clients are told about a claim that is valid, but surprising.
+/// Warnings for clients about a claim that is valid, but surprising.
 pub(crate) fn claim_warnings(claim: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let annotations = claim.pointer("/metadata/annotations");

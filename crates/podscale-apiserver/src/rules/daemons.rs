@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 
 use super::pod_defaults::default_template;
 use super::pod_spec::{check_template, not_negative, shown};
-use super::workloads::{
-    amount, check_restart_policy, check_selector, int_or_percent, parse_percent, selector_is_fixed,
-    shown_selector, shown_strategy,
-};
+use super::selectors::{check_restart_policy, check_selector, selector_is_fixed, shown_selector};
+use super::workloads::{amount, int_or_percent, parse_percent, shown_strategy};
 use crate::value::{default, default_text, fields, metadata, section, text};
 
 /// Counts how often the template was changed, a field in the API's first versions.

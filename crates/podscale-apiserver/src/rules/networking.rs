@@ -7,7 +7,7 @@ use podscale_api::field_error::{BadValue, FieldError, FieldPath, names};
 use serde_json::{Value, json};
 
 use super::pod_spec::{check_name, check_port, port_name};
-use super::workloads::check_selector;
+use super::selectors::check_selector;
 use crate::value::{default as default_value, integer, is_set, list, section, text};
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];

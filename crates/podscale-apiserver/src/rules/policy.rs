@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::go_value::internal;
 use super::pod_spec::{check_name, not_negative};
-use super::workloads::{check_selector, int_or_percent, parse_percent};
+use super::selectors::check_selector;
+use super::workloads::{int_or_percent, parse_percent};
 use crate::value::{integer, is_set, list, text};
 
 const EVICTION_POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];

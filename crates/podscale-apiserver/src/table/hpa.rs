@@ -24,7 +24,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// Prints an autoscaler of any version as it looks in `autoscaling/v2`.
+/// Prints an autoscaler of any version as it is in `autoscaling/v2`.
 pub(super) fn row(object: &Value, now: Timestamp) -> Row {
     if text(object, "/apiVersion") != v2::API_VERSION
         && let Ok(hpa) = convert::read(object)

@@ -332,11 +332,6 @@ pub fn time_text(time: Timestamp) -> String {
     seconds_text(Offset::UTC.to_datetime(time))
 }
 
-/// A time as `metav1.MicroTime` is written.
-pub fn micro_time_text(time: Timestamp) -> String {
-    micros_text(Offset::UTC.to_datetime(time))
-}
-
 fn bad_time(text: &str) -> String {
     format!(
         "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""

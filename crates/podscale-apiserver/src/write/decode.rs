@@ -108,7 +108,7 @@ fn go_error(error: &serde_json::Error, body: &[u8]) -> String {
     }
 }
 
-/// A YAML parser's complaint in the words of Go's, which counts lines from the second on and tells
+/// A YAML parser's error in the words of Go's, which counts lines from the second on and tells
 /// of what is missing at the end of the text.
 fn yaml_error(told: &str, text: &str) -> String {
     let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ");

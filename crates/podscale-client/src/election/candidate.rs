@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// How long leases hold, and how often they are looked at.
+/// How long leases hold, and how often they are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeaseTimings {
     /// How long a lease holds without being renewed.
@@ -14,7 +14,8 @@ pub struct LeaseTimings {
     pub retry: Duration,
 }
 
-/// Waiting times are lengthened by up to this factor, so that candidates do not all ask at once.
+/// Waiting times are lengthened by up to so many times themselves, so that candidates do not all ask at
+/// once.
 const JITTER: f64 = 1.2;
 
 /// Why timings make no sense together.
@@ -270,7 +271,7 @@ impl Candidate {
         }
     }
 
-    /// What to write to give the lease up, if it is held.
+    /// What to write to release the lease, if it is held.
     #[must_use]
     pub(super) fn release(&self, wall: Timestamp) -> Option<(Record, String)> {
         let Observed::Present(Stored { record, version }, _) = &self.observed else { return None };

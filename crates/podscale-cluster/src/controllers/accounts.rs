@@ -12,7 +12,7 @@ use kube::api::PostParams;
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
 
-/// Hears of changes from now on; returns what works until the shutdown.
+/// Subscribes to changes; the returned future runs until shutdown.
 pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
     let queue = Queue::new("serviceaccounts", context.clock);
     let own = queue.clone();

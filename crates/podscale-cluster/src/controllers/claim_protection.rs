@@ -16,7 +16,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// How many claims are worked on at a time.
 const WORKERS: usize = 2;
 
-/// Hears of changes from now on; returns what works until the shutdown.
+/// Subscribes to changes; the returned future runs until shutdown.
 pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
     let queue = Queue::new("claims", context.clock);
     let own = queue.clone();

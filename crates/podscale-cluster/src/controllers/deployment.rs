@@ -38,7 +38,7 @@ pub struct Deployments {
 }
 
 impl Deployments {
-    /// Hears of changes from now on; returns what works until the shutdown.
+    /// Subscribes to changes; the returned future runs until shutdown.
     pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
         let queue = Queue::new(COMPONENT, context.clock);
         listen(&context, &queue);

@@ -23,17 +23,17 @@ const WORKERS: usize = 4;
 const GATHER: Duration = Duration::from_millis(500);
 
 /// Keeps endpoints.
-pub struct EndpointKeeper {
+pub struct EndpointsController {
     context: Context,
     written: Written,
 }
 
-impl EndpointKeeper {
-    /// Hears of changes from now on; returns what works until the shutdown.
+impl EndpointsController {
+    /// Subscribes to changes; the returned future runs until shutdown.
     pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
         let queue = Queue::new("endpoints", context.clock);
         listen(&context, &queue);
-        let this = Arc::new(EndpointKeeper { written: Written::default(), context });
+        let this = Arc::new(EndpointsController { written: Written::default(), context });
         async move {
             let caches = &this.context.caches;
             caches.services.complete().await;

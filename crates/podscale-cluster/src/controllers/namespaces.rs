@@ -30,7 +30,7 @@ struct Left {
     finalizers: BTreeMap<String, usize>,
 }
 
-/// Hears of changes from now on; returns what works until the shutdown.
+/// Subscribes to changes; the returned future runs until shutdown.
 pub fn start(
     context: Context,
     kinds: Kinds,

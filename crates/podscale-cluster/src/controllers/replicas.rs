@@ -36,7 +36,7 @@ pub struct Replicas<O> {
 }
 
 impl<O: Owner> Replicas<O> {
-    /// Hears of changes from now on; returns what works until the shutdown.
+    /// Subscribes to changes; the returned future runs until shutdown.
     pub fn start(
         context: Context,
         owners: Cache<O>,

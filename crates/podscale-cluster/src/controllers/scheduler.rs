@@ -2,7 +2,7 @@
 //! first, the pods of one owner apart from each other.
 
 pub mod ledger;
-pub mod wish;
+pub mod requirements;
 
 use super::Context;
 use super::cache::Key;
@@ -17,10 +17,10 @@ use ledger::Ledger;
 use parking_lot::Mutex;
 use podscale_client::clock::stamp;
 use podscale_client::events::{Recorder, Severity, reference};
+use requirements::PodRequirements;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use wish::Wish;
 
 /// The name by which pods ask for this scheduler, and its name in events.
 const NAME: &str = "default-scheduler";
@@ -39,7 +39,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Hears of changes from now on; returns what works until the shutdown.
+    /// Subscribes to changes; the returned future runs until shutdown.
     pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
         let queue = Queue::new(NAME, context.clock);
         let this = Arc::new(Scheduler {
@@ -98,10 +98,10 @@ impl Scheduler {
             self.waiting.lock().remove(key);
             return Ok(Next::Wait);
         };
-        let wish = Wish::of(&pod);
+        let requirements = PodRequirements::of(&pod);
         let choice = {
             let mut ledger = self.ledger.lock();
-            let choice = ledger.choose(&wish).map(str::to_owned);
+            let choice = ledger.choose(&requirements).map(str::to_owned);
             if let Ok(node) = &choice {
                 ledger.place(&pod, node);
             }

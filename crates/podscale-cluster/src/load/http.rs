@@ -85,19 +85,22 @@ async fn set(
     let result = match (body.model, wish) {
         (None, wish) => model.wish(&namespace, &name, wish),
         (Some(spec), wish) => {
-            let load = match wish {
-                Wish::Shape(shape) => shape,
-                Wish::Rps(rps) => Shape::Constant(Constant { rps }),
-                Wish::Enqueue(_) | Wish::Configured => Shape::Sum(Vec::new()),
+            let (load, more) = match wish {
+                Wish::Shape(shape) => (shape, None),
+                Wish::Rps(rps) => (Shape::Constant(Constant { rps }), None),
+                Wish::Enqueue(_) | Wish::Configured => (Shape::Sum(Vec::new()), Some(wish)),
             };
-            let selector = BTreeMap::new();
-            model.add(&WorkloadConfig {
-                namespace,
-                name,
-                selector,
+            let added = model.add(&WorkloadConfig {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                selector: BTreeMap::new(),
                 container: None,
                 model: spec,
                 load,
+            });
+            added.and_then(|()| match more {
+                Some(wish) => model.wish(&namespace, &name, wish),
+                None => Ok(()),
             })
         }
     };

@@ -5,8 +5,6 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// The most nodes there may be.
 pub const MAX_NODES: usize = 4000;
-/// The most pods one node may have.
-pub const MAX_PODS_PER_NODE: usize = 4000;
 const BLOCK_BITS: u32 = 12;
 const NODES_PER_NETWORK: usize = 254;
 

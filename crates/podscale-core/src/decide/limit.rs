@@ -1,6 +1,6 @@
 //! Keeps a size within its bounds and within the allowed rate.
 
-use super::per_pod::ceil;
+use super::ceil;
 use super::set;
 use crate::decision::Decision;
 use crate::history::changed_within;

@@ -1,13 +1,15 @@
 //! Metrics with a value per pod: resources, container resources and pods metrics.
 
-use crate::model::{Aim, Metric, Milli, Source, Tolerances};
+use super::ceil;
+use super::tolerance::Tolerances;
+use crate::model::{Metric, MetricTarget, Milli, Source};
 use crate::pod::{Group, Pod};
 use crate::snapshot::{PodReadings, Sample, Scale, Snapshot};
 use crate::status::Current;
 use crate::steps::{PodCounts, Proposal, Verdict};
 use crate::text::MetricError;
 
-/// The size that a metric with a value per pod asks for: pods are sorted, the ratio of use to aim
+/// The size that a metric with a value per pod asks for: pods are sorted, the ratio of use to target
 /// is taken over those that count, and pods without a usable sample soften the answer.
 pub(super) fn propose(
     snapshot: &Snapshot<'_>,
@@ -20,10 +22,10 @@ pub(super) fn propose(
     if pods.is_empty() {
         return Err(MetricError::NoPods);
     }
-    let lined_up = LinedUp { pods, readings, by_utilization: utilization_aim(metric.aim) };
-    let minds_readiness = matches!(&*metric.source, Source::Resource { name } | Source::ContainerResource { name, .. } if &**name == "cpu");
+    let lined_up = PodSamples { pods, readings, by_utilization: target_utilization(metric.target) };
+    let ignores_startup = matches!(&*metric.source, Source::Resource { name } | Source::ContainerResource { name, .. } if &**name == "cpu");
     let group = |pod: &Pod, sample: Option<&Sample>| {
-        pod.group(sample, minds_readiness, snapshot.settings, snapshot.now)
+        pod.group(sample, ignores_startup, snapshot.settings, snapshot.now)
     };
 
     let (counts, mut sums) = lined_up.sort(group);
@@ -35,22 +37,23 @@ pub(super) fn propose(
     {
         return Err(MetricError::Request(missing.clone()));
     }
-    let Usage { current, ratio } = sums.usage(metric.aim)?;
-    let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
+    let Usage { current, ratio } = sums.usage(metric.target)?;
+    let tolerances = Tolerances::of(snapshot.autoscaler, snapshot.settings);
     let unready_soften = counts.unready > 0 && ratio > 1.0;
     let (adjusted_ratio, (replicas, verdict)) = if counts.missing == 0 && !unready_soften {
-        (None, by_ratio(scale.wanted, tolerances, ratio, counts.ready))
+        (None, by_ratio(scale.spec_replicas, tolerances, ratio, counts.ready))
     } else {
-        lined_up.fill(&mut sums, group, ratio, unready_soften, metric.aim);
-        let adjusted = sums.usage(metric.aim)?.ratio;
-        let answer = by_adjusted_ratio(scale.wanted, tolerances, ratio, adjusted, sums.metrics);
+        lined_up.fill(&mut sums, group, ratio, unready_soften, metric.target);
+        let adjusted = sums.usage(metric.target)?.ratio;
+        let answer =
+            by_adjusted_ratio(scale.spec_replicas, tolerances, ratio, adjusted, sums.metrics);
         (Some(adjusted), answer)
     };
     Ok(Proposal {
         metric: place as u32,
         replicas,
         current,
-        aim: metric.aim,
+        target: metric.target,
         ratio,
         adjusted_ratio,
         pods: counts,
@@ -60,9 +63,9 @@ pub(super) fn propose(
 
 /// The size where every pod counts with its own sample.
 #[inline]
-fn by_ratio(wanted: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i32, Verdict) {
+fn by_ratio(current: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i32, Verdict) {
     if tolerances.allow(ratio) {
-        (wanted, Verdict::WithinTolerance)
+        (current, Verdict::WithinTolerance)
     } else {
         (ceil(ratio * f64::from(ready)), Verdict::Scaled)
     }
@@ -72,7 +75,7 @@ fn by_ratio(wanted: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i32
 /// never turn it round.
 #[inline]
 fn by_adjusted_ratio(
-    wanted: i32,
+    current: i32,
     tolerances: Tolerances,
     ratio: f64,
     adjusted: f64,
@@ -80,30 +83,25 @@ fn by_adjusted_ratio(
 ) -> (i32, Verdict) {
     let turned = (ratio < 1.0 && adjusted > 1.0) || (ratio > 1.0 && adjusted < 1.0);
     if turned {
-        return (wanted, Verdict::WouldTurn);
+        return (current, Verdict::DirectionReversed);
     }
     if tolerances.allow(adjusted) {
-        return (wanted, Verdict::WithinTolerance);
+        return (current, Verdict::WithinTolerance);
     }
     let replicas = ceil(adjusted * metrics as f64);
-    let against = (adjusted < 1.0 && replicas > wanted) || (adjusted > 1.0 && replicas < wanted);
-    if against { (wanted, Verdict::WouldTurn) } else { (replicas, Verdict::Scaled) }
+    let against = (adjusted < 1.0 && replicas > current) || (adjusted > 1.0 && replicas < current);
+    if against { (current, Verdict::DirectionReversed) } else { (replicas, Verdict::Scaled) }
 }
 
-fn utilization_aim(aim: Aim) -> Option<i32> {
-    match aim {
-        Aim::Utilization(percent) => Some(percent),
-        Aim::Value(_) | Aim::AverageValue(_) | Aim::Unset => None,
+fn target_utilization(target: MetricTarget) -> Option<i32> {
+    match target {
+        MetricTarget::Utilization(percent) => Some(percent),
+        MetricTarget::Value(_) | MetricTarget::AverageValue(_) | MetricTarget::Unset => None,
     }
-}
-
-/// Rounds up; what does not fit stays at the end of the range.
-pub(super) fn ceil(replicas: f64) -> i32 {
-    replicas.ceil() as i32
 }
 
 /// The pods with what was read for them.
-struct LinedUp<'a> {
+struct PodSamples<'a> {
     pods: &'a [Pod],
     readings: &'a PodReadings,
     by_utilization: Option<i32>,
@@ -112,9 +110,9 @@ struct LinedUp<'a> {
 /// Sums over the pods that count. They wrap around as Kubernetes' do.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    /// How many values there are, those of strangers included.
+    /// How many values there are, those of unmatched samples included.
     metrics: usize,
-    /// What is used, strangers included where they count.
+    /// What is used, unmatched samples included where they count.
     used: i64,
     /// What the same pods requested.
     requested: i64,
@@ -127,15 +125,15 @@ struct Usage {
     ratio: f64,
 }
 
-impl LinedUp<'_> {
+impl PodSamples<'_> {
     /// Sorts the pods and adds up those that are ready.
     fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
-        let strangers = self.readings.strangers;
-        let mut counts = PodCounts { strangers: strangers.count as u32, ..PodCounts::default() };
+        let unmatched = self.readings.unmatched;
+        let mut counts = PodCounts { unmatched: unmatched.count as u32, ..PodCounts::default() };
         let mut sums = Sums::default();
         if self.by_utilization.is_none() {
-            // Nobody knows what a stranger requested, but it moves a plain average.
-            sums.used = strangers.total.0;
+            // Nobody knows what an unmatched pod requested, but its sample moves a plain average.
+            sums.used = unmatched.total.0;
         }
         for (place, pod) in self.pods.iter().enumerate() {
             let sample = self.sample(place);
@@ -151,7 +149,7 @@ impl LinedUp<'_> {
             }
         }
         sums.with_request = counts.ready as usize;
-        sums.metrics = strangers.count + sums.with_request;
+        sums.metrics = unmatched.count + sums.with_request;
         (counts, sums)
     }
 
@@ -164,18 +162,19 @@ impl LinedUp<'_> {
         group: impl Fn(&Pod, Option<&Sample>) -> Group,
         ratio: f64,
         unready_soften: bool,
-        aim: Aim,
+        target: MetricTarget,
     ) {
         for (place, pod) in self.pods.iter().enumerate() {
             let request = self.request(place);
             match group(pod, self.sample(place)) {
                 Group::Missing if ratio < 1.0 => {
-                    let value = match aim {
-                        Aim::Utilization(percent) => {
+                    let value = match target {
+                        MetricTarget::Utilization(percent) => {
                             request.wrapping_mul(i64::from(percent.max(100))) / 100
                         }
-                        Aim::Value(Milli(aim)) | Aim::AverageValue(Milli(aim)) => aim,
-                        Aim::Unset => 0,
+                        MetricTarget::Value(Milli(target))
+                        | MetricTarget::AverageValue(Milli(target)) => target,
+                        MetricTarget::Unset => 0,
                     };
                     sums.add(value, request);
                 }
@@ -203,9 +202,9 @@ impl Sums {
         self.requested = self.requested.wrapping_add(request);
     }
 
-    fn usage(&self, aim: Aim) -> Result<Usage, MetricError> {
-        match aim {
-            Aim::Utilization(percent) => {
+    fn usage(&self, target: MetricTarget) -> Result<Usage, MetricError> {
+        match target {
+            MetricTarget::Utilization(percent) => {
                 if self.requested == 0 {
                     return Err(MetricError::NothingRequested);
                 }
@@ -220,14 +219,14 @@ impl Sums {
                     ratio: f64::from(utilization) / f64::from(percent),
                 })
             }
-            Aim::Value(Milli(aim)) | Aim::AverageValue(Milli(aim)) => {
+            MetricTarget::Value(Milli(target)) | MetricTarget::AverageValue(Milli(target)) => {
                 let average = self.used.checked_div(self.metrics as i64).unwrap_or(0);
                 Ok(Usage {
                     current: Current { average_value: Some(Milli(average)), ..Current::default() },
-                    ratio: average as f64 / aim as f64,
+                    ratio: average as f64 / target as f64,
                 })
             }
-            Aim::Unset => Err(MetricError::NoAim),
+            MetricTarget::Unset => Err(MetricError::NoTarget),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{per_pod, set, total};
 use crate::decision::{Decision, Event, MetricResults};
-use crate::model::{Aim, Metric, Source};
+use crate::model::{Metric, MetricTarget, Source};
 use crate::pod::Pod;
 use crate::snapshot::{Reading, Scale, Snapshot};
 use crate::status::{ConditionKind, Finding, Note};
@@ -45,7 +45,7 @@ pub(super) fn propose(
     let failure =
         first_failure.map(|(first, note)| (text::invalid_metrics(invalid, of, &first), note));
     match winner {
-        Some((replicas, metric)) if invalid == 0 || replicas >= scale.wanted => {
+        Some((replicas, metric)) if invalid == 0 || replicas >= scale.spec_replicas => {
             let place = metric as u32;
             let finding = Finding::ValidMetric(place);
             set(snapshot, decision, ConditionKind::ScalingActive, true, finding);
@@ -117,7 +117,7 @@ fn proposal(
             total::propose(snapshot, scale, pods, metric, place, *value)
         }
         (Reading::Series(values), Source::External(_)) => {
-            total::propose(snapshot, scale, pods, metric, place, total::sum(values, metric.aim))
+            total::propose(snapshot, scale, pods, metric, place, total::sum(values, metric.target))
         }
         // A reading of another shape than the source's is no reading.
         _ => Err(MetricError::NoneReturned),
@@ -130,12 +130,12 @@ fn check(metric: &Metric) -> Result<(), MetricError> {
         Source::Unknown { .. } => return Err(MetricError::UnknownSource),
         Source::Resource { .. } | Source::ContainerResource { .. } => None,
         Source::Pods(series) | Source::Object { series, .. } => Some(series),
-        // An external metric without a goal is noticed before its selector is checked.
-        Source::External(_) if metric.aim == Aim::Unset => None,
+        // An external metric without a target is noticed before its selector is checked.
+        Source::External(_) if metric.target == MetricTarget::Unset => None,
         Source::External(series) => Some(series),
     };
     if let Some(error) = series.and_then(|s| s.selector_error.clone()) {
         return Err(MetricError::Selector(error));
     }
-    if metric.aim == Aim::Unset { Err(MetricError::NoAim) } else { Ok(()) }
+    if metric.target == MetricTarget::Unset { Err(MetricError::NoTarget) } else { Ok(()) }
 }

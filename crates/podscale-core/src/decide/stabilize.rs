@@ -16,7 +16,7 @@ pub(super) fn stabilize(
     wanted: i32,
     decision: &mut Decision,
 ) -> i32 {
-    // The size of the first sight is as good as a recommendation, even while it is being learned.
+    // The size that was found first counts as a recommendation, also in the pass that learns it.
     let first = decision.learned.first;
     let recent = match &first {
         Some(first) => std::slice::from_ref(first),

@@ -1,7 +1,8 @@
 //! Metrics with one value for the whole target: Object and External.
 
-use super::per_pod::ceil;
-use crate::model::{Aim, Metric, Milli, Source};
+use super::ceil;
+use super::tolerance::Tolerances;
+use crate::model::{Metric, MetricTarget, Milli, Source};
 use crate::pod::Pod;
 use crate::snapshot::{Scale, Snapshot};
 use crate::status::Current;
@@ -17,26 +18,26 @@ pub(super) fn propose(
     place: usize,
     value: Milli,
 ) -> Result<Proposal, MetricError> {
-    let tolerances = snapshot.autoscaler.tolerances(snapshot.settings);
+    let tolerances = Tolerances::of(snapshot.autoscaler, snapshot.settings);
     let amount = value.0 as f64;
     let proposal = |current, ratio, (replicas, verdict), pods| Proposal {
         metric: place as u32,
         replicas,
         current,
-        aim: metric.aim,
+        target: metric.target,
         ratio,
         adjusted_ratio: None,
         pods,
         verdict,
     };
-    match metric.aim {
-        Aim::Value(Milli(aim)) => {
-            let ratio = amount / aim as f64;
+    match metric.target {
+        MetricTarget::Value(Milli(target)) => {
+            let ratio = amount / target as f64;
             let mut counts = PodCounts::default();
-            let answer = if scale.wanted == 0 {
+            let answer = if scale.spec_replicas == 0 {
                 (ceil(ratio), Verdict::Divided)
             } else if tolerances.allow(ratio) {
-                (scale.wanted, Verdict::WithinTolerance)
+                (scale.spec_replicas, Verdict::WithinTolerance)
             } else {
                 if pods.is_empty() {
                     return Err(MetricError::NoPods);
@@ -48,14 +49,14 @@ pub(super) fn propose(
             let current = Current { value: Some(value), ..Current::default() };
             Ok(proposal(current, ratio, answer, counts))
         }
-        Aim::AverageValue(Milli(aim)) => {
+        MetricTarget::AverageValue(Milli(target)) => {
             // Compared with the replicas that exist, whatever was asked for.
-            let existing = f64::from(scale.existing);
-            let ratio = amount / (aim as f64 * existing);
+            let existing = f64::from(scale.status_replicas);
+            let ratio = amount / (target as f64 * existing);
             let answer = if tolerances.allow(ratio) {
-                (scale.existing, Verdict::WithinTolerance)
+                (scale.status_replicas, Verdict::WithinTolerance)
             } else {
-                (ceil(amount / aim as f64), Verdict::Divided)
+                (ceil(amount / target as f64), Verdict::Divided)
             };
             // An external sum at the end of the range has overflowed; its share is not known.
             let overflowed =
@@ -64,17 +65,17 @@ pub(super) fn propose(
             let current = Current { average_value: Some(Milli(average)), ..Current::default() };
             Ok(proposal(current, ratio, answer, PodCounts::default()))
         }
-        Aim::Utilization(_) | Aim::Unset => Err(MetricError::NoAim),
+        MetricTarget::Utilization(_) | MetricTarget::Unset => Err(MetricError::NoTarget),
     }
 }
 
 /// The sum of several series. Too large a sum is the largest number; a negative one is taken for
 /// such an overflow where it is shared among pods.
-pub(super) fn sum(values: &[Milli], aim: Aim) -> Milli {
+pub(super) fn sum(values: &[Milli], target: MetricTarget) -> Milli {
     let mut sum = 0i64;
     for Milli(value) in values {
-        match aim {
-            Aim::AverageValue(_) => {
+        match target {
+            MetricTarget::AverageValue(_) => {
                 sum = sum.wrapping_add(*value);
                 if sum < 0 {
                     return Milli(i64::MAX);

@@ -92,7 +92,7 @@ impl Load {
     }
 }
 
-/// A set that nobody looks after, its two pods, and its autoscaler.
+/// A set that nobody manages, its two pods, and its autoscaler.
 async fn create(client: &Client, place: Place) -> Result<()> {
     let Place { namespace, name } = &place;
     let labels = json!({"app": name});

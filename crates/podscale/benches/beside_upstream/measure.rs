@@ -19,7 +19,7 @@ pub const HEAD: &str = "| autoscalers | controller | decisions/s | its CPU s per
      | RSS MiB | late, 99 % |\n|---|---|---|---|---|---|---|---|---|";
 
 /// A controller at work.
-pub struct Stage<'a> {
+pub struct Measurement<'a> {
     pub plane: &'a ControlPlane,
     pub load: &'a Load,
     pub name: &'a str,
@@ -37,10 +37,10 @@ struct Counts {
     decisions: f64,
 }
 
-impl Stage<'_> {
+impl Measurement<'_> {
     /// Lets the controller run, and prints what it costs.
     pub async fn measure(&self) -> Result<()> {
-        let Stage { name, id, program, .. } = *self;
+        let Measurement { name, id, program, .. } = *self;
         let meeting = Duration::from_secs(self.load.places.count as u64 / 100);
         tokio::time::sleep(WARM_UP + meeting).await;
         let lags = self.lags().await?;

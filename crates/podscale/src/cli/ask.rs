@@ -57,17 +57,17 @@ pub enum AskError {
     Unknown(String),
     /// Somebody else is there.
     #[error("{admin} does not answer like Podscale: {why}")]
-    Strange {
+    Unexpected {
         /// Where.
         admin: String,
-        /// What is strange.
+        /// What was not expected.
         why: String,
     },
 }
 
 /// All autoscalers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Everything {
+pub struct AutoscalerList {
     /// What time it is there, in milliseconds since 1970.
     pub now: i64,
     /// In the order of their names.
@@ -76,7 +76,7 @@ pub struct Everything {
 
 /// One autoscaler with what it did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct One {
+pub struct AutoscalerDetail {
     /// What time it is there, in milliseconds since 1970.
     pub now: i64,
     /// The autoscaler.
@@ -94,19 +94,19 @@ pub struct Past {
     pub decisions: Vec<DecisionView>,
 }
 
-/// Asks one address.
+/// Asks one admin address.
 #[derive(Clone)]
-pub struct Asker {
+pub struct AdminClient {
     admin: String,
     client: Client<HttpConnector, Body>,
 }
 
-impl Asker {
+impl AdminClient {
     /// Asks where the flags say.
     #[must_use]
-    pub fn new(arguments: &Arguments) -> Asker {
+    pub fn new(arguments: &Arguments) -> AdminClient {
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Asker { admin: arguments.admin.clone(), client }
+        AdminClient { admin: arguments.admin.clone(), client }
     }
 
     /// Where it asks.
@@ -119,7 +119,7 @@ impl Asker {
     ///
     /// # Errors
     /// Nobody is there, or somebody else.
-    pub async fn everything(&self) -> Result<Everything, AskError> {
+    pub async fn list(&self) -> Result<AutoscalerList, AskError> {
         self.get("/api/autoscalers").await
     }
 
@@ -128,13 +128,13 @@ impl Asker {
     ///
     /// # Errors
     /// It is not known there, nobody is there, or somebody else.
-    pub async fn one(&self, key: &str) -> Result<One, AskError> {
+    pub async fn detail(&self, key: &str) -> Result<AutoscalerDetail, AskError> {
         self.get(&path_of(key)).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
         let unreachable = |why: String| AskError::Unreachable { admin: self.admin.clone(), why };
-        let strange = |why: String| AskError::Strange { admin: self.admin.clone(), why };
+        let unexpected = |why: String| AskError::Unexpected { admin: self.admin.clone(), why };
         let request = Request::get(format!("{}{path}", self.admin)).body(Body::empty());
         let request = request.map_err(|error| unreachable(error.to_string()))?;
         let exchange = async {
@@ -142,7 +142,7 @@ impl Asker {
             let answer = answer.map_err(|error| unreachable(innermost(&error)))?;
             let code = answer.status();
             let body = Limited::new(answer.into_body(), LIMIT_BYTES).collect().await;
-            let body = body.map_err(|error| strange(error.to_string()))?;
+            let body = body.map_err(|error| unexpected(error.to_string()))?;
             Ok((code, body.to_bytes()))
         };
         let late = |_| unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
@@ -153,9 +153,9 @@ impl Asker {
             return Err(AskError::Unknown(error));
         }
         if !code.is_success() {
-            return Err(strange(format!("it answers {path} with {code}")));
+            return Err(unexpected(format!("it answers {path} with {code}")));
         }
-        serde_json::from_slice(&body).map_err(|error| strange(error.to_string()))
+        serde_json::from_slice(&body).map_err(|error| unexpected(error.to_string()))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `podscale demo`: a cluster in one process, scaled while one watches.
 
-use super::conclude;
-use super::signal;
+use super::{conclude, print, signal};
 use crate::demo::decision_log::DecisionLog;
 use crate::demo::{Config, Demo, DemoError, PLAIN};
 use crate::scenario::{self, Scenario, ScenarioError};
@@ -9,7 +8,7 @@ use crate::settings::duration;
 use clap::Args;
 use podscale_client::clock::Clock;
 use podscale_cluster::nodes::{KubeletPort, address::MAX_NODES};
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use std::time::Duration;
 /// and falls, scales them, and shows it: in a web page, in a log of what was decided and why,
 /// and to your own kubectl. Nothing leaves this machine. Ctrl-C ends it.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start.
+/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// What to show: a built-in scenario (tour, queue) or a scenario file.
@@ -110,7 +109,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
 async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure> {
     let (title, speed) = (describe(&config.scenario), config.speed);
     let example = config.scenario.workloads.first().map(|w| format!("{}/{}", w.namespace, w.name));
-    print(&format!("{title}, at {speed} times real time\nstarting the cluster …"));
+    print(&format!("{title}, at {speed} times real time\nstarting the cluster …\n"));
     let clock = Clock::fast(jiff::Timestamp::now(), speed);
     let log = Arc::new(DecisionLog::new(clock, io::stdout()));
     let observer = Arc::clone(&log);
@@ -128,7 +127,7 @@ async fn watch(config: Config, duration: Option<Duration>) -> Result<(), Failure
         () = &mut end => {}
         () = pause(duration) => {}
     }
-    print("\nending …");
+    print("\nshutting down …\n");
     demo.stop().await;
     Ok(())
 }
@@ -160,13 +159,6 @@ fn describe(scenario: &Scenario) -> String {
     } else {
         format!("{}: {}", scenario.name, scenario.description)
     }
-}
-
-/// If nobody reads any more, nothing is lost.
-fn print(text: &str) {
-    let mut out = io::stdout();
-    let _ = writeln!(out, "{text}");
-    let _ = out.flush();
 }
 
 async fn pause(duration: Option<Duration>) {

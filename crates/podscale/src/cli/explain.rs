@@ -1,8 +1,8 @@
 //! `podscale explain`: why a target has the size it has, from a running controller.
 
-use super::ask::{self, AskError, Asker, Everything, One, ago};
+use super::ask::{self, AdminClient, AskError, AutoscalerDetail, AutoscalerList, ago};
 use super::{conclude, print};
-use crate::dashboard::{DecisionView, MetricState, Outcome, Row};
+use crate::dashboard::{DecisionView, MetricState, OutcomeKind, Row};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ const CHANGES: usize = 5;
 /// How many names are offered if there is none of the given one.
 const OFFERS: usize = 3;
 
-/// Say why an autoscaler's target has the size it has.
+/// Explain why an autoscaler's target has the size it has.
 ///
 /// Asks a running `podscale run` or `podscale demo` through its admin port, and prints the latest
 /// decision step by step: what each metric asked for, what held it, what limited it, what was done.
@@ -54,38 +54,38 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 async fn explain(arguments: &Arguments) -> Result<String, AskError> {
-    let asker = Asker::new(&arguments.ask);
-    let one = find(&asker, &arguments.autoscaler).await?;
+    let client = AdminClient::new(&arguments.ask);
+    let detail = find(&client, &arguments.autoscaler).await?;
     match arguments.output {
-        Output::Text => Ok(words(&one)),
-        Output::Json => serde_json::to_string_pretty(&one)
+        Output::Text => Ok(words(&detail)),
+        Output::Json => serde_json::to_string_pretty(&detail)
             .map(|text| text + "\n")
             .map_err(|error| AskError::Unknown(error.to_string())),
     }
 }
 
-async fn find(asker: &Asker, wanted: &str) -> Result<One, AskError> {
+async fn find(client: &AdminClient, wanted: &str) -> Result<AutoscalerDetail, AskError> {
     if wanted.contains('/') {
-        match asker.one(wanted).await {
+        match client.detail(wanted).await {
             Err(AskError::Unknown(_)) => {}
             found => return found,
         }
     }
-    let everything = asker.everything().await?;
+    let list = client.list().await?;
     let is_named = |row: &&Row| match wanted.split_once('/') {
         None => row.view.name == wanted,
         Some(name) => (&*row.view.namespace, &*row.view.name) == name,
     };
-    let named: Vec<&Row> = everything.autoscalers.iter().filter(is_named).collect();
+    let named: Vec<&Row> = list.autoscalers.iter().filter(is_named).collect();
     match named.as_slice() {
-        [row] => asker.one(&row.view.key).await,
-        _ => Err(AskError::Unknown(unknown(&everything, wanted, &named))),
+        [row] => client.detail(&row.view.key).await,
+        _ => Err(AskError::Unknown(unknown(&list, wanted, &named))),
     }
 }
 
 /// Says that there is none, and which may have been meant.
-fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
-    if everything.autoscalers.is_empty() {
+fn unknown(list: &AutoscalerList, wanted: &str, named: &[&Row]) -> String {
+    if list.autoscalers.is_empty() {
         return format!(
             "no autoscaler {wanted} is known: nothing has been decided there yet (of several \
              replicas only the leader decides)"
@@ -96,7 +96,7 @@ fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
         return format!("several autoscalers are called {wanted}: {}", keys.join(", "));
     }
     let name = wanted.rsplit_once('/').map_or(wanted, |(_, name)| name);
-    let mut near: Vec<(usize, String)> = everything
+    let mut near: Vec<(usize, String)> = list
         .autoscalers
         .iter()
         .map(|row| (strsim::damerau_levenshtein(&row.view.name, name), row))
@@ -109,14 +109,14 @@ fn unknown(everything: &Everything, wanted: &str, named: &[&Row]) -> String {
     match near.as_slice() {
         [] => format!(
             "no autoscaler {wanted} is known among {}; `podscale top` lists them",
-            everything.autoscalers.len()
+            list.autoscalers.len()
         ),
         near => format!("no autoscaler {wanted} is known; did you mean {}?", near.join(" or ")),
     }
 }
 
-fn words(one: &One) -> String {
-    let (view, latest, now) = (&one.autoscaler.view, &one.past.latest, one.now);
+fn words(detail: &AutoscalerDetail) -> String {
+    let (view, latest, now) = (&detail.autoscaler.view, &detail.past.latest, detail.now);
     let mut text = format!("{}: {} scales {}", view.key, view.kind, view.target);
     let _ = writeln!(text, " between {} and {}", view.min, view.max);
     let _ = writeln!(text, "It has {} and wants {}.", view.current, view.desired);
@@ -144,7 +144,7 @@ fn words(one: &One) -> String {
         let _ = writeln!(text, "  {kind:<15} {status:<6} {reason}: {message}");
     }
     let changes: Vec<&DecisionView> =
-        one.past.decisions.iter().rev().filter(|d| d.rescaled).take(CHANGES).collect();
+        detail.past.decisions.iter().rev().filter(|d| d.rescaled).take(CHANGES).collect();
     if !changes.is_empty() {
         let _ = writeln!(text, "\nChanges of size, latest first");
         for change in changes {
@@ -158,12 +158,12 @@ fn words(one: &One) -> String {
 fn outcome(decision: &DecisionView) -> String {
     let DecisionView { from, to, reason, .. } = decision;
     match decision.outcome {
-        Outcome::Up | Outcome::Down => format!("{from} → {to}, {reason}"),
-        Outcome::Steady | Outcome::Held | Outcome::Limited | Outcome::Paused => {
+        OutcomeKind::Up | OutcomeKind::Down => format!("{from} → {to}, {reason}"),
+        OutcomeKind::Steady | OutcomeKind::Held | OutcomeKind::Limited | OutcomeKind::Paused => {
             format!("stays at {from}, {reason}")
         }
-        Outcome::Withheld => format!("would go from {from} to {to}, {reason}; not written"),
-        Outcome::Failed => format!("failed, {reason}"),
+        OutcomeKind::Withheld => format!("would go from {from} to {to}, {reason}; not written"),
+        OutcomeKind::Failed => format!("failed, {reason}"),
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Arguments {
     log_format: Format,
 
     /// What to log: error, warn, info, debug or trace, also per part, as in
-    /// info,podscale::watch=debug. Without it RUST_LOG counts, else it is info.
+    /// info,podscale_client::watch=debug. Without it RUST_LOG counts, else it is info.
     #[arg(long, value_name = "LEVEL", env = "PODSCALE_LOG_LEVEL", value_parser = levels)]
     log_level: Option<String>,
 }
@@ -59,11 +59,11 @@ fn filter(text: &str) -> Result<String, String> {
 /// else would be logged.
 fn levels(text: &str) -> Result<String, String> {
     let word = |part: &&str| !part.contains(['=', '[', ':']);
-    let strange = text
+    let unknown = text
         .split(',')
         .filter(word)
         .find(|part| part.is_empty() || part.parse::<LevelFilter>().is_err());
-    match strange {
+    match unknown {
         Some(part) => Err(format!(
             "{part:?} is not a level: error, warn, info, debug or trace, or PART=LEVEL"
         )),
@@ -113,7 +113,13 @@ mod tests {
 
     #[test]
     fn words_that_are_no_levels_are_refused() {
-        for good in ["info", "WARN", "off", "info,podscale::watch=debug", "podscale::watch,warn"] {
+        for good in [
+            "info",
+            "WARN",
+            "off",
+            "info,podscale_client::watch=debug",
+            "podscale_client::watch,warn",
+        ] {
             assert_eq!(levels(good).as_deref(), Ok(good));
         }
         for wrong in ["", "loud", "warning", "info,verbose", "info,x=loud"] {

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Tell each step in words.
+    /// Explain each step in words.
     #[arg(long)]
     explain: bool,
 
@@ -57,14 +57,14 @@ pub struct Arguments {
 enum OutputFormat {
     /// Readable lines.
     Text,
-    /// One JSON object per line: `Difference` and `Step` objects, a `Summary` at the end.
+    /// One JSON object per line: a `Step` for each step shown, a `Summary` at the end.
     Json,
 }
 
-/// Lines are handed out in lots, so that cores are busy and memory stays bounded.
-const LOT: usize = 64;
-/// How many lots may wait to be worked on.
-const WAITING_LOTS: usize = 2;
+/// Lines are handed out in batches, so that cores are busy and memory stays bounded.
+const BATCH: usize = 64;
+/// How many batches may wait to be worked on.
+const WAITING_BATCHES: usize = 2;
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
@@ -147,10 +147,10 @@ fn replay_file(
     let (input, bar) = open(path).map_err(describe)?;
     let reader = RecordingReader::new(input).map_err(describe)?;
     std::thread::scope(|scope| {
-        let (sender, lots) = sync_channel(WAITING_LOTS);
-        scope.spawn(move || read_lots(reader, |lot| sender.send(lot).is_ok()));
-        for lot in lots {
-            judge_lot(&name, lot, selection, pool, report, &bar)?;
+        let (sender, batches) = sync_channel(WAITING_BATCHES);
+        scope.spawn(move || read_batches(reader, |batch| sender.send(batch).is_ok()));
+        for batch in batches {
+            judge_batch(&name, batch, selection, pool, report, &bar)?;
         }
         Ok(())
     })?;
@@ -158,9 +158,9 @@ fn replay_file(
     Ok(())
 }
 
-fn judge_lot(
+fn judge_batch(
     name: &str,
-    lot: Vec<Result<Line, RecordingError>>,
+    batch: Vec<Result<Line, RecordingError>>,
     selection: &Selection<'_>,
     pool: &ThreadPool,
     report: &mut Report<impl Write>,
@@ -168,7 +168,7 @@ fn judge_lot(
 ) -> Result<(), FileError> {
     let judge_line = |line: Result<Line, RecordingError>| Ok(judge(&line?.parse()?, selection));
     let judged: Vec<Result<Option<Judged>, RecordingError>> =
-        pool.install(|| lot.into_par_iter().map(judge_line).collect());
+        pool.install(|| batch.into_par_iter().map(judge_line).collect());
     for result in judged {
         match result {
             Ok(Some(judged)) => {
@@ -184,19 +184,19 @@ fn judge_lot(
     Ok(())
 }
 
-/// Reads lines and sends them on in lots until the input ends or nobody wants more.
-fn read_lots<R: Read>(
+/// Reads lines and sends them on in batches until the input ends or nobody wants more.
+fn read_batches<R: Read>(
     mut reader: RecordingReader<R>,
     mut send: impl FnMut(Vec<Result<Line, RecordingError>>) -> bool,
 ) {
-    let mut lot = Vec::with_capacity(LOT);
+    let mut batch = Vec::with_capacity(BATCH);
     while let Some(line) = reader.next_line().transpose() {
-        lot.push(line);
-        if lot.len() == LOT && !send(std::mem::take(&mut lot)) {
+        batch.push(line);
+        if batch.len() == BATCH && !send(std::mem::take(&mut batch)) {
             return;
         }
     }
-    send(lot);
+    send(batch);
 }
 
 /// The input, and a bar that shows how much of it has been read if somebody is watching.

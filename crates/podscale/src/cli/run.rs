@@ -31,15 +31,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long giving the lease up may take before it is left to end by itself.
+/// How long releasing the lease may take before it is left to expire.
 const RELEASE: Duration = Duration::from_secs(3);
 
 /// Run the controller on a cluster.
 ///
 /// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
 /// runs in, and scales their targets as Kubernetes' own controller does. Flags that
-/// kube-controller-manager has carry its names and defaults; durations are written as in Go (15s,
-/// 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
+/// kube-controller-manager has carry its names, and most of them its defaults; some have a short
+/// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
@@ -77,8 +77,8 @@ pub struct Arguments {
     )]
     exclude_namespaces: Vec<String>,
 
-    /// Decide and report, but write nothing: no scale, status, event or lease. Beside another controller
-    /// it says where the two disagree.
+    /// Decide and report, but write nothing: no scale, status, event, lease or ConfigMap. Beside another
+    /// controller it says where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
 
@@ -142,8 +142,8 @@ pub struct Arguments {
     )]
     initial_readiness_delay: Duration,
 
-    /// How many autoscalers are reconciled at the same time; one that waits for an answer takes a
-    /// place, but no time.
+    /// How many autoscalers are reconciled at the same time; one that waits for a metric source takes a
+    /// slot, but no CPU.
     #[arg(
         long = "concurrent-horizontal-pod-autoscaler-syncs",
         visible_alias = "concurrency",
@@ -291,8 +291,8 @@ impl Arguments {
         (per_second > 0.0).then_some(Rate { per_second, burst })
     }
 
-    /// Looks that have begun share the calls that are allowed. With about as many as there are calls
-    /// in a second, what one has read is still fresh when its turn to write comes.
+    /// Running reconciles share the request rate. With about as many as requests are allowed in a second,
+    /// what one has read is still fresh when it writes.
     fn concurrency(&self) -> usize {
         let most = usize::from(self.concurrency);
         #[expect(
@@ -431,7 +431,7 @@ async fn control(
     let dialects = dialect::built_in();
     let controller = Controller::start(client, clock, config, dialects, watchers, role);
     end.await;
-    tracing::info!("ending");
+    tracing::info!("shutting down");
     controller.hand_over(elections.stop()).await;
     if let Some(writing) = recording {
         writing.finish();
@@ -447,7 +447,7 @@ struct Elections {
 }
 
 impl Elections {
-    /// Gives the lease up.
+    /// Releases the lease.
     async fn stop(mut self) {
         self.stop.send_replace(true);
         let release = async { while self.task.join_next().await.is_some() {} };

@@ -4,12 +4,12 @@ mod app;
 mod screen;
 mod table;
 
-use super::ask::{self, AskError, Asker, Everything};
-use super::conclude;
+use super::ask::{self, AdminClient, AskError, AutoscalerList};
+use super::{conclude, print};
 use app::{App, Sort};
 use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,16 +73,16 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn show(arguments: &Arguments) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().map_err(Failure::Runtime)?;
-    let asker = Asker::new(&arguments.ask);
+    let client = AdminClient::new(&arguments.ask);
     // That nothing is there is better an error than an empty screen.
-    let first = runtime.block_on(asker.everything())?;
-    let mut app = App::new(asker.admin().to_owned(), arguments.sort, arguments.filter.clone());
+    let first = runtime.block_on(client.list())?;
+    let mut app = App::new(client.admin().to_owned(), arguments.sort, arguments.filter.clone());
     app.take(Ok(first));
     let output = match arguments.output {
         None if io::stdout().is_terminal() && io::stdin().is_terminal() => {
             let interval = Duration::from_secs(arguments.interval);
             let latest = Latest::default();
-            runtime.spawn(refresh(asker, interval, Arc::clone(&latest)));
+            runtime.spawn(refresh(client, interval, Arc::clone(&latest)));
             let shown = screen::show(&mut app, &latest).map_err(Failure::Terminal);
             runtime.shutdown_background();
             return shown;
@@ -94,18 +94,17 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         Output::Wide => table::text(&app, true),
         Output::Json => app.json(),
     };
-    // If nobody reads any more, nothing is lost.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
     Ok(())
 }
 
 /// The latest answer that has not been shown yet.
-type Latest = Arc<Mutex<Option<Result<Everything, AskError>>>>;
+type Latest = Arc<Mutex<Option<Result<AutoscalerList, AskError>>>>;
 
-async fn refresh(asker: Asker, interval: Duration, latest: Latest) {
+async fn refresh(client: AdminClient, interval: Duration, latest: Latest) {
     loop {
         tokio::time::sleep(interval).await;
-        let answer = asker.everything().await;
+        let answer = client.list().await;
         *latest.lock() = Some(answer);
     }
 }

@@ -4,6 +4,7 @@
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
 use crate::dialect::{Managed, WireObject};
+use crate::time::now;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_api::scale::Scale;
@@ -47,9 +48,10 @@ impl Actor {
         Actor { client, clock, targets, recorder, own_recorder }
     }
 
-    /// Gives a target another size, again if it was changed meanwhile; how that ended, and when.
-    /// `None` if the watch had not shown yet what the target is like now: nothing was written, and it
-    /// must be read again.
+    /// Gives a target another size; how that ended, and when. If the target was changed meanwhile, its
+    /// scale is read and the size is written again. `None` if the scale came from the watch, which had
+    /// not shown that change yet: nothing was written, and the size must be decided again on the scale
+    /// as it is now.
     pub(super) async fn resize(
         &self,
         target: &Target,
@@ -116,7 +118,7 @@ impl Actor {
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
         for event in events {
             let severity = if event.warning { Severity::Warning } else { Severity::Normal };
-            // All reasons are known beforehand; one that is not would have no place to live.
+            // The recorder takes reasons that are known when the program is built, and all of a decision are.
             if let Cow::Borrowed(reason) = event.reason {
                 self.recorder.record(reference(object), severity, reason, event.message.clone());
             }
@@ -154,11 +156,6 @@ fn reference(object: &Managed) -> ObjectReference {
         resource_version: Some(metadata.resource_version.clone()),
         ..ObjectReference::default()
     }
-}
-
-/// What time it is, as the core counts it.
-pub(super) fn now(clock: &Clock) -> Time {
-    Time(clock.now().as_microsecond())
 }
 
 #[cfg(test)]

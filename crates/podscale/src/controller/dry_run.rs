@@ -1,21 +1,9 @@
-//! The dry run: a layer around the pass that withholds every write and compares what another
-//! controller wrote with what would have been written. The pass does not know of it.
+//! The dry run: a layer around the pass. It withholds every write ([`withheld`]) and compares what
+//! another controller wrote with what would have been written. The pass does not know of it.
 //!
 //! The two decide at different moments, so what they see is never quite the same. A disagreement is
-//! reported only where the other one decided otherwise on the same: the same values of the metrics, as
-//! its status shows them, the same size, the same pods and the same past. The rules:
-//!
-//! - When the other controller writes a status, the object is decided at once from the status before,
-//!   the size that it says it found and the pods that were there before it changed the size. It agrees
-//!   if it chose what this decision says, or our last attempt, if that saw the same; or what would be
-//!   decided a moment earlier or later, since stored times are whole seconds, and two controllers
-//!   remember the same recommendation at moments up to a period apart.
-//! - Otherwise it disagrees, unless its choice cannot be judged: it saw other values; or the pods
-//!   changed since our last attempt; or it may remember something that was never seen here, which is
-//!   so for as long as the longest window after either of these happened.
-//! - While it writes nothing, its stored choice is judged in the same way, and disagrees once three
-//!   decisions in a row would have been another.
-//! - An object is compared once it was watched for as long as its longest window.
+//! reported only where the other one decided otherwise on the same; `docs/run.md` has the rules,
+//! [`Comparison`] applies them.
 
 mod attempt;
 mod comparison;
@@ -31,7 +19,7 @@ use crate::metrics::Metrics;
 use podscale_api::pod::Pod;
 use podscale_core::snapshot::Scale;
 use podscale_core::status::StoredMetric;
-use podscale_core::{Autoscaler, Time};
+use podscale_core::{Autoscaler, Time, Withheld};
 use std::sync::Arc;
 
 /// What another controller wrote into a status.
@@ -57,7 +45,7 @@ impl ObservedWrite {
     /// What was written, if the status has changed.
     pub(crate) fn between(before: &Managed, after: &Managed) -> Option<ObservedWrite> {
         let same_object = before.uid() == after.uid();
-        if !same_object || before.wire.as_hpa().status == after.wire.as_hpa().status {
+        if !same_object || before.wire.has_status_of(&*after.wire) {
             return None;
         }
         let (old, new) = (before.wire.status(), after.wire.status());
@@ -81,12 +69,12 @@ impl ObservedWrite {
 
     /// The target's size as the other controller found it: it has been changed since.
     pub(crate) fn rewind_scale(&self, scale: &mut Scale) {
-        scale.wanted = self.found;
-        scale.existing = self.existed.unwrap_or(scale.existing);
+        scale.spec_replicas = self.found;
+        scale.status_replicas = self.existed.unwrap_or(scale.status_replicas);
     }
 
-    /// Whether a pod was there before the size was changed.
-    pub(crate) fn met(&self, pod: &Pod) -> bool {
+    /// Whether a pod existed before the size was changed.
+    pub(crate) fn existed_before(&self, pod: &Pod) -> bool {
         self.rescaled.is_none_or(|at| pod.status.start_time.is_some_and(|start| start.0 < at))
     }
 
@@ -117,6 +105,11 @@ pub(super) fn remembered(
     recalled
 }
 
+/// Why nothing is written, if this is a dry run.
+pub(super) fn withheld(dry_run: bool) -> Option<Withheld> {
+    dry_run.then_some(Withheld::DryRun)
+}
+
 /// Reports what a comparison says, as far as it is worth it.
 pub(super) fn report(key: &Key, verdict: Verdict, metrics: &Metrics) {
     match verdict {
@@ -127,7 +120,7 @@ pub(super) fn report(key: &Key, verdict: Verdict, metrics: &Metrics) {
         }
         Verdict::Unknown(reason) => {
             metrics.compared("unknown");
-            if reason == Reason::OtherValues {
+            if reason == Reason::ValuesRepeatedly {
                 tracing::warn!(autoscaler = %key, "cannot be compared: {reason}");
             } else {
                 tracing::debug!(autoscaler = %key, "a choice cannot be judged: {reason}");

@@ -1,10 +1,10 @@
-//! Stores the histories of objects in ConfigMaps, so that rate policies and stabilisation windows
+//! Stores the histories of objects in ConfigMaps, so that rate policies and stabilization windows
 //! hold across restarts and from one leader to the next.
 
 mod config_map;
 
-use super::act::now;
 use super::index::Index;
+use crate::time::now;
 use config_map::{Stamp, Stored};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
@@ -166,7 +166,7 @@ impl HistoryStore {
                 Err(error) => {
                     if !self.failing.swap(true, Ordering::Relaxed) {
                         tracing::warn!(%error, "cannot store histories; rate policies and \
-                            stabilisation windows may be shorter after a restart");
+                            stabilization windows may be shorter after a restart");
                     }
                     failed.push(shard);
                 }

@@ -6,6 +6,7 @@ mod due;
 mod entry;
 pub(super) mod histories;
 mod selectors;
+mod subscribers;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,7 @@ use super::recalled::Recalled;
 use crate::dialect::{Key, Kind, Managed};
 use crate::settings::span;
 use crate::source::Topic;
-use due::{Due, Queue, Turn};
+use due::{Due, Queue, QueueState};
 use entry::{Entry, Rules};
 use histories::Histories;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
@@ -26,9 +27,10 @@ use podscale_client::clock::Clock;
 use podscale_client::watch::Change;
 use podscale_core::{Settings, Span, Time};
 use selectors::Selectors;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use subscribers::unsubscribe;
 use tokio::sync::Notify;
 
 pub(super) use due::MOMENTS;
@@ -57,7 +59,7 @@ struct State {
 }
 
 /// What a reconcile begins with; small, since thousands of them may wait for their sources.
-pub(super) struct Opened {
+pub(super) struct ReconcileStart {
     pub(super) managed: Managed,
     /// The object's own sync period, if it has one.
     pub(super) period: Option<Duration>,
@@ -66,14 +68,14 @@ pub(super) struct Opened {
 }
 
 /// What a decision needs besides what was observed.
-pub(super) struct Standing {
+pub(super) struct ReconcileState {
     pub(super) recalled: Recalled,
     pub(super) overrides: Option<Arc<Overrides>>,
     pub(super) management: Management,
     /// How often the object is reconciled.
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
-    pub(super) complain: bool,
+    pub(super) report_annotations: bool,
 }
 
 impl Index {
@@ -141,7 +143,7 @@ impl Index {
         gone
     }
 
-    /// Waits for the next object that is due, takes it, and tells by how much it is late.
+    /// Waits for the next object that is due, takes it, and returns by how much it is late.
     pub(super) async fn next(&self) -> (Key, Duration) {
         loop {
             let sooner = self.sooner.notified();
@@ -172,7 +174,7 @@ impl Index {
             }
             Some(entry) => {
                 let period = due::micros(entry.period(&self.rules));
-                queue.finish(key, &mut entry.turn, now, period);
+                queue.finish(key, &mut entry.queue_state, now, period);
                 drop(state);
                 self.sooner.notify_one();
             }
@@ -180,28 +182,11 @@ impl Index {
         }
     }
 
-    /// New samples arrived: whoever asked about them is enqueued, each at most once in its minimum
-    /// interval.
-    pub(super) fn announced(&self, topics: &HashSet<Topic>) {
-        let now = self.now_micros();
-        let mut state = self.state.lock();
-        let State { entries, queue, subscribers, .. } = &mut *state;
-        let keys: BTreeSet<&Key> =
-            topics.iter().filter_map(|topic| subscribers.get(topic)).flatten().collect();
-        for key in keys {
-            if let Some(entry) = entries.get_mut(key) {
-                queue.enqueue_spaced(key, &mut entry.turn, now);
-            }
-        }
-        drop(state);
-        self.sooner.notify_one();
-    }
-
     /// What a reconcile of an object begins with.
-    pub(super) fn open(&self, key: &Key) -> Option<Opened> {
+    pub(super) fn open(&self, key: &Key) -> Option<ReconcileStart> {
         let mut state = self.state.lock();
         let entry = state.entries.get_mut(key).filter(|entry| !entry.gone)?;
-        Some(Opened {
+        Some(ReconcileStart {
             managed: entry.managed.clone(),
             period: entry.overrides.as_ref().and_then(|overrides| overrides.period),
             observed: entry.comparison.as_mut().and_then(Comparison::take_observed).map(Box::new),
@@ -210,17 +195,22 @@ impl Index {
 
     /// What a decision about an object needs. A conflict that has been quiet for long enough ends
     /// here.
-    pub(super) fn standing(&self, key: &Key, uid: &str, now: Time) -> Option<Standing> {
+    pub(super) fn reconcile_state(
+        &self,
+        key: &Key,
+        uid: &str,
+        now: Time,
+    ) -> Option<ReconcileState> {
         let mut entry = self.entry(key, uid)?;
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
-        let complained = std::mem::replace(&mut entry.complained, true);
-        Some(Standing {
+        let reported = std::mem::replace(&mut entry.annotations_reported, true);
+        Some(ReconcileState {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
             management: entry.ownership.management(),
             period,
-            complain: !complained,
+            report_annotations: !reported,
         })
     }
 
@@ -232,23 +222,6 @@ impl Index {
         if self.state.lock().histories.changed(uid, rescaled) {
             self.rescaled.notify_one();
         }
-    }
-
-    /// Notes what an object asked, so that it hears of new answers.
-    pub(super) fn subscribe(&self, key: &Key, uid: &str, topics: BTreeSet<Topic>) {
-        let mut state = self.state.lock();
-        let State { entries, subscribers, .. } = &mut *state;
-        let Some(entry) = entries.get_mut(key).filter(|e| !e.gone && e.managed.uid() == uid) else {
-            return;
-        };
-        if entry.topics == topics {
-            return;
-        }
-        unsubscribe(subscribers, key, &entry.topics);
-        for topic in &topics {
-            subscribers.entry(topic.clone()).or_default().insert(key.clone());
-        }
-        entry.topics = topics;
     }
 
     /// Registers the selector of an object's target.
@@ -322,59 +295,6 @@ impl Index {
     }
 }
 
-/// What the history store needs.
-impl Index {
-    /// Puts what another leader stored in the place of everything that is known.
-    pub(super) fn restore(&self, stored: HashMap<Box<str>, Recalled>) {
-        let mut state = self.state.lock();
-        let State { entries, histories, .. } = &mut *state;
-        *histories = Histories::restored(stored);
-        for entry in entries.values_mut() {
-            entry.recalled = histories.claim(entry.managed.uid()).unwrap_or_default();
-        }
-    }
-
-    /// Notes that another leader may have decided meanwhile, but not what.
-    pub(super) fn interrupt(&self) {
-        let mut state = self.state.lock();
-        state.entries.values_mut().for_each(|entry| entry.recalled.interrupted = true);
-    }
-
-    /// Waits until some history should be stored soon.
-    pub(super) async fn rescaled(&self) {
-        loop {
-            let rescaled = self.rescaled.notified();
-            if self.state.lock().histories.is_urgent() {
-                return;
-            }
-            rescaled.await;
-        }
-    }
-
-    /// Takes the shards that should be stored soon, or all that have changed.
-    pub(super) fn take_changed_shards(&self, all: bool) -> BTreeSet<u8> {
-        self.state.lock().histories.take_changed(all)
-    }
-
-    /// Notes that these shards should be stored soon.
-    pub(super) fn store_soon(&self, shards: impl IntoIterator<Item = u8>) {
-        self.state.lock().histories.store_soon(shards);
-        self.rescaled.notify_one();
-    }
-
-    /// What these shards hold, by uid, without what is too old to matter.
-    pub(super) fn shards(
-        &self,
-        shards: &BTreeSet<u8>,
-        now: Time,
-    ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
-        let state = self.state.lock();
-        let there = state.entries.values().filter(|entry| !entry.gone);
-        let known = there.map(|entry| (entry.managed.uid(), &entry.recalled.history));
-        state.histories.shards(known, shards, now)
-    }
-}
-
 impl State {
     /// Takes in an object; `decided` says that it need not be decided at once if it is new.
     fn put(&mut self, managed: Managed, rules: &Rules, now: i64, decided: bool) {
@@ -385,21 +305,21 @@ impl State {
             .filter(|entry| !entry.gone && entry.managed.uid() == managed.uid());
         if let Some(entry) = same {
             if entry.update(managed, rules, Time(now)) {
-                queue.enqueue(&key, &mut entry.turn, now);
+                queue.enqueue(&key, &mut entry.queue_state, now);
             }
             return;
         }
         let recalled = histories.claim(managed.uid());
         let mut entry = Entry::new(managed, recalled.unwrap_or_default(), rules);
         // One of the same name may be under way; it is not started a second time.
-        let running = entries.get(&key).is_some_and(|entry| entry.turn.is_running());
+        let running = entries.get(&key).is_some_and(|entry| entry.queue_state.is_running());
         self.remove(&key);
         if running {
-            entry.turn = Turn::running_again(now);
+            entry.queue_state = QueueState::running_again(now);
         } else {
             let period = due::micros(entry.period(rules));
             let at = if decided { due::next_moment(&key, period, now) } else { now };
-            self.queue.enqueue(&key, &mut entry.turn, at);
+            self.queue.enqueue(&key, &mut entry.queue_state, at);
         }
         if self.entries.insert(key, entry).is_some_and(|before| before.gone) {
             self.gone -= 1;
@@ -413,11 +333,11 @@ impl State {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.gone) else { return };
         unsubscribe(&mut self.subscribers, key, &entry.topics);
         self.histories.changed(entry.managed.uid(), false);
-        if entry.turn.is_running() {
+        if entry.queue_state.is_running() {
             entry.gone = true;
             self.gone += 1;
         } else {
-            self.queue.remove(key, &entry.turn);
+            self.queue.remove(key, &entry.queue_state);
             self.entries.remove(key);
         }
     }
@@ -427,23 +347,8 @@ impl State {
         if let Due::Now(key, _) = &next
             && let Some(entry) = self.entries.get_mut(key)
         {
-            entry.turn = Turn::running(now);
+            entry.queue_state = QueueState::running(now);
         }
         next
-    }
-}
-
-fn unsubscribe(
-    subscribers: &mut HashMap<Topic, BTreeSet<Key>>,
-    key: &Key,
-    topics: &BTreeSet<Topic>,
-) {
-    for topic in topics {
-        if let Some(keys) = subscribers.get_mut(topic) {
-            keys.remove(key);
-            if keys.is_empty() {
-                subscribers.remove(topic);
-            }
-        }
     }
 }

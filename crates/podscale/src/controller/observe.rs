@@ -43,12 +43,12 @@ pub(super) struct Observatory {
 }
 
 /// How one object is observed.
-pub(super) struct View<'a> {
+pub(super) struct ObserveRequest<'a> {
     pub(super) object: &'a Managed,
     pub(super) freshness: Freshness,
     /// How old answers may be that were given to others.
     pub(super) max_age: Duration,
-    /// Dry run: the write of another controller whose view is taken.
+    /// Dry run: the write of another controller, from whose side it is observed.
     pub(super) observed: Option<&'a ObservedWrite>,
 }
 
@@ -64,21 +64,21 @@ struct Gathered {
 }
 
 impl Observatory {
-    /// What there is to see of an object. Pods and metrics are looked at only where a decision does:
-    /// a size that is out of bounds, or zero, is decided without them.
-    pub(super) async fn observe(&self, view: View<'_>) -> Observation {
-        let (began, object) = (Instant::now(), view.object);
+    /// Observes an object. Pods and metrics are read only where a decision reads them: a size that is
+    /// out of bounds, or zero, is decided without them.
+    pub(super) async fn observe(&self, request: ObserveRequest<'_>) -> Observation {
+        let (began, object) = (Instant::now(), request.object);
         let namespace = &object.key.namespace;
-        let target = self.targets.read(namespace, &object.model.target, view.freshness).await;
+        let target = self.targets.read(namespace, &object.model.target, request.freshness).await;
         let mut scale = target.as_ref().map(scale_of).map_err(Clone::clone);
-        if let (Some(observed), Ok(scale)) = (view.observed, &mut scale) {
+        if let (Some(observed), Ok(scale)) = (request.observed, &mut scale) {
             observed.rewind_scale(scale);
         }
         let gathered = match (&target, &scale) {
             (Ok(target), Ok(scale))
                 if reads_metrics(&object.model, *scale, || object.wire.status()) =>
             {
-                self.gather(&view, &target.scale.status.selector).await
+                self.gather(&request, &target.scale.status.selector).await
             }
             _ => Gathered::default(),
         };
@@ -86,7 +86,8 @@ impl Observatory {
         let inputs = self.keep_inputs.then(|| {
             let mut read = target.as_ref().map(|t| t.scale.clone()).map_err(Clone::clone);
             if let (Ok(read), Ok(scale)) = (&mut read, &scale) {
-                (read.spec.replicas, read.status.replicas) = (scale.wanted, scale.existing);
+                (read.spec.replicas, read.status.replicas) =
+                    (scale.spec_replicas, scale.status_replicas);
             }
             Box::new(Inputs { scale: read, pods, others, answers })
         });
@@ -96,18 +97,18 @@ impl Observatory {
     }
 
     /// The target's pods and what each metric says.
-    async fn gather(&self, view: &View<'_>, selector: &str) -> Gathered {
-        let (answers, waits) = self.ask(view, selector).await;
-        let Managed { key, model, .. } = view.object;
+    async fn gather(&self, request: &ObserveRequest<'_>, selector: &str) -> Gathered {
+        let (answers, waits) = self.ask(request, selector).await;
+        let Managed { key, model, .. } = request.object;
         let mut pods = match Selector::parse(selector) {
             Ok(parsed) if !selector.is_empty() => {
-                self.index.register_selector(key, view.object.uid(), selector);
+                self.index.register_selector(key, request.object.uid(), selector);
                 self.pods.select(&key.namespace, &parsed)
             }
             _ => Vec::new(),
         };
-        if let Some(observed) = view.observed {
-            pods.retain(|pod| observed.met(pod));
+        if let Some(observed) = request.observed {
+            pods.retain(|pod| observed.existed_before(pod));
         }
         let others = self.index.selector_overlap(key, &pods);
         let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
@@ -123,20 +124,24 @@ impl Observatory {
         Gathered { selection: Some(selection), readings, waits, pods, others, answers }
     }
 
-    /// What the source of each metric answers, and how long that took. The object hears of new answers
-    /// from now on.
-    async fn ask(&self, view: &View<'_>, selector: &str) -> (Vec<Answer>, SmallVec<[Duration; 2]>) {
-        let Managed { key, model, .. } = view.object;
+    /// What the source of each metric answers, and how long that took. The object is notified of
+    /// new answers from now on.
+    async fn ask(
+        &self,
+        request: &ObserveRequest<'_>,
+        selector: &str,
+    ) -> (Vec<Answer>, SmallVec<[Duration; 2]>) {
+        let Managed { key, model, .. } = request.object;
         let question = |metric| Question {
             namespace: &key.namespace,
             metric,
             pods: selector,
-            max_age: view.max_age,
+            max_age: request.max_age,
         };
         let topic = |metric| self.sources.find(metric)?.topic(&question(metric));
         let topics: BTreeSet<Topic> =
             model.metrics.iter().filter_map(|m| topic(&m.source)).collect();
-        self.index.subscribe(key, view.object.uid(), topics);
+        self.index.subscribe(key, request.object.uid(), topics);
         let asking = model.metrics.iter().map(async |metric| {
             let began = Instant::now();
             (self.sources.ask(question(&metric.source)).await, began.elapsed())
@@ -146,7 +151,10 @@ impl Observatory {
 }
 
 fn scale_of(target: &Target) -> Scale {
-    Scale { wanted: target.scale.spec.replicas, existing: target.scale.status.replicas }
+    Scale {
+        spec_replicas: target.scale.spec.replicas,
+        status_replicas: target.scale.status.replicas,
+    }
 }
 
 /// What one metric says, given what its source answered.

@@ -1,7 +1,7 @@
 //! What the controller reports of every pass. Observers import this; the controller imports none of
 //! them.
 
-use super::outcome::Outcome;
+use super::outcome::OutcomeKind;
 use crate::dialect::{Key, Managed};
 use crate::source::Answer;
 use podscale_api::pod::Pod;
@@ -52,10 +52,10 @@ impl<'a> Decided<'a> {
         &self.outcome.decision
     }
 
-    /// The outcome in one word.
+    /// The kind of its outcome.
     #[must_use]
-    pub fn kind(&self) -> Outcome {
-        Outcome::of(&self.outcome.decision)
+    pub fn outcome_kind(&self) -> OutcomeKind {
+        OutcomeKind::of(&self.outcome.decision)
     }
 }
 

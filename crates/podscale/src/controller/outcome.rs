@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of outcome of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum OutcomeKind {
     /// More replicas.
     Up,
     /// Fewer replicas.
@@ -27,28 +27,28 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl OutcomeKind {
     /// Of a decision, once its writes have ended.
     #[must_use]
-    pub fn of(decision: &Decision) -> Outcome {
+    pub fn of(decision: &Decision) -> OutcomeKind {
         if let Some(rescale) = &decision.rescale {
             return match decision.rescaled_at {
-                None if decision.withheld().is_some() => Outcome::Withheld,
-                None => Outcome::Failed,
-                Some(_) if rescale.to > rescale.from => Outcome::Up,
-                Some(_) => Outcome::Down,
+                None if decision.withheld().is_some() => OutcomeKind::Withheld,
+                None => OutcomeKind::Failed,
+                Some(_) if rescale.to > rescale.from => OutcomeKind::Up,
+                Some(_) => OutcomeKind::Down,
             };
         }
         if decision.error.is_some() {
-            return Outcome::Failed;
+            return OutcomeKind::Failed;
         }
         match decision.steps.iter().rev().find(holds) {
-            Some(Step::Stabilized { .. }) => Outcome::Held,
-            Some(Step::Limited { .. }) => Outcome::Limited,
-            Some(Step::Disabled) => Outcome::Paused,
-            Some(_) => Outcome::Failed,
-            None if decision.found.is_none() => Outcome::Failed,
-            None => Outcome::Steady,
+            Some(Step::Stabilized { .. }) => OutcomeKind::Held,
+            Some(Step::Limited { .. }) => OutcomeKind::Limited,
+            Some(Step::Disabled) => OutcomeKind::Paused,
+            Some(_) => OutcomeKind::Failed,
+            None if decision.found.is_none() => OutcomeKind::Failed,
+            None => OutcomeKind::Steady,
         }
     }
 
@@ -56,14 +56,14 @@ impl Outcome {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Outcome::Up => "up",
-            Outcome::Down => "down",
-            Outcome::Steady => "steady",
-            Outcome::Held => "held",
-            Outcome::Limited => "limited",
-            Outcome::Withheld => "withheld",
-            Outcome::Paused => "paused",
-            Outcome::Failed => "failed",
+            OutcomeKind::Up => "up",
+            OutcomeKind::Down => "down",
+            OutcomeKind::Steady => "steady",
+            OutcomeKind::Held => "held",
+            OutcomeKind::Limited => "limited",
+            OutcomeKind::Withheld => "withheld",
+            OutcomeKind::Paused => "paused",
+            OutcomeKind::Failed => "failed",
         }
     }
 }

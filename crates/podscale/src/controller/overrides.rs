@@ -21,7 +21,7 @@ pub(super) struct Overrides {
     /// How it is decided.
     pub(super) settings: Settings,
     /// What is wrong with its annotations.
-    pub(super) complaints: Vec<String>,
+    pub(super) invalid_annotations: Vec<String>,
 }
 
 impl Overrides {
@@ -32,9 +32,9 @@ impl Overrides {
             return None;
         }
         let said = |name: &str| metadata.annotations.get(name);
-        let (mut settings, mut complaints) = (*settings, Vec::new());
-        let mut complain = |name: &str, text: &str, wrong: &str, instead: &str| {
-            complaints.push(format!(
+        let (mut settings, mut invalid_annotations) = (*settings, Vec::new());
+        let mut report = |name: &str, text: &str, wrong: &str, instead: &str| {
+            invalid_annotations.push(format!(
                 "annotation {name}: {text:?} is ignored: {wrong}; write it as in \"{instead}\""
             ));
         };
@@ -42,13 +42,13 @@ impl Overrides {
         if let Some(text) = said(SYNC_PERIOD) {
             match sync_period(text) {
                 Ok(period) => own_period = Some(period),
-                Err(error) => complain(SYNC_PERIOD, text, &error, "1s"),
+                Err(error) => report(SYNC_PERIOD, text, &error, "1s"),
             }
         }
         if let Some(text) = said(TOLERANCE) {
             match amount(text) {
                 Ok(tolerance) => settings.tolerance = tolerance,
-                Err(error) => complain(TOLERANCE, text, &error, "0.1"),
+                Err(error) => report(TOLERANCE, text, &error, "0.1"),
             }
         }
         for (name, setting, instead) in [
@@ -58,7 +58,7 @@ impl Overrides {
         ] {
             match said(name).map(|text| (text, duration(text))) {
                 Some((_, Ok(duration))) => *setting = span(duration),
-                Some((text, Err(error))) => complain(name, text, &error, instead),
+                Some((text, Err(error))) => report(name, text, &error, instead),
                 None => {}
             }
         }
@@ -70,7 +70,7 @@ impl Overrides {
             INITIAL_READINESS_DELAY,
         ];
         let says = names.iter().any(|name| said(name).is_some());
-        says.then_some(Overrides { period: own_period, settings, complaints })
+        says.then_some(Overrides { period: own_period, settings, invalid_annotations })
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_override_flags_and_bad_ones_are_ignored_with_a_complaint() {
+    fn annotations_override_flags_and_bad_ones_are_ignored_and_reported() {
         let defaults = Settings::default();
         assert!(Overrides::read(&metadata(&[("other", "x")]), &defaults).is_none());
         let own = Overrides::read(
@@ -99,20 +99,20 @@ mod tests {
         );
         let own = own.expect("it says something");
         assert_eq!(own.period, Some(Duration::from_secs(1)));
-        let expected = Settings {
+        let settings = Settings {
             tolerance: 0.05,
             downscale_stabilization: Span(0),
             cpu_initialization_period: Span::seconds(90),
             initial_readiness_delay: defaults.initial_readiness_delay,
         };
-        assert_eq!(own.settings, expected);
-        let complaint = "annotation podscale.dev/initial-readiness-delay: \"soon\" is ignored: \
+        assert_eq!(own.settings, settings);
+        let invalid = "annotation podscale.dev/initial-readiness-delay: \"soon\" is ignored: \
             time: invalid duration \"soon\"; write it as in \"30s\"";
-        assert_eq!(own.complaints, [complaint]);
+        assert_eq!(own.invalid_annotations, [invalid]);
         for bad in ["0s", "-1s", "5ms", "x"] {
             let own = Overrides::read(&metadata(&[(SYNC_PERIOD, bad)]), &defaults)
                 .expect("it says something");
-            assert_eq!((own.period, own.complaints.len()), (None, 1), "{bad}");
+            assert_eq!((own.period, own.invalid_annotations.len()), (None, 1), "{bad}");
         }
     }
 }

@@ -1,13 +1,10 @@
 //! Who manages an object. Two controllers that manage the same one overwrite each other's status and
 //! pull its target to and fro; Podscale notices that and steps back.
 
-use crate::dialect::Managed;
-use crate::dialect::hpa::CONFLICT_CONDITION;
+use crate::dialect::{CONFLICT_CONDITION, Managed};
 use podscale_api::meta::ObjectMeta;
 use podscale_core::{Span, Status, Time};
 
-/// The reason of the event that reports a conflict.
-pub(super) const CONFLICT_EVENT: &str = "AnotherController";
 /// What API servers call our own writes.
 const OWN_MANAGER: &str = "podscale";
 /// How many exchanges of writes make a conflict.
@@ -151,7 +148,7 @@ pub(super) fn conflict_message(metadata: &ObjectMeta) -> String {
     let who = who.map_or_else(|| "another controller".to_owned(), |(who, _)| format!("{who:?}"));
     format!(
         "{who} manages this autoscaler as well; Podscale writes nothing here until that ends. \
-         Exclude it from one of them, for inmanagement with the annotation podscale.dev/managed: \"false\""
+         Exclude it from one of them, for instance with the annotation podscale.dev/managed: \"false\""
     )
 }
 
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_others_are_told_by_the_managed_fields() {
+    fn writes_of_others_are_recognized_by_the_managed_fields() {
         let metadata = |fields: &[(&str, &str, &str)]| -> ObjectMeta {
             let entry = |(manager, second, subresource): &(&str, &str, &str)| {
                 let time = format!("2026-01-01T00:00:0{second}Z");

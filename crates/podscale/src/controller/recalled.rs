@@ -13,9 +13,9 @@ pub(super) struct Recalled {
 }
 
 impl Recalled {
-    /// Mends an interrupted history as a controller that has just started does: the size that is
+    /// Repairs an interrupted history as a controller that has just started does: the size that is
     /// found counts as recommended, so that nothing is scaled down for want of memory.
-    pub(super) fn mend(&mut self, replicas: i32, at: Time) {
+    pub(super) fn repair_after_interruption(&mut self, replicas: i32, at: Time) {
         if self.interrupted && !self.history.recommendations.is_empty() {
             let first = Some(Recommendation { replicas, at });
             self.history.commit(&Learned { first, ..Learned::default() });
@@ -37,14 +37,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_history_is_mended_with_the_size_that_is_found() {
+    fn an_interrupted_history_is_repaired_with_the_size_that_is_found() {
         let at = Time(0).after(Span::seconds(100));
-        let mut mended = recalled(&[40], true);
-        mended.mend(3, at);
-        assert_eq!(mended, recalled(&[40, 100], false));
+        let mut repaired = recalled(&[40], true);
+        repaired.repair_after_interruption(3, at);
+        assert_eq!(repaired, recalled(&[40, 100], false));
         for mut untouched in [recalled(&[40], false), recalled(&[], true)] {
             let before = untouched.history.clone();
-            untouched.mend(3, at);
+            untouched.repair_after_interruption(3, at);
             assert_eq!(untouched, Recalled { history: before, interrupted: false });
         }
     }

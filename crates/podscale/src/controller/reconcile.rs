@@ -1,18 +1,19 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
-use super::act::{Actor, now};
+use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
-use super::index::{Index, Opened, Standing};
-use super::observe::{Observation, Observatory, View};
+use super::index::{Index, ReconcileStart, ReconcileState};
+use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
-use super::ownership::{CONFLICT_EVENT, Management, conflict_message, says_conflict};
+use super::ownership::{Management, conflict_message, says_conflict};
 use super::recalled::Recalled;
-use super::refresh::{Load, RefreshRate};
+use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{Key, Managed, NewStatus};
+use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
+use crate::time::now;
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
@@ -67,7 +68,7 @@ impl Reconciler {
     }
 
     async fn attempt(&self, key: &Key, freshness: Freshness) -> Result<(), Changed> {
-        let Some(Opened { mut managed, period, observed }) = self.index.open(key) else {
+        let Some(ReconcileStart { mut managed, period, observed }) = self.index.open(key) else {
             return Ok(());
         };
         if let Some(observed) = &observed {
@@ -75,8 +76,8 @@ impl Reconciler {
         }
         let max_age = (period.unwrap_or(self.period) / FRESHNESS_PARTS).min(LONGEST_MAX_AGE);
         let observed = observed.as_deref();
-        let view = View { object: &managed, freshness, max_age, observed };
-        let observation = self.observatory.observe(view).await;
+        let request = ObserveRequest { object: &managed, freshness, max_age, observed };
+        let observation = self.observatory.observe(request).await;
         // Sources may be slow, so many may wait for them. What follows needs more memory and waits for
         // nobody but the API server, which takes only so much at once.
         let _permit = self.write_permits.acquire().await;
@@ -91,17 +92,17 @@ impl Reconciler {
         observed: Option<&ObservedWrite>,
     ) -> Result<(), Changed> {
         let (key, uid, now) = (&object.key, object.uid(), now(&self.clock));
-        let Some(mut standing) = self.index.standing(key, uid, now) else { return Ok(()) };
+        let Some(mut state) = self.index.reconcile_state(key, uid, now) else { return Ok(()) };
         if let Ok(scale) = &observation.scale {
-            standing.recalled.mend(scale.wanted, now);
+            state.recalled.repair_after_interruption(scale.spec_replicas, now);
         }
-        let (standing, status) = (standing, object.wire.status());
+        let (state, status) = (state, object.wire.status());
         let snapshot = Snapshot {
             now,
-            settings: standing.overrides.as_deref().map_or(&self.settings, |o| &o.settings),
+            settings: state.overrides.as_deref().map_or(&self.settings, |o| &o.settings),
             autoscaler: &object.model,
             status: &status,
-            history: &standing.recalled.history,
+            history: &state.recalled.history,
             scale: &observation.scale,
             pods: &observation.selection,
             readings: &observation.readings,
@@ -110,16 +111,16 @@ impl Reconciler {
         // What the pass decides is compared before any write is reported to it.
         let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
         let compared = attempt.as_ref().map(|attempt| (attempt, observed));
-        self.perform(&mut pass, &observation.target, &standing, object, compared).await?;
-        self.report_ownership(object, &pass, &standing).await;
+        self.perform(&mut pass, &observation.target, &state, object, compared).await?;
+        self.report_ownership(object, &pass, &state).await;
         let outcome = pass.finish();
-        if !self.dry_run && standing.management == Management::Active {
+        if self.withheld(&state).is_none() {
             self.actor.record(object, &outcome.decision.events);
         }
-        self.complain(object, &standing);
+        self.report_invalid_annotations(object, &state);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
         if let Some(attempt) = attempt {
-            self.compare(object, observed, &snapshot, attempt, standing.period);
+            self.compare(object, observed, &snapshot, attempt, state.period);
         }
         observation.took.whole = observation.began.elapsed();
         let (took, inputs) = (&observation.took, observation.inputs.as_deref());
@@ -136,18 +137,18 @@ impl Reconciler {
         &self,
         pass: &mut Pass<'_>,
         target: &Result<Target, ScaleError>,
-        standing: &Standing,
+        state: &ReconcileState,
         object: &Managed,
         attempt: Option<(&Attempt, Option<&ObservedWrite>)>,
     ) -> Result<(), Changed> {
         if let Write::Scale(rescale) = pass.next_write() {
             let now = pass.snapshot().now;
-            let (write, at) = self.write_scale(target, rescale, standing, now).await?;
+            let (write, at) = self.write_scale(target, rescale, state, now).await?;
             pass.scale_ended(write, at);
         }
-        self.commit(object, pass, &standing.recalled, attempt);
+        self.commit(object, pass, &state.recalled, attempt);
         if let Write::Status(change) = pass.next_write() {
-            let write = self.write_status(object, pass, change, standing).await;
+            let write = self.write_status(object, pass, change, state).await;
             pass.status_ended(write);
         }
         Ok(())
@@ -173,22 +174,20 @@ impl Reconciler {
         &self,
         target: &Result<Target, ScaleError>,
         rescale: Rescale,
-        standing: &Standing,
+        state: &ReconcileState,
         now: Time,
     ) -> Result<(ScaleWrite, Time), Changed> {
         let Ok(target) = target else { return Ok((ScaleWrite::Withheld(Withheld::Gone), now)) };
-        match self.withheld(standing) {
+        match self.withheld(state) {
             Some(why) => Ok((ScaleWrite::Withheld(why), now)),
             None => self.actor.resize(target, rescale.to).await.ok_or(Changed),
         }
     }
 
     /// Why nothing is written for an object, if so.
-    fn withheld(&self, standing: &Standing) -> Option<Withheld> {
-        if self.dry_run {
-            return Some(Withheld::DryRun);
-        }
-        (standing.management != Management::Active).then_some(Withheld::OtherController)
+    fn withheld(&self, state: &ReconcileState) -> Option<Withheld> {
+        let ceded = state.management != Management::Active;
+        dry_run::withheld(self.dry_run).or(ceded.then_some(Withheld::OtherController))
     }
 
     /// Keeps what was learned.
@@ -214,15 +213,15 @@ impl Reconciler {
         object: &Managed,
         pass: &Pass<'_>,
         change: StatusChange,
-        standing: &Standing,
+        state: &ReconcileState,
     ) -> StatusWrite {
-        if let Some(why) = self.withheld(standing) {
+        if let Some(why) = self.withheld(state) {
             return StatusWrite::Withheld(why);
         }
         let (key, uid, snapshot) = (&object.key, object.uid(), pass.snapshot());
-        let load = Load { autoscalers: self.index.len(), period: span(self.period) };
+        let demand = RefreshDemand { autoscalers: self.index.len(), period: span(self.period) };
         let last = self.index.status_sent(key, uid);
-        let due = self.refresh_rate.is_due(change, last, snapshot.now, load);
+        let due = self.refresh_rate.is_due(change, last, snapshot.now, demand);
         if !due && !says_conflict(snapshot.status) {
             return StatusWrite::Withheld(Withheld::Deferred);
         }
@@ -244,11 +243,11 @@ impl Reconciler {
     }
 
     /// Keeps what the status says of other controllers up to date, where the pass has nothing to write.
-    async fn report_ownership(&self, object: &Managed, pass: &Pass<'_>, standing: &Standing) {
-        if self.dry_run {
+    async fn report_ownership(&self, object: &Managed, pass: &Pass<'_>, state: &ReconcileState) {
+        if dry_run::withheld(self.dry_run).is_some() {
             return;
         }
-        match standing.management {
+        match state.management {
             Management::Ceded => {}
             Management::SteppingBack => self.report_conflict(object, pass.snapshot().now).await,
             Management::Active
@@ -271,19 +270,20 @@ impl Reconciler {
         if let Ok(stored) = self.actor.store_status(object, object.wire.with_status(status)).await {
             self.index.status_stored(stored, false);
             tracing::warn!(autoscaler = %object.key, "{message}");
-            self.actor.warn(object, CONFLICT_EVENT, message);
+            self.actor.warn(object, CONFLICT_REASON, message);
         }
     }
 
-    /// Says once what is wrong with an object's annotations.
-    fn complain(&self, object: &Managed, standing: &Standing) {
-        let Some(overrides) = standing.overrides.as_deref().filter(|_| standing.complain) else {
+    /// Reports once what is wrong with an object's annotations.
+    fn report_invalid_annotations(&self, object: &Managed, state: &ReconcileState) {
+        let Some(overrides) = state.overrides.as_deref().filter(|_| state.report_annotations)
+        else {
             return;
         };
-        for complaint in &overrides.complaints {
-            tracing::warn!(autoscaler = %object.key, "{complaint}");
-            if self.withheld(standing).is_none() {
-                self.actor.warn(object, INVALID_ANNOTATION, complaint.clone());
+        for invalid in &overrides.invalid_annotations {
+            tracing::warn!(autoscaler = %object.key, "{invalid}");
+            if self.withheld(state).is_none() {
+                self.actor.warn(object, INVALID_ANNOTATION, invalid.clone());
             }
         }
     }

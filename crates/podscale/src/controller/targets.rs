@@ -216,7 +216,7 @@ impl Targets {
         Some(scale)
     }
 
-    /// Takes in a scale that was just written, so that the next look does not see the old one.
+    /// Takes in a scale that was just written, so that the next reconcile does not read the old one.
     pub(super) fn wrote(&self, resource: &Resource, scale: &Scale) {
         let Some((known, _)) = self.known(resource) else { return };
         let mut namespaces = known.namespaces.write();

@@ -1,9 +1,8 @@
 mod seams;
 
-use super::ownership::CONFLICT_EVENT;
 use super::*;
-use crate::dialect::hpa::CONFLICT_CONDITION;
 use crate::dialect::{self, Key};
+use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::{Next, from_fn, map_request};
@@ -193,7 +192,11 @@ async fn steps_back_from_an_object_that_another_controller_manages() {
     }
     until("it says so", async || condition().await.is_some()).await;
     let said = condition().await.unwrap_or_default();
-    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!(CONFLICT_EVENT)));
+    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!(CONFLICT_REASON)));
+    let message = said["message"].as_str().unwrap_or_default();
+    let advice = "Exclude it from one of them, for instance with the annotation \
+                  podscale.dev/managed: \"false\"";
+    assert!(message.ends_with(advice), "{message}");
     cluster.resize(1).await;
     let before = cluster.get(&path).await;
     tokio::time::sleep(MINUTE * 4).await;
@@ -203,7 +206,7 @@ async fn steps_back_from_an_object_that_another_controller_manages() {
     until("it tries again", async || cluster.replicas().await == 3).await;
     until("it says so", async || condition().await.is_none()).await;
     controller.stop().await;
-    assert!(cluster.reasons().await.contains(&CONFLICT_EVENT.to_owned()));
+    assert!(cluster.reasons().await.contains(&CONFLICT_REASON.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

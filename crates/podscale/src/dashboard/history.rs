@@ -2,7 +2,7 @@
 //! sparser, and the decisions worth showing.
 
 use super::picture::{NO_PODS, Picture, Value};
-use crate::controller::outcome::Outcome;
+use crate::controller::outcome::OutcomeKind;
 use podscale_core::Time;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
@@ -84,7 +84,7 @@ pub(super) struct History {
     points: VecDeque<Point>,
     decisions: VecDeque<(u64, Arc<Picture>)>,
     /// The latest outcome, and the size that it was about.
-    last: Option<(Outcome, Option<i32>)>,
+    last: Option<(OutcomeKind, Option<i32>)>,
 }
 
 impl History {
@@ -110,15 +110,15 @@ impl History {
     /// A size that changed, or would have; trouble that begins or ends; and the moment when a quiet
     /// autoscaler wants another size but does not get it.
     fn is_news(&self, decision: &Picture) -> bool {
-        let trouble = |outcome| matches!(outcome, Outcome::Failed | Outcome::Paused);
+        let trouble = |outcome| matches!(outcome, OutcomeKind::Failed | OutcomeKind::Paused);
         let last = self.last.map(|(outcome, _)| outcome);
         match (last, decision.outcome) {
             _ if decision.rescaled => true,
-            (_, Outcome::Withheld) => self.last != Some((decision.outcome, decision.wanted())),
+            (_, OutcomeKind::Withheld) => self.last != Some((decision.outcome, decision.wanted())),
             (Some(last), now) if last == now => false,
             (Some(last), now) if trouble(last) || trouble(now) => true,
-            (None, now) => now != Outcome::Steady,
-            (Some(last), Outcome::Held | Outcome::Limited) => last == Outcome::Steady,
+            (None, now) => now != OutcomeKind::Steady,
+            (Some(last), OutcomeKind::Held | OutcomeKind::Limited) => last == OutcomeKind::Steady,
             _ => false,
         }
     }

@@ -1,6 +1,6 @@
 //! What the dashboard shows: plain values, in words where people read them.
 
-use crate::controller::outcome::Outcome;
+use crate::controller::outcome::OutcomeKind;
 use crate::dialect::Kind;
 use crate::dialect::hpa::HPA;
 use podscale_core::Time;
@@ -131,7 +131,7 @@ pub struct DecisionView {
     /// Whether the target was given its new size.
     pub rescaled: bool,
     /// What kind of outcome it was.
-    pub outcome: Outcome,
+    pub outcome: OutcomeKind,
     /// The outcome's reason in one line.
     pub reason: String,
     /// Each step in words, in order.
@@ -146,7 +146,7 @@ pub struct Row {
     #[serde(flatten)]
     pub view: AutoscalerView,
     /// What kind of outcome its latest decision had.
-    pub outcome: Outcome,
+    pub outcome: OutcomeKind,
     /// The outcome's reason in one line.
     pub reason: String,
     /// The target's size over time, evenly spread.

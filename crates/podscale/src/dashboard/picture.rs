@@ -4,9 +4,9 @@ use super::model::{
     AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Unit, key_text,
 };
 use crate::controller::observer::Decided;
-use crate::controller::outcome::{Outcome, holds};
+use crate::controller::outcome::{OutcomeKind, holds};
 use crate::dialect::Kind;
-use podscale_core::model::{Aim, Milli, Source};
+use podscale_core::model::{MetricTarget, Milli, Source};
 use podscale_core::status::{Condition, Current};
 use podscale_core::steps::{Proposal, Steps, Verdict};
 use podscale_core::{Autoscaler, Decision, Metric, Rescale, Snapshot, Step, Time, explain};
@@ -19,7 +19,7 @@ pub struct Picture {
     kind: &'static Kind,
     autoscaler: Arc<Autoscaler>,
     pub(super) time: Time,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: OutcomeKind,
     pub(super) rescaled: bool,
     pub(super) current: i32,
     pub(super) desired: i32,
@@ -53,10 +53,10 @@ impl Picture {
             kind,
             autoscaler: Arc::clone(autoscaler),
             time: snapshot.now,
-            outcome: Outcome::of(decision),
+            outcome: OutcomeKind::of(decision),
             rescaled: decision.rescaled_at.is_some(),
             current: match snapshot.scale {
-                Ok(scale) => scale.existing,
+                Ok(scale) => scale.status_replicas,
                 Err(_) => status.current_replicas,
             },
             desired: match decision.desired {
@@ -91,7 +91,7 @@ impl Picture {
     /// Value and goal of each metric.
     pub(super) fn values(&self) -> impl Iterator<Item = (Value, Option<f64>)> {
         let metrics = self.autoscaler.metrics.iter().enumerate();
-        metrics.map(|(place, metric)| (Value::of(self.proposal(place)), goal(metric.aim)))
+        metrics.map(|(place, metric)| (Value::of(self.proposal(place)), goal(metric.target)))
     }
 
     /// The autoscaler in words.
@@ -142,17 +142,19 @@ impl Picture {
     pub(super) fn reason(&self) -> String {
         let line = |step: Step<'_>| explain::line(&step, &self.autoscaler, self.time);
         match (self.outcome, &self.error) {
-            (Outcome::Failed, Some(error)) => error.to_string(),
-            (Outcome::Failed, None) => self.steps.iter().last().map(line).unwrap_or_default(),
-            (Outcome::Up | Outcome::Down | Outcome::Withheld, _) => self.rescale_reason(),
-            (Outcome::Held | Outcome::Limited | Outcome::Paused, _) => {
+            (OutcomeKind::Failed, Some(error)) => error.to_string(),
+            (OutcomeKind::Failed, None) => self.steps.iter().last().map(line).unwrap_or_default(),
+            (OutcomeKind::Up | OutcomeKind::Down | OutcomeKind::Withheld, _) => {
+                self.rescale_reason()
+            }
+            (OutcomeKind::Held | OutcomeKind::Limited | OutcomeKind::Paused, _) => {
                 self.steps.iter().rev().find(holds).map(line).unwrap_or_default()
             }
-            (Outcome::Steady, _) if self.found == Some(0) => "nothing to do".to_owned(),
-            (Outcome::Steady, _) if self.steps.iter().any(|step| asks(&step)) => {
+            (OutcomeKind::Steady, _) if self.found == Some(0) => "nothing to do".to_owned(),
+            (OutcomeKind::Steady, _) if self.steps.iter().any(|step| asks(&step)) => {
                 "that is what the metrics ask for".to_owned()
             }
-            (Outcome::Steady, _) => "all metrics are near their targets".to_owned(),
+            (OutcomeKind::Steady, _) => "all metrics are near their targets".to_owned(),
         }
     }
 
@@ -192,7 +194,7 @@ fn asks(step: &Step<'_>) -> bool {
 fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
     let unit = unit(metric);
     let value = Value::of(proposal);
-    let goal = goal(metric.aim);
+    let goal = goal(metric.target);
     let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
     MetricView {
         name: explain::source_name(&metric.source),
@@ -209,11 +211,11 @@ fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
     }
 }
 
-fn goal(aim: Aim) -> Option<f64> {
-    match aim {
-        Aim::Value(aim) | Aim::AverageValue(aim) => Some(whole(aim)),
-        Aim::Utilization(percent) => Some(f64::from(percent)),
-        Aim::Unset => None,
+fn goal(target: MetricTarget) -> Option<f64> {
+    match target {
+        MetricTarget::Value(target) | MetricTarget::AverageValue(target) => Some(whole(target)),
+        MetricTarget::Utilization(percent) => Some(f64::from(percent)),
+        MetricTarget::Unset => None,
     }
 }
 
@@ -246,7 +248,7 @@ impl Value {
         match proposal {
             None => Value::Unread,
             Some(proposal) if has_no_pods(proposal) => Value::NoPods,
-            Some(proposal) => amount(&proposal.current, proposal.aim),
+            Some(proposal) => amount(&proposal.current, proposal.target),
         }
     }
 
@@ -260,15 +262,15 @@ impl Value {
 
 /// Whether a metric per pod was read while there were no pods to share it among.
 fn has_no_pods(proposal: &Proposal) -> bool {
-    matches!(proposal.aim, Aim::AverageValue(_)) && !proposal.ratio.is_finite()
+    matches!(proposal.target, MetricTarget::AverageValue(_)) && !proposal.ratio.is_finite()
 }
 
-fn amount(current: &Current, aim: Aim) -> Value {
-    let number = match aim {
-        Aim::Value(_) => current.value.map(whole),
-        Aim::AverageValue(_) => current.average_value.map(whole),
-        Aim::Utilization(_) => current.average_utilization.map(f64::from),
-        Aim::Unset => None,
+fn amount(current: &Current, target: MetricTarget) -> Value {
+    let number = match target {
+        MetricTarget::Value(_) => current.value.map(whole),
+        MetricTarget::AverageValue(_) => current.average_value.map(whole),
+        MetricTarget::Utilization(_) => current.average_utilization.map(f64::from),
+        MetricTarget::Unset => None,
     };
     number.map_or(Value::Unread, Value::Number)
 }
@@ -279,8 +281,8 @@ fn whole(Milli(amount): Milli) -> f64 {
 }
 
 fn unit(metric: &Metric) -> Unit {
-    match (&*metric.source, metric.aim) {
-        (_, Aim::Utilization(_)) => Unit::Percent,
+    match (&*metric.source, metric.target) {
+        (_, MetricTarget::Utilization(_)) => Unit::Percent,
         (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => match &**name {
             "cpu" => Unit::Cores,
             "memory" | "ephemeral-storage" => Unit::Bytes,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 fn publish(hub: &Hub, name: &str, current: i32) {
-    hub.publish(picture(name, 6, current, Outcome::Steady));
+    hub.publish(picture(name, 6, current, OutcomeKind::Steady));
 }
 
 async fn get(hub: &Hub, path: &str, headers: &[(&str, &str)]) -> Response {
@@ -115,7 +115,7 @@ async fn objects_of_two_kinds_share_a_name() {
     };
     let hub = Hub::new(Clock::wall());
     publish(&hub, "web", 3);
-    hub.publish(of_kind(&OTHER, picture("web", 7, 8, Outcome::Steady)));
+    hub.publish(of_kind(&OTHER, picture("web", 7, 8, OutcomeKind::Steady)));
     let list = json(get(&hub, "/api/autoscalers", &[]).await).await;
     let keys: Vec<&Value> =
         list["autoscalers"].as_array().unwrap().iter().map(|row| &row["key"]).collect();

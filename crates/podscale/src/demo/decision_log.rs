@@ -1,7 +1,7 @@
 //! Prints what is decided, and why, in lines that people read while they watch.
 
 use crate::controller::observer::{Decided, Observer, why};
-use crate::dashboard::{DecisionView, Outcome, Picture};
+use crate::dashboard::{DecisionView, OutcomeKind, Picture};
 use crate::dialect::Key;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ struct State<W> {
 enum Seen {
     /// Its first metrics are not there yet.
     WarmingUp,
-    Decided(Outcome),
+    Decided(OutcomeKind),
 }
 
 impl<W: Write> State<W> {
@@ -85,7 +85,7 @@ impl<W: Write + Send> DecisionLog<W> {
     fn is_warming_up(&self, decided: &Decided<'_>, before: Option<Seen>) -> bool {
         let unread = |step: Step<'_>| matches!(step, Step::Invalid { .. });
         matches!(before, None | Some(Seen::WarmingUp))
-            && decided.kind() == Outcome::Failed
+            && decided.outcome_kind() == OutcomeKind::Failed
             && decided.decision().rescale.is_none()
             && decided.decision().steps.iter().any(unread)
             && self.since_start() < WARM_UP
@@ -97,10 +97,10 @@ fn line(seen: Seen, view: DecisionView, decided: &Decided<'_>) -> (&'static str,
     let DecisionView { from, to, reason, .. } = view;
     match seen {
         Seen::WarmingUp => ("·", format!("stays {from}  its first metrics are not there yet")),
-        Seen::Decided(Outcome::Up) => ("▲", format!("{from} → {to}  {}", why(decided))),
-        Seen::Decided(Outcome::Down) => ("▼", format!("{from} → {to}  {}", why(decided))),
-        Seen::Decided(Outcome::Failed) => ("✗", reason),
-        Seen::Decided(Outcome::Withheld) => {
+        Seen::Decided(OutcomeKind::Up) => ("▲", format!("{from} → {to}  {}", why(decided))),
+        Seen::Decided(OutcomeKind::Down) => ("▼", format!("{from} → {to}  {}", why(decided))),
+        Seen::Decided(OutcomeKind::Failed) => ("✗", reason),
+        Seen::Decided(OutcomeKind::Withheld) => {
             ("·", format!("stays {from}  would be {to}: {}", why(decided)))
         }
         Seen::Decided(_) => ("·", format!("stays {from}  {reason}")),
@@ -114,12 +114,12 @@ impl<W: Write + Send> Observer for DecisionLog<W> {
         let seen = if self.is_warming_up(decided, before) {
             Seen::WarmingUp
         } else {
-            Seen::Decided(decided.kind())
+            Seen::Decided(decided.outcome_kind())
         };
         state.last.insert(decided.key().clone(), seen);
         let news = match seen {
-            Seen::Decided(Outcome::Up | Outcome::Down) => true,
-            Seen::Decided(Outcome::Steady) => false,
+            Seen::Decided(OutcomeKind::Up | OutcomeKind::Down) => true,
+            Seen::Decided(OutcomeKind::Steady) => false,
             other => before != Some(other),
         };
         if news {

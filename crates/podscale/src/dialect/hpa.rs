@@ -1,6 +1,8 @@
 //! `autoscaling/v2` HorizontalPodAutoscaler: Kubernetes' own autoscaler object.
 
-use super::{Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use super::{
+    CONFLICT_CONDITION, CONFLICT_REASON, Dialect, Key, Kind, Managed, NewStatus, WireObject,
+};
 use podscale_api::hpa::v2::{
     API_VERSION, Condition, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND, Lean,
@@ -13,11 +15,6 @@ use podscale_core::Status;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// The condition that says that another controller manages the object as well.
-pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
-/// The reason of that condition.
-pub const CONFLICT_REASON: &str = "AnotherController";
 
 /// The kind.
 pub static HPA: Kind = Kind {

@@ -76,7 +76,7 @@ fn inputs(
         Err(error) => return Inputs { scale: Err(error.clone()), ..inputs },
     };
     let mut scale = Scale::default();
-    (scale.spec.replicas, scale.status.replicas) = (read.wanted, read.existing);
+    (scale.spec.replicas, scale.status.replicas) = (read.spec_replicas, read.status_replicas);
     scale.status.selector = selector.into();
     inputs.scale = Ok(scale);
     if !reads_metrics(snapshot.autoscaler, read, || snapshot.status) {

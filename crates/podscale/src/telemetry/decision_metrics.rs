@@ -4,8 +4,9 @@ use crate::controller::observer::{Decided, Observer};
 use crate::dialect::Key;
 use crate::metrics::{Computation, Metrics};
 use podscale_core::model::Source;
+use podscale_core::pass::WriteOutcome;
 use podscale_core::snapshot::ScaleError;
-use podscale_core::{Decision, Snapshot, Step};
+use podscale_core::{Outcome, Snapshot, StatusWrite, Step};
 use std::time::Duration;
 
 /// The observer that counts.
@@ -18,8 +19,8 @@ impl Observer for DecisionMetrics {
             (Some(rescale), Some(_)) => action(rescale.from, rescale.to),
             _ => "none",
         };
-        let error = failure(snapshot, decision).name();
-        self.0.reconciled(done, error, decided.kind().word(), took.whole);
+        let error = failure(snapshot, decided.outcome).name();
+        self.0.reconciled(done, error, decided.outcome_kind().word(), took.whole);
         for step in decision.steps.iter() {
             let (metric, action, failure) = match step {
                 Step::Proposal(proposal) => {
@@ -75,24 +76,20 @@ fn action(from: i32, to: i32) -> &'static str {
 fn of_metric(snapshot: &Snapshot<'_>, metric: u32) -> (&'static str, Failure) {
     let metric = snapshot.autoscaler.metrics.get(metric as usize);
     match metric.map(|metric| &*metric.source) {
-        Some(Source::Resource { .. }) => ("Resource", Failure::Internal),
-        Some(Source::ContainerResource { .. }) => ("ContainerResource", Failure::Internal),
-        Some(Source::Pods(_)) => ("Pods", Failure::Internal),
-        Some(Source::Object { .. }) => ("Object", Failure::Internal),
-        Some(Source::External(_)) => ("External", Failure::Internal),
-        // An unknown type is not repeated: anything could stand there.
-        Some(Source::Unknown { .. }) | None => ("Unknown", Failure::Spec),
+        Some(source @ Source::Unknown { .. }) => (source.type_name(), Failure::Spec),
+        Some(source) => (source.type_name(), Failure::Internal),
+        None => ("Unknown", Failure::Spec),
     }
 }
 
 /// Of several failures the one that ended the pass counts, or else the first metric's.
-fn failure(snapshot: &Snapshot<'_>, decision: &Decision) -> Failure {
+fn failure(snapshot: &Snapshot<'_>, outcome: &Outcome) -> Failure {
+    let decision = &outcome.decision;
     if decision.error.is_none() {
         return Failure::None;
     }
-    let unstored = decision.desired.is_some()
-        && decision.events.iter().any(|event| event.reason == "FailedUpdateStatus");
-    if unstored {
+    let unstored = matches!(outcome.status, WriteOutcome::Ended(StatusWrite::Failed(_)));
+    if unstored && decision.desired.is_some() {
         return Failure::Internal;
     }
     if let Err(ScaleError::ApiVersion(_)) = snapshot.scale {

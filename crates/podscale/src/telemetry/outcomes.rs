@@ -16,9 +16,9 @@ impl Observer for Outcomes {
         let (snapshot, decision) = (decided.snapshot, decided.decision());
         let target = &snapshot.autoscaler.target;
         span.record("podscale.target", format!("{}/{}", target.kind, target.name));
-        span.record("podscale.outcome", decided.kind().word());
+        span.record("podscale.outcome", decided.outcome_kind().word());
         if let Ok(scale) = snapshot.scale {
-            span.record("podscale.replicas.from", scale.wanted);
+            span.record("podscale.replicas.from", scale.spec_replicas);
         }
         if let Some(desired) = decision.desired {
             span.record("podscale.replicas.to", desired);

@@ -1,7 +1,7 @@
 //! The same workloads twice in one cluster, one managed by kube-controller-manager's own autoscaler
 //! and one by Podscale, with the same metrics: sizes, conditions and events have to be the same.
 //!
-//! Upstream's controller looks at all autoscalers of a cluster. So that it has this namespace only, and
+//! Upstream's controller manages all autoscalers of a cluster. So that it has this namespace only, and
 //! the one of the dry run, its account may read autoscalers and pods everywhere, as it needs to start,
 //! but everything else in those alone: elsewhere it cannot even read a scale, and all that it would write is
 //! refused. Podscale gets its namespace by a flag.
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For both; stabilisation would make what is seen depend on the moment of a pass.
+/// For both; stabilization would make what is seen depend on the moment of a pass.
 const FLAGS: [&str; 4] = [
     "--horizontal-pod-autoscaler-sync-period=2s",
     "--horizontal-pod-autoscaler-downscale-stabilization=0s",

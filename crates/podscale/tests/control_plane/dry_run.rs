@@ -52,7 +52,8 @@ fn change(fixture: &Fixture, number: u32) {
     }
 }
 
-/// Looks on while upstream's controller, which was started with these flags, scales in this namespace.
+/// A dry run beside upstream's controller, which was started with these flags and scales in this
+/// namespace.
 pub async fn reports_no_false_alarm(fixture: &Fixture, flags: &[&str]) -> Result<()> {
     let plane = &fixture.environment.plane;
     set_up(fixture).await?;

@@ -24,7 +24,7 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![harness.alone("many::two_thousand", two_thousand)]
 }
 
-/// Sets that nobody looks after, each with a pod, and an autoscaler for each.
+/// Sets that nobody manages, each with a pod, and an autoscaler for each.
 async fn create(fixture: &Fixture, number: usize) -> Result<()> {
     let name = format!("web-{number}");
     let labels = json!({"app": "web", "one": name});

@@ -13,7 +13,7 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
         harness.shared("objects::annotations", annotations),
         harness.shared("objects::versions", versions),
-        harness.apart("objects::contested", contested),
+        harness.apart("objects::conflict", conflict),
     ]
 }
 
@@ -51,7 +51,7 @@ async fn annotations(fixture: Fixture) -> Result<()> {
     let event = "Warning InvalidAnnotation annotation podscale.dev/tolerance";
     fixture.until_event("wrong", event).await?;
     let status = fixture.status("excluded").await?;
-    ensure!(status["conditions"].is_null(), "an excluded object was looked after: {status}");
+    ensure!(status["conditions"].is_null(), "an excluded object was managed: {status}");
     // An annotation that is taken away counts no more.
     let nothing = json!({"metadata": {"annotations": {"podscale.dev/tolerance": null}}});
     fixture.patch(HPA.0, HPA.1, "tolerant", nothing).await?;
@@ -96,7 +96,7 @@ async fn versions(fixture: Fixture) -> Result<()> {
 }
 
 /// Somebody else writes the status whenever the controller has.
-async fn contested(fixture: Fixture) -> Result<()> {
+async fn conflict(fixture: Fixture) -> Result<()> {
     let only = format!("--namespaces={}", fixture.namespace);
     let flags: Vec<&str> = QUICK.into_iter().chain(["--leader-elect=false", &only]).collect();
     let plane = &fixture.environment.plane;

@@ -56,7 +56,7 @@ impl Program {
         self.process.signal(name)
     }
 
-    /// Asks it to end, and checks that it does so in good order.
+    /// Asks it to end, and checks that it shuts down gracefully.
     pub async fn stop(&mut self) -> Result<()> {
         let status: ExitStatus = self.process.terminate().await?;
         ensure!(status.success(), "podscale ended with {status}:\n{}", self.log_tail());

@@ -120,7 +120,7 @@ impl Workload {
         let load = (self.load)(minutes).max(0.0);
         // Pods come up one pass after they were asked for.
         let scale: Result<Scale, ScaleError> =
-            Ok(Scale { wanted: self.replicas, existing: self.existing });
+            Ok(Scale { spec_replicas: self.replicas, status_replicas: self.existing });
         let pods = usize::try_from(self.existing).unwrap_or(0);
         let readings: Vec<Reading> =
             self.gauges.iter().map(|gauge| gauge.read(load, pods, now)).collect();

@@ -325,7 +325,7 @@ async fn a_collector_gets_traces_logs_and_metrics() {
     assert_eq!(output.status.code(), Some(0), "{log}");
     until("the last line", async || {
         let lines = collector.logs();
-        lines.iter().any(|line| line["body"]["stringValue"] == "gave the lease up")
+        lines.iter().any(|line| line["body"]["stringValue"] == "released the lease")
     })
     .await;
     assert!(rescale(&collector.spans()).is_some(), "the last change is not exported");

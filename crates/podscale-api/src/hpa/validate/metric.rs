@@ -61,7 +61,7 @@ pub(super) fn check(
     errors
 }
 
-/// The sources that are there, in the order in which the API server looks for them.
+/// The sources that are there, in the order in which the API server tries them.
 fn present_sources(metric: &MetricSpec) -> Vec<&'static str> {
     [
         ("object", metric.object.is_some()),

@@ -7,7 +7,7 @@ use super::*;
 use crate::field_error::{causes, invalid_message};
 use crate::hpa::convert;
 
-/// Reads an object and adds what the server gives to every one before it looks.
+/// Reads an object and adds what the server gives to every one before it validates.
 fn read(object: &Value) -> HorizontalPodAutoscaler {
     let mut hpa = convert::read(object).unwrap();
     hpa.metadata.namespace = "default".into();

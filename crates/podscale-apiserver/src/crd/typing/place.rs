@@ -1,11 +1,11 @@
-//! Tells mistakes with the place in the text where they are, as the language's own compiler does.
+//! Reports mistakes with the place in the text where they are, as the language's own compiler does.
 
 use std::fmt::Write;
 
 use cel::parser::Parser;
 
-/// Most mistakes that are told of one expression.
-const MAX_TOLD: usize = 100;
+/// Most mistakes that are reported of one expression.
+const MAX_REPORTED: usize = 100;
 
 /// Something wrong with the part of an expression that has this number.
 pub(super) struct Mistake {
@@ -14,27 +14,27 @@ pub(super) struct Mistake {
 }
 
 /// The mistakes in the order of the text, each with a drawing of its place.
-pub(super) fn tell(text: &str, mistakes: Vec<Mistake>) -> String {
+pub(super) fn report(text: &str, mistakes: Vec<Mistake>) -> String {
     let offsets = offsets(text, &mistakes);
     let mut placed: Vec<(usize, String)> =
         offsets.into_iter().zip(mistakes).map(|(offset, mistake)| (offset, mistake.text)).collect();
     placed.sort_by_key(|(offset, _)| *offset);
-    let left_out = placed.len().saturating_sub(MAX_TOLD);
-    let mut told: Vec<String> = placed
+    let left_out = placed.len().saturating_sub(MAX_REPORTED);
+    let mut reported: Vec<String> = placed
         .iter()
-        .take(MAX_TOLD)
+        .take(MAX_REPORTED)
         .map(|(offset, mistake)| {
             let (line, column) = place_of(text, *offset);
             draw(text, line, column, mistake)
         })
         .collect();
     if left_out > 0 {
-        told.push(format!("{left_out} more errors were truncated"));
+        reported.push(format!("{left_out} more errors were truncated"));
     }
-    told.join("\n")
+    reported.join("\n")
 }
 
-/// Where each mistake's part of the expression starts, in bytes. The parser tells places only
+/// Where each mistake's part of the expression starts, in bytes. The parser reports places only
 /// along with a mistake of its own, so it reads the text once more with one at its end.
 fn offsets(text: &str, mistakes: &[Mistake]) -> Vec<usize> {
     let places = match Parser::new().parse(&format!("{text}\n)")) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::job::{check_spec, name_warnings, spec_warnings};
 use super::schedule;
 use crate::rules::pod_spec::{not_negative, one_of};
-use crate::rules::workloads::shown_selector;
+use crate::rules::selectors::shown_selector;
 use crate::value::text;
 
 /// The Jobs' names are eleven characters longer, and must be labels.
@@ -30,7 +30,7 @@ pub(crate) fn check_cron_job_update(new: &Value, old: &Value) -> Vec<FieldError>
     check(new, Some(old))
 }
 
-/// What clients are told about a new CronJob that is valid, but surprising.
+/// Warnings for clients about a new CronJob that is valid, but surprising.
 pub(crate) fn cron_job_warnings(object: &Value) -> Vec<String> {
     let mut warnings = name_warnings(object);
     let spec = object.pointer("/spec/jobTemplate/spec").unwrap_or(&Value::Null);

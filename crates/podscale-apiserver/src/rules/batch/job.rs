@@ -10,7 +10,7 @@ use super::{NAME_LABELS, UID_LABELS};
 use crate::rules::go_value::internal;
 use crate::rules::networking::check_domain_path;
 use crate::rules::pod_spec::{check_template, not_negative, shown};
-use crate::rules::workloads::{check_selector, shown_selector};
+use crate::rules::selectors::{check_selector, shown_selector};
 use crate::value::{integer, is_set, text};
 
 const MAX_PARALLELISM_INDEXED: i64 = 100_000;
@@ -30,7 +30,7 @@ pub(crate) fn check_job(job: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What clients are told about a new Job that is valid, but surprising.
+/// Warnings for clients about a new Job that is valid, but surprising.
 pub(crate) fn job_warnings(job: &Value) -> Vec<String> {
     let mut warnings = name_warnings(job);
     warnings.extend(spec_warnings(job.get("spec").unwrap_or(&Value::Null), "spec"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::job::{check_name_allows_completions, check_spec_and_selector, is_indexed};
 use super::job_status::has_condition;
 use crate::rules::go_value::internal;
-use crate::rules::workloads::shown_selector;
+use crate::rules::selectors::shown_selector;
 use crate::value::{copy, entry, fields, integer, is_set, text};
 
 const IMMUTABLE: &str = "field is immutable";

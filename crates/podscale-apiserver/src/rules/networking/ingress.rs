@@ -254,7 +254,7 @@ pub(crate) fn check_class(class: &Value) -> Vec<FieldError> {
 }
 
 fn check_parameters(parameters: &Value, path: &FieldPath) -> Vec<FieldError> {
-    // What is missing altogether is told last.
+    // What is missing altogether is reported last.
     let (missing, mut errors): (Vec<FieldError>, Vec<FieldError>) =
         check_reference(parameters, path)
             .into_iter()

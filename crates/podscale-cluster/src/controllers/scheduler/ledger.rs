@@ -1,6 +1,6 @@
 //! What is on every node and what is still free there, and the choice of a node for a pod.
 
-use super::wish::{Amounts, Wish};
+use super::requirements::{Amounts, PodRequirements};
 use crate::controllers::pod::{Pod, labels_of};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ pub struct Ledger {
 #[derive(Debug)]
 struct Placement {
     node: String,
-    wish: Wish,
+    requirements: PodRequirements,
 }
 
 /// A node as the scheduler sees it.
@@ -48,7 +48,7 @@ impl Ledger {
         place.total = total.map(Amounts::read).unwrap_or_default();
         if !known {
             for placement in self.placed.values().filter(|placement| placement.node == name) {
-                place.count(&placement.wish, 1);
+                place.count(&placement.requirements, 1);
             }
         }
     }
@@ -82,29 +82,29 @@ impl Ledger {
             return;
         }
         self.unplace(pod.uid());
-        let wish = Wish::of(pod);
+        let requirements = PodRequirements::of(pod);
         if let Some(place) = self.nodes.get_mut(node) {
-            place.count(&wish, 1);
+            place.count(&requirements, 1);
         }
-        self.placed.insert(pod.uid().to_owned(), Placement { node: node.to_owned(), wish });
+        self.placed.insert(pod.uid().to_owned(), Placement { node: node.to_owned(), requirements });
     }
 
     /// Notes that a pod is on no node.
     pub fn unplace(&mut self, uid: &str) {
         let Some(placement) = self.placed.remove(uid) else { return };
         if let Some(place) = self.nodes.get_mut(&placement.node) {
-            place.count(&placement.wish, -1);
+            place.count(&placement.requirements, -1);
         }
     }
 
-    /// The best node for a wish, or why there is none.
-    pub fn choose(&self, wish: &Wish) -> Result<&str, String> {
+    /// The best node for these requirements, or why there is none.
+    pub fn choose(&self, requirements: &PodRequirements) -> Result<&str, String> {
         let mut reasons = BTreeMap::new();
         let mut best: Option<(i64, &str)> = None;
         for (name, place) in &self.nodes {
-            let misfits = place.misfits(name, wish);
+            let misfits = place.misfits(name, requirements);
             if misfits.is_empty() {
-                let score = place.score(wish);
+                let score = place.score(requirements);
                 if best.is_none_or(|(most, _)| score > most) {
                     best = Some((score, name));
                 }
@@ -128,33 +128,34 @@ impl Ledger {
 }
 
 impl Place {
-    fn count(&mut self, wish: &Wish, sign: i64) {
-        self.used.add(&wish.requests, sign);
+    fn count(&mut self, requirements: &PodRequirements, sign: i64) {
+        self.used.add(&requirements.requests, sign);
         self.pods = self.pods.saturating_add(sign);
-        if let Some(owner) = &wish.owner {
+        if let Some(owner) = &requirements.owner {
             count(&mut self.owners, owner.clone(), sign);
         }
-        for port in &wish.ports {
+        for port in &requirements.ports {
             count(&mut self.ports, port.clone(), sign);
         }
     }
 
-    /// Why the node will not do. What lies in the node's nature is told alone: more room there would
+    /// Why the node will not do. What lies in the node's nature is reported alone: more room there would
     /// not help.
-    fn misfits(&self, name: &str, wish: &Wish) -> Vec<String> {
+    fn misfits(&self, name: &str, requirements: &PodRequirements) -> Vec<String> {
         let refuses = |taint: &&Taint| {
-            matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute") && !wish.tolerates(taint)
+            matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute")
+                && !requirements.tolerates(taint)
         };
         if self.unschedulable {
             return vec!["node(s) were unschedulable".into()];
         }
-        if !wish.accepts(name, &self.labels) {
+        if !requirements.accepts(name, &self.labels) {
             return vec!["node(s) didn't match Pod's node affinity/selector".into()];
         }
         if self.taints.iter().any(|taint| refuses(&taint)) {
             return vec!["node(s) had untolerated taint(s)".into()];
         }
-        if wish.ports.iter().any(|port| self.ports.contains_key(port)) {
+        if requirements.ports.iter().any(|port| self.ports.contains_key(port)) {
             let reason = "node(s) didn't have free ports for the requested pod ports";
             return vec![reason.into()];
         }
@@ -162,7 +163,8 @@ impl Place {
         if self.pods >= self.total.get("pods") {
             misfits.push("Too many pods".into());
         }
-        for (resource, amount) in wish.requests.0.iter().filter(|(_, amount)| **amount > 0) {
+        for (resource, amount) in requirements.requests.0.iter().filter(|(_, amount)| **amount > 0)
+        {
             if amount.saturating_add(self.used.get(resource)) > self.total.get(resource) {
                 misfits.push(format!("Insufficient {resource}"));
             }
@@ -172,13 +174,13 @@ impl Place {
 
     /// Prefers nodes with much cpu and memory left, in thousandths, and those with few pods of the
     /// same owner, each of which weighs as much as a third of the node.
-    fn score(&self, wish: &Wish) -> i64 {
+    fn score(&self, requirements: &PodRequirements) -> i64 {
         let left = |resource: &str| {
             let total = self.total.get(resource);
-            let used = self.used.get(resource).saturating_add(wish.requests.get(resource));
+            let used = self.used.get(resource).saturating_add(requirements.requests.get(resource));
             if total <= 0 { 0 } else { total.saturating_sub(used).saturating_mul(1000) / total }
         };
-        let alike = wish.owner.as_ref().and_then(|owner| self.owners.get(owner)).copied();
+        let alike = requirements.owner.as_ref().and_then(|owner| self.owners.get(owner)).copied();
         let crowding = alike.unwrap_or(0).saturating_mul(333);
         (left("cpu").saturating_add(left("memory")) / 2)
             .saturating_sub(crowding)

@@ -143,8 +143,8 @@ fn chooses_a_node_or_says_why_not() {
     ];
     for (name, nodes, pods, words, expected) in cases {
         let ledger = ledger(nodes, pods);
-        let wish = Wish::of(&pod(words));
-        let found = ledger.choose(&wish).map_or_else(|refusal| refusal, str::to_owned);
+        let requirements = PodRequirements::of(&pod(words));
+        let found = ledger.choose(&requirements).map_or_else(|refusal| refusal, str::to_owned);
         assert_eq!(found, *expected, "{name}");
     }
 }
@@ -152,17 +152,17 @@ fn chooses_a_node_or_says_why_not() {
 #[test]
 fn room_comes_back_when_pods_end_or_go() {
     let mut ledger = ledger(&["n1 cpu=1"], &["a on=n1 cpu=1"]);
-    let wish = Wish::of(&pod("p cpu=1"));
-    assert!(ledger.choose(&wish).is_err());
+    let requirements = PodRequirements::of(&pod("p cpu=1"));
+    assert!(ledger.choose(&requirements).is_err());
     let mut ended: Pod = pod("a on=n1 cpu=1");
     ended.status.phase = crate::controllers::pod::Phase::Succeeded;
     ledger.observe(Some(&pod("a on=n1 cpu=1")), Some(&ended));
-    assert!(ledger.choose(&wish).is_ok());
+    assert!(ledger.choose(&requirements).is_ok());
     ledger.place(&pod("p cpu=1"), "n1");
     ledger.observe(None, Some(&pod("p cpu=1")));
-    assert!(ledger.choose(&wish).is_err(), "placed, though the watch does not show it yet");
+    assert!(ledger.choose(&requirements).is_err(), "placed, though the watch does not show it yet");
     ledger.observe(Some(&pod("p cpu=1")), None);
-    assert_eq!(ledger.choose(&wish), Ok("n1"));
+    assert_eq!(ledger.choose(&requirements), Ok("n1"));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_thousand_equal_pods_are_spread_evenly() {
     let mut ledger = ledger(&names, &[]);
     for number in 0..1000 {
         let pod = pod(&format!("p{number} cpu=100m owner=web{}", number % 7));
-        let node = ledger.choose(&Wish::of(&pod)).unwrap().to_owned();
+        let node = ledger.choose(&PodRequirements::of(&pod)).unwrap().to_owned();
         ledger.place(&pod, &node);
     }
     let counts: Vec<i64> = ledger.nodes.values().map(|place| place.pods).collect();
@@ -188,6 +188,9 @@ fn requests_count_init_containers_and_overhead() {
             {"name": "i", "resources": {"requests": {"cpu": "1", "memory": "rubbish"}}},
             {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}],
         "overhead": {"cpu": "10m"}}});
-    let wish = Wish::of(&serde_json::from_value(json).unwrap());
-    assert_eq!((wish.requests.get("cpu"), wish.requests.get("memory")), (1010, 1 << 20));
+    let requirements = PodRequirements::of(&serde_json::from_value(json).unwrap());
+    assert_eq!(
+        (requirements.requests.get("cpu"), requirements.requests.get("memory")),
+        (1010, 1 << 20)
+    );
 }

@@ -126,7 +126,7 @@ fn reports_counts_and_completes_an_update() {
 }
 
 #[test]
-fn looks_again_when_a_pod_becomes_available() {
+fn plans_again_when_a_pod_becomes_available() {
     let (set, pods) = (set("2 minready=8"), pods("0:new"));
     let input = Input { set: &set, pods: &pods, current: "new", update: "new", now: now() };
     assert_eq!(plan(&input).after, Some(Duration::from_secs(3)));

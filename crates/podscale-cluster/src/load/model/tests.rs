@@ -164,6 +164,22 @@ async fn the_load_is_set_by_calls() {
     assert_eq!((code, metrics), (200, text::exposition(&model.state())));
 }
 
+#[tokio::test]
+async fn work_can_be_put_into_the_queue_of_a_new_workload() {
+    let model = load_model();
+    let consumer = json!({"kind": "consumer", "rpsPerPod": 1, "cpuMsPerRequest": 1});
+    let body = json!({"model": consumer, "enqueue": 500});
+    let answer = ask(&model, "PUT", "/load/shop/jobs", body.clone()).await;
+    assert_eq!(answer, (204, String::new()));
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    model.step();
+    let (_, shown) = ask(&model, "GET", "/load/shop/jobs", Value::Null).await;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["queue"], 500.0, "no pod takes any of it: {shown}");
+    let (code, text) = ask(&model, "PUT", "/load/shop/jobs", body).await;
+    assert_eq!(code, 409, "{text}");
+}
+
 #[test]
 fn exposition_text_has_every_series() {
     let table = Table::default();

@@ -18,14 +18,14 @@ fn row(namespace: &str, name: &str) -> Value {
     })
 }
 
-fn everything(names: &[(&str, &str)]) -> Everything {
+fn list(names: &[(&str, &str)]) -> AutoscalerList {
     let rows: Vec<Value> = names.iter().map(|(namespace, name)| row(namespace, name)).collect();
     serde_json::from_value(json!({"now": 0, "autoscalers": rows})).expect("rows")
 }
 
 #[test]
 fn near_names_are_offered() {
-    let known = everything(&[("shop", "web"), ("shop", "checkout"), ("test", "web")]);
+    let known = list(&[("shop", "web"), ("shop", "checkout"), ("test", "web")]);
     for (wanted, expected) in [
         ("shop/wbe", "no autoscaler shop/wbe is known; did you mean shop/web or test/web?"),
         ("prod/checkout", "no autoscaler prod/checkout is known; did you mean shop/checkout?"),
@@ -37,7 +37,7 @@ fn near_names_are_offered() {
     let named: Vec<&Row> = known.autoscalers.iter().filter(|r| r.view.name == "web").collect();
     let several = unknown(&known, "web", &named);
     assert_eq!(several, "several autoscalers are called web: shop/web, test/web");
-    assert!(unknown(&everything(&[]), "a/b", &[]).contains("only the leader decides"));
+    assert!(unknown(&list(&[]), "a/b", &[]).contains("only the leader decides"));
 }
 
 #[test]
@@ -46,11 +46,11 @@ fn the_latest_decision_is_explained_in_words() {
         "time": 60_000, "from": 2, "to": 4, "rescaled": true, "outcome": "up",
         "reason": "cpu above target", "lines": ["cpu asks for 4", "so it becomes 4"],
     });
-    let one: One = serde_json::from_value(json!({
+    let detail: AutoscalerDetail = serde_json::from_value(json!({
         "now": 75_000, "autoscaler": row("shop", "web"),
         "past": {"latest": latest, "decisions": [latest]},
     }))
-    .expect("one");
+    .expect("detail");
     let expected = "\
 shop/web: HorizontalPodAutoscaler scales Deployment/web between 1 and 10
 It has 2 and wants 4.
@@ -68,7 +68,7 @@ Conditions
 Changes of size, latest first
    15s ago  2 → 4  cpu above target
 ";
-    assert_eq!(words(&one), expected);
+    assert_eq!(words(&detail), expected);
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn a_withheld_size_and_a_metric_without_pods_are_explained() {
     row["metrics"][0]["state"] = json!("noPods");
     row["metrics"][0]["value"] = json!(null);
     row["metrics"][0]["current"] = json!("no pods");
-    let one: One = serde_json::from_value(json!({
+    let detail: AutoscalerDetail = serde_json::from_value(json!({
         "now": 75_000, "autoscaler": row, "past": {"latest": latest, "decisions": [latest]},
     }))
-    .expect("one");
-    let text = words(&one);
+    .expect("detail");
+    let text = words(&detail);
     for part in [
         "15s ago: would go from 2 to 4, cpu above target; not written\n  but this is a dry run",
         "cpu   no pods of 50%      has no pods to be shared among",

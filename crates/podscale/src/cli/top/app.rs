@@ -1,7 +1,7 @@
 //! What the table shows: which rows, in which order, from where on. Knows no terminal.
 
-use crate::cli::ask::{AskError, Everything};
-use crate::dashboard::{MetricState, Outcome, Row};
+use crate::cli::ask::{AskError, AutoscalerList};
+use crate::dashboard::{MetricState, OutcomeKind, Row};
 use clap::ValueEnum;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::cmp::Ordering;
@@ -52,10 +52,10 @@ impl App {
     }
 
     /// Takes in an answer; without one the old rows stay.
-    pub(super) fn take(&mut self, answer: Result<Everything, AskError>) {
+    pub(super) fn take(&mut self, answer: Result<AutoscalerList, AskError>) {
         match answer {
-            Ok(everything) => {
-                (self.now, self.rows, self.error) = (everything.now, everything.autoscalers, None);
+            Ok(list) => {
+                (self.now, self.rows, self.error) = (list.now, list.autoscalers, None);
             }
             Err(error) => {
                 let text = error.to_string();
@@ -165,10 +165,10 @@ pub(super) fn trouble(row: &Row) -> Option<&str> {
     };
     let unread = || {
         let unread = |metric: &crate::dashboard::MetricView| metric.state == MetricState::Unread;
-        (row.outcome == Outcome::Failed && row.view.metrics.iter().any(unread))
+        (row.outcome == OutcomeKind::Failed && row.view.metrics.iter().any(unread))
             .then_some("MetricUnread")
     };
-    let failed = || (row.outcome == Outcome::Failed).then_some("Failed");
+    let failed = || (row.outcome == OutcomeKind::Failed).then_some("Failed");
     // A target that somebody set to zero is not active, but that is not trouble.
     let inactive = bad("ScalingActive").filter(|reason| *reason != "ScalingDisabled");
     bad("AbleToScale").or(inactive).or_else(unread).or_else(failed)

@@ -3,7 +3,7 @@
 use super::Latest;
 use super::app::{After, App, Sort, trouble};
 use super::table::{TITLES, cells, widths};
-use crate::dashboard::{Outcome, Row as Shown};
+use crate::dashboard::{OutcomeKind, Row as Shown};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Constraint, Layout};
@@ -89,9 +89,11 @@ fn footer(app: &App) -> Line<'static> {
 fn style(row: &Shown) -> Style {
     match row.outcome {
         _ if trouble(row).is_some() => Style::new().fg(Color::Red),
-        Outcome::Up | Outcome::Down => Style::new().fg(Color::Green),
-        Outcome::Held | Outcome::Limited | Outcome::Withheld => Style::new().fg(Color::Yellow),
-        Outcome::Paused => Style::new().fg(Color::DarkGray),
-        Outcome::Steady | Outcome::Failed => Style::new(),
+        OutcomeKind::Up | OutcomeKind::Down => Style::new().fg(Color::Green),
+        OutcomeKind::Held | OutcomeKind::Limited | OutcomeKind::Withheld => {
+            Style::new().fg(Color::Yellow)
+        }
+        OutcomeKind::Paused => Style::new().fg(Color::DarkGray),
+        OutcomeKind::Steady | OutcomeKind::Failed => Style::new(),
     }
 }

@@ -1,6 +1,6 @@
 use super::app::{After, App, Sort};
 use super::{screen, table};
-use crate::cli::ask::Everything;
+use crate::cli::ask::AutoscalerList;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -30,10 +30,10 @@ fn app(sort: Sort, filter: &str) -> App {
         row("shop", "api", 7, 1.6, "True"),
         row("ops", "jobs", 1, 0.5, "False"),
     ];
-    let everything: Everything =
+    let list: AutoscalerList =
         serde_json::from_value(json!({"now": 1_000_000, "autoscalers": rows})).expect("rows");
     let mut app = App::new("http://here".into(), sort, filter.into());
-    app.take(Ok(everything));
+    app.take(Ok(list));
     app
 }
 
@@ -105,11 +105,11 @@ fn a_dry_run_and_another_kind_are_shown_as_such() {
     let mut other = row("shop", "web", 4, 1.2, "True");
     other["key"] = json!("shop/web/scaledobjects.keda.sh");
     other["kind"] = json!("ScaledObject");
-    let everything: Everything =
+    let list: AutoscalerList =
         serde_json::from_value(json!({"now": 1_000_000, "autoscalers": [other, withheld]}))
             .expect("rows");
     let mut app = App::new("http://here".into(), Sort::Trouble, String::new());
-    app.take(Ok(everything));
+    app.take(Ok(list));
     let text = table::text(&app, false);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].starts_with("shop        web ") && lines[1].ends_with("withheld"), "{text}");

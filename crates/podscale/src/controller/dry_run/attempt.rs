@@ -1,7 +1,7 @@
 //! One decision of ours, to be held against a choice of the other controller.
 
 use super::ObservedWrite;
-use podscale_core::model::{Aim, Autoscaler, Source};
+use podscale_core::model::{Autoscaler, MetricTarget, Source};
 use podscale_core::snapshot::Reading;
 use podscale_core::status::StoredMetric;
 use podscale_core::{Decision, Snapshot, Span, decide};
@@ -41,8 +41,10 @@ impl Attempt {
         let metrics = decision.status(snapshot).metrics;
         let same_spec = generation.is_none_or(|seen| seen == snapshot.autoscaler.generation);
         let same_inputs = metrics == *seen && same_spec;
-        let (found, existing) =
-            snapshot.scale.as_ref().map_or((0, 0), |scale| (scale.wanted, scale.existing));
+        let (found, existing) = snapshot
+            .scale
+            .as_ref()
+            .map_or((0, 0), |scale| (scale.spec_replicas, scale.status_replicas));
         let mut pods = DefaultHasher::new();
         if depends_on_pods(snapshot.autoscaler) {
             format!("{:?}", snapshot.pods).hash(&mut pods);
@@ -62,7 +64,7 @@ impl Attempt {
 pub(super) fn depends_on_pods(autoscaler: &Autoscaler) -> bool {
     autoscaler.metrics.iter().any(|metric| {
         let shared = matches!(*metric.source, Source::Object { .. } | Source::External(_));
-        !(shared && matches!(metric.aim, Aim::AverageValue(_)))
+        !(shared && matches!(metric.target, MetricTarget::AverageValue(_)))
     })
 }
 

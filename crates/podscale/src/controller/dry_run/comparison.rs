@@ -131,7 +131,7 @@ impl Comparison {
             self.other_values = self.other_values.saturating_add(1);
             let lasting = self.other_values == REPORTED_AFTER;
             return Some(Verdict::Unknown(if lasting {
-                Reason::OtherValues
+                Reason::ValuesRepeatedly
             } else {
                 Reason::Values
             }));

@@ -85,7 +85,7 @@ fn pods_that_a_change_of_size_brought_are_left_out() {
         (json!("1970-01-01T00:00:07Z"), false),
         (json!(null), false),
     ] {
-        assert_eq!(rescale.met(&pod(start.clone())), met, "{start}");
-        assert!(observed_write().met(&pod(start)), "no change of size");
+        assert_eq!(rescale.existed_before(&pod(start.clone())), met, "{start}");
+        assert!(observed_write().existed_before(&pod(start)), "no change of size");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Reason {
     /// It was made on other values of the metrics, or on another spec.
     Values,
     /// The same, many times in a row.
-    OtherValues,
+    ValuesRepeatedly,
     /// The pods changed at about that time.
     Pods,
     /// It may remember what was not seen here.
@@ -30,7 +30,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Reason::Values => "it was made on other values of the metrics",
-            Reason::OtherValues => {
+            Reason::ValuesRepeatedly => {
                 "the other controller keeps seeing other values of the metrics than Podscale"
             }
             Reason::Pods => "the pods changed meanwhile",

@@ -40,7 +40,7 @@ fn key() -> Key {
 }
 
 fn recall(index: &Index) -> Recalled {
-    index.standing(&key(), "u-1", Time(0)).expect("an object").recalled
+    index.reconcile_state(&key(), "u-1", Time(0)).expect("an object").recalled
 }
 
 fn remember(index: &Index, recalled: Recalled, rescaled: bool) {

@@ -14,9 +14,9 @@ pub(in crate::controller) const MOMENTS: u32 = 4;
 /// How long after its last reconcile began new samples may enqueue an object again.
 const MIN_INTERVAL_MICROS: i64 = 1_000_000;
 
-/// Where an object stands. Times are microseconds since 1970.
+/// Whether an object waits or is being reconciled. Times are microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum QueueState {
     /// It waits.
     Waiting {
         /// When it is due; not in the queue yet if there is none.
@@ -33,22 +33,22 @@ pub(super) enum Turn {
     },
 }
 
-impl Turn {
-    pub(super) fn new() -> Turn {
-        Turn::Waiting { due: None, began: None }
+impl QueueState {
+    pub(super) fn new() -> QueueState {
+        QueueState::Waiting { due: None, began: None }
     }
 
-    pub(super) fn running(since: i64) -> Turn {
-        Turn::Running { since, again: None }
+    pub(super) fn running(since: i64) -> QueueState {
+        QueueState::Running { since, again: None }
     }
 
     /// Being reconciled for an object of the same name that is gone, and due right after.
-    pub(super) fn running_again(now: i64) -> Turn {
-        Turn::Running { since: now, again: Some(now) }
+    pub(super) fn running_again(now: i64) -> QueueState {
+        QueueState::Running { since: now, again: Some(now) }
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self, Turn::Running { .. })
+        matches!(self, QueueState::Running { .. })
     }
 }
 
@@ -70,9 +70,9 @@ pub(super) struct Queue(BTreeSet<(i64, Key)>);
 
 impl Queue {
     /// Makes an object due at a time, or earlier if it is already.
-    pub(super) fn enqueue(&mut self, key: &Key, turn: &mut Turn, at: i64) {
-        match turn {
-            Turn::Waiting { due, .. } => {
+    pub(super) fn enqueue(&mut self, key: &Key, state: &mut QueueState, at: i64) {
+        match state {
+            QueueState::Waiting { due, .. } => {
                 if due.is_some_and(|due| due <= at) {
                     return;
                 }
@@ -81,25 +81,25 @@ impl Queue {
                 }
                 self.0.insert((at, key.clone()));
             }
-            Turn::Running { again, .. } => {
+            QueueState::Running { again, .. } => {
                 *again = Some(again.map_or(at, |again| again.min(at)));
             }
         }
     }
 
     /// Makes an object due now, but not sooner after its last reconcile than the minimum interval.
-    pub(super) fn enqueue_spaced(&mut self, key: &Key, turn: &mut Turn, now: i64) {
-        let began = match turn {
-            Turn::Waiting { began, .. } => *began,
-            Turn::Running { since, .. } => Some(*since),
+    pub(super) fn enqueue_spaced(&mut self, key: &Key, state: &mut QueueState, now: i64) {
+        let began = match state {
+            QueueState::Waiting { began, .. } => *began,
+            QueueState::Running { since, .. } => Some(*since),
         };
         let earliest = began.map(|began| began.saturating_add(MIN_INTERVAL_MICROS));
-        self.enqueue(key, turn, earliest.map_or(now, |earliest| earliest.max(now)));
+        self.enqueue(key, state, earliest.map_or(now, |earliest| earliest.max(now)));
     }
 
     /// Takes out an object that is gone.
-    pub(super) fn remove(&mut self, key: &Key, turn: &Turn) {
-        if let Turn::Waiting { due: Some(due), .. } = turn {
+    pub(super) fn remove(&mut self, key: &Key, state: &QueueState) {
+        if let QueueState::Waiting { due: Some(due), .. } = state {
             self.0.remove(&(*due, key.clone()));
         }
     }
@@ -115,12 +115,12 @@ impl Queue {
     }
 
     /// Puts an object back that was reconciled.
-    pub(super) fn finish(&mut self, key: &Key, turn: &mut Turn, now: i64, period: i64) {
-        let Turn::Running { since, again } = *turn else { return };
+    pub(super) fn finish(&mut self, key: &Key, state: &mut QueueState, now: i64, period: i64) {
+        let QueueState::Running { since, again } = *state else { return };
         let next = next_due(phase(key, period), period, since);
         let due = again.map_or(next, |again| again.max(now).min(next.max(now)));
-        *turn = Turn::Waiting { due: None, began: Some(since) };
-        self.enqueue(key, turn, due);
+        *state = QueueState::Waiting { due: None, began: Some(since) };
+        self.enqueue(key, state, due);
     }
 
     /// How many are due.
@@ -197,19 +197,19 @@ mod tests {
     #[test]
     fn one_at_a_time_in_order_and_again_if_it_changed_meanwhile() {
         let (mut queue, period) = (Queue::default(), 1000);
-        let (mut a, mut b) = (Turn::new(), Turn::new());
+        let (mut a, mut b) = (QueueState::new(), QueueState::new());
         queue.enqueue(&key("b"), &mut b, 5);
         queue.enqueue(&key("a"), &mut a, 7);
         queue.enqueue(&key("b"), &mut b, 6);
         assert_eq!(queue.take(10), Due::Now(key("b"), 5), "the earlier time counts");
         assert_eq!(queue.take(10), Due::Now(key("a"), 3));
         assert_eq!(queue.take(10), Due::Never);
-        (a, b) = (Turn::running(10), Turn::running(10));
+        (a, b) = (QueueState::running(10), QueueState::running(10));
         queue.enqueue(&key("b"), &mut b, 11);
         assert_eq!(queue.take(12), Due::Never, "b is being reconciled");
         queue.finish(&key("b"), &mut b, 13, period);
         assert_eq!(queue.take(14), Due::Now(key("b"), 1));
-        b = Turn::running(14);
+        b = QueueState::running(14);
         queue.finish(&key("b"), &mut b, 15, period);
         assert!(matches!(queue.take(20), Due::In(_)), "at its next moment");
         queue.finish(&key("a"), &mut a, 21, period);
@@ -220,24 +220,24 @@ mod tests {
 
     #[test]
     fn samples_enqueue_an_object_at_most_once_in_its_minimum_interval() {
-        let (mut queue, mut turn, period) = (Queue::default(), Turn::new(), 15_000_000);
+        let (mut queue, mut state, period) = (Queue::default(), QueueState::new(), 15_000_000);
         let second = 1_000_000;
-        queue.enqueue_spaced(&key("a"), &mut turn, 5 * second);
+        queue.enqueue_spaced(&key("a"), &mut state, 5 * second);
         assert_eq!(queue.take(5 * second), Due::Now(key("a"), 0), "at once the first time");
-        turn = Turn::running(5 * second);
+        state = QueueState::running(5 * second);
         for _ in 0..100 {
-            queue.enqueue_spaced(&key("a"), &mut turn, 5 * second + 10);
+            queue.enqueue_spaced(&key("a"), &mut state, 5 * second + 10);
         }
-        queue.finish(&key("a"), &mut turn, 5 * second + 20, period);
+        queue.finish(&key("a"), &mut state, 5 * second + 20, period);
         let wait = Duration::from_micros(999_970);
         assert_eq!(queue.take(5 * second + 30), Due::In(wait));
-        queue.enqueue_spaced(&key("a"), &mut turn, 5 * second + 40);
-        queue.enqueue(&key("b"), &mut Turn::new(), 5 * second + 50);
+        queue.enqueue_spaced(&key("a"), &mut state, 5 * second + 40);
+        queue.enqueue(&key("b"), &mut QueueState::new(), 5 * second + 50);
         assert_eq!(queue.take(5 * second + 60), Due::Now(key("b"), 10), "others go on meanwhile");
         assert_eq!(queue.take(6 * second), Due::Now(key("a"), 0));
-        turn = Turn::running(6 * second);
-        queue.finish(&key("a"), &mut turn, 9 * second, period);
-        queue.enqueue_spaced(&key("a"), &mut turn, 9 * second);
+        state = QueueState::running(6 * second);
+        queue.finish(&key("a"), &mut state, 9 * second, period);
+        queue.enqueue_spaced(&key("a"), &mut state, 9 * second);
         assert_eq!(queue.take(9 * second), Due::Now(key("a"), 0), "the interval has passed");
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of one object.
 
-use super::due::Turn;
+use super::due::QueueState;
 use crate::controller::dry_run::{Comparison, ObservedWrite};
 use crate::controller::manage::Manage;
 use crate::controller::overrides::Overrides;
@@ -29,9 +29,9 @@ pub(super) struct Entry {
     /// What its annotations say otherwise than the controller's flags.
     pub(super) overrides: Option<Arc<Overrides>>,
     /// Whether what is wrong with them was reported.
-    pub(super) complained: bool,
+    pub(super) annotations_reported: bool,
     /// When it is due, or since when it is being reconciled.
-    pub(super) turn: Turn,
+    pub(super) queue_state: QueueState,
     /// What earlier decisions left behind.
     pub(super) recalled: Recalled,
     /// Whether another controller manages it as well.
@@ -53,8 +53,8 @@ impl Entry {
         Entry {
             managed,
             overrides,
-            complained: false,
-            turn: Turn::new(),
+            annotations_reported: false,
+            queue_state: QueueState::new(),
             recalled,
             ownership,
             comparison: None,
@@ -71,15 +71,14 @@ impl Entry {
 
     /// Takes in another version of the object; whether it must be decided at once.
     pub(super) fn update(&mut self, managed: Managed, rules: &Rules, now: Time) -> bool {
-        let version = |of: &Managed| of.metadata().resource_version.clone();
-        if is_newer(&version(&self.managed), &version(&managed)) {
+        if self.is_newer_than(&managed) {
             return false;
         }
         let overrides = Overrides::read(managed.metadata(), &rules.settings);
         let overridden = self.overrides.as_deref() != overrides.as_ref();
         if overridden {
             self.overrides = overrides.map(Arc::new);
-            self.complained = false;
+            self.annotations_reported = false;
         }
         let observed = rules.dry_run.then(|| ObservedWrite::between(&self.managed, &managed));
         let observed = observed.flatten();
@@ -94,12 +93,16 @@ impl Entry {
         overridden || written || respecified
     }
 
+    fn is_newer_than(&self, managed: &Managed) -> bool {
+        let known = self.managed.metadata();
+        is_newer(&known.resource_version, &managed.metadata().resource_version)
+    }
+
     /// Puts another version of the object in the place of this one, unless that is older; whether its
     /// spec is another one. A new generation of an equal spec counts: its status is to say that it was
     /// seen.
     pub(super) fn replace(&mut self, mut managed: Managed) -> bool {
-        let version = |of: &Managed| of.metadata().resource_version.clone();
-        if is_newer(&version(&self.managed), &version(&managed)) {
+        if self.is_newer_than(&managed) {
             return false;
         }
         let same = self.managed.model == managed.model;

@@ -1,6 +1,7 @@
 //! What earlier decisions left behind, and what of it is not stored yet. Histories are stored in
 //! shards by the uid of their object, so that one rescale does not rewrite those of all.
 
+use super::{Index, State};
 use crate::controller::recalled::Recalled;
 use podscale_core::{History, Span, Time};
 use sha2::{Digest, Sha256};
@@ -87,6 +88,59 @@ impl Histories {
             }
         }
         parts
+    }
+}
+
+/// What the history store needs.
+impl Index {
+    /// Puts what another leader stored in the place of everything that is known.
+    pub(in crate::controller) fn restore(&self, stored: HashMap<Box<str>, Recalled>) {
+        let mut state = self.state.lock();
+        let State { entries, histories, .. } = &mut *state;
+        *histories = Histories::restored(stored);
+        for entry in entries.values_mut() {
+            entry.recalled = histories.claim(entry.managed.uid()).unwrap_or_default();
+        }
+    }
+
+    /// Notes that another leader may have decided meanwhile, but not what.
+    pub(in crate::controller) fn interrupt(&self) {
+        let mut state = self.state.lock();
+        state.entries.values_mut().for_each(|entry| entry.recalled.interrupted = true);
+    }
+
+    /// Waits until some history should be stored soon.
+    pub(in crate::controller) async fn rescaled(&self) {
+        loop {
+            let rescaled = self.rescaled.notified();
+            if self.state.lock().histories.is_urgent() {
+                return;
+            }
+            rescaled.await;
+        }
+    }
+
+    /// Takes the shards that should be stored soon, or all that have changed.
+    pub(in crate::controller) fn take_changed_shards(&self, all: bool) -> BTreeSet<u8> {
+        self.state.lock().histories.take_changed(all)
+    }
+
+    /// Notes that these shards should be stored soon.
+    pub(in crate::controller) fn store_soon(&self, shards: impl IntoIterator<Item = u8>) {
+        self.state.lock().histories.store_soon(shards);
+        self.rescaled.notify_one();
+    }
+
+    /// What these shards hold, by uid, without what is too old to matter.
+    pub(in crate::controller) fn shards(
+        &self,
+        shards: &BTreeSet<u8>,
+        now: Time,
+    ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
+        let state = self.state.lock();
+        let there = state.entries.values().filter(|entry| !entry.gone);
+        let known = there.map(|entry| (entry.managed.uid(), &entry.recalled.history));
+        state.histories.shards(known, shards, now)
     }
 }
 

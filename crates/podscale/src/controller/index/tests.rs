@@ -151,7 +151,7 @@ fn recalled(replicas: i32) -> Recalled {
 async fn an_object_has_its_own_history_and_a_namesake_has_not() {
     let index = index(false);
     let key = plain("a 1 5 3").key;
-    let recall = |uid: &str| index.standing(&key, uid, Time(0)).map(|standing| standing.recalled);
+    let recall = |uid: &str| index.reconcile_state(&key, uid, Time(0)).map(|state| state.recalled);
     index.apply(&HPA, Change::All(vec![plain("a 1 5 3")]));
     index.commit(&key, "1", recalled(3), false);
     assert_eq!(recall("1"), Some(recalled(3)));
@@ -165,15 +165,17 @@ async fn an_object_has_its_own_history_and_a_namesake_has_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn complaints_about_annotations_are_reported_once_for_each_version_of_them() {
+async fn invalid_annotations_are_reported_once_for_each_version_of_them() {
     let index = index(false);
-    let complain = |version: &str, text: &str| {
+    let reports = |version: &str, text: &str| {
         let annotations = json!({"podscale.dev/tolerance": text});
         let managed = object(&format!("a 1 {version} 3"), annotations);
         index.apply(&HPA, Change::Applied(managed.clone()));
-        index.standing(&managed.key, "1", Time(0)).is_some_and(|standing| standing.complain)
+        index
+            .reconcile_state(&managed.key, "1", Time(0))
+            .is_some_and(|state| state.report_annotations)
     };
-    assert!(complain("5", "much"));
-    assert!(!complain("6", "much"));
-    assert!(complain("7", "more"));
+    assert!(reports("5", "much"));
+    assert!(!reports("6", "much"));
+    assert!(reports("7", "more"));
 }

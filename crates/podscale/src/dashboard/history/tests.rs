@@ -3,7 +3,7 @@ use crate::dashboard::picture::sample::{picture, wanting};
 
 const CAPACITY: Capacity = Capacity { points: 16, decisions: 3 };
 
-fn decision(at: i64, outcome: Outcome) -> Arc<Picture> {
+fn decision(at: i64, outcome: OutcomeKind) -> Arc<Picture> {
     Arc::new(picture("web", at, 1, outcome))
 }
 
@@ -19,7 +19,7 @@ fn point(at: i64, current: i32, metrics: usize) -> Point {
     }
 }
 
-fn history(outcomes: &[Outcome]) -> History {
+fn history(outcomes: &[OutcomeKind]) -> History {
     let mut history = History::default();
     for (at, outcome) in (1..).zip(outcomes) {
         history.add(point(at, 1, 0), &decision(at, *outcome), CAPACITY);
@@ -29,8 +29,8 @@ fn history(outcomes: &[Outcome]) -> History {
 
 #[test]
 fn only_news_is_kept() {
-    use Outcome::*;
-    let check = |outcomes: &[Outcome], expected: &[i64]| {
+    use OutcomeKind::*;
+    let check = |outcomes: &[OutcomeKind], expected: &[i64]| {
         let kept = history(outcomes).decisions_since(0);
         let times: Vec<i64> = kept.iter().map(|d| d.time.0 / 1_000_000).collect();
         assert_eq!(times, expected, "{outcomes:?}");
@@ -49,7 +49,7 @@ fn only_news_is_kept() {
 fn a_withheld_size_is_news_when_it_changes() {
     let mut history = History::default();
     for (at, to) in (1..).zip([4, 4, 5]) {
-        let decision = wanting(to, picture("web", at, 2, Outcome::Withheld));
+        let decision = wanting(to, picture("web", at, 2, OutcomeKind::Withheld));
         history.add(point(at, 2, 0), &Arc::new(decision), CAPACITY);
     }
     let sizes: Vec<i32> = history.decisions_since(0).iter().map(|d| d.decision().to).collect();
@@ -61,7 +61,7 @@ fn space_is_bounded_and_the_past_gets_sparser() {
     let mut steady = History::default();
     let mut restless = History::default();
     for at in 1..=10_000 {
-        let decision = decision(at, Outcome::Steady);
+        let decision = decision(at, OutcomeKind::Steady);
         steady.add(point(at, i32::from(at > 5), 1), &decision, CAPACITY);
         restless.add(point(at, (at % 7) as i32, 1), &decision, CAPACITY);
         assert!(steady.points.len() <= 16 && restless.points.len() <= 16);
@@ -74,9 +74,9 @@ fn space_is_bounded_and_the_past_gets_sparser() {
 
 #[test]
 fn a_smaller_capacity_holds_at_once() {
-    let mut history = history(&[Outcome::Up; 16]);
+    let mut history = history(&[OutcomeKind::Up; 16]);
     let small = Capacity { points: 1, decisions: 0 };
-    history.add(point(17, 3, 0), &decision(17, Outcome::Up), small);
+    history.add(point(17, 3, 0), &decision(17, OutcomeKind::Up), small);
     assert_eq!(history.points_since(0).len(), 1);
     assert_eq!(history.decisions_since(0).len(), 1);
 }
@@ -84,18 +84,18 @@ fn a_smaller_capacity_holds_at_once() {
 #[test]
 fn other_metrics_do_not_continue_the_old_lines() {
     let mut history = History::default();
-    history.add(point(1, 1, 1), &decision(1, Outcome::Steady), CAPACITY);
-    history.add(point(2, 1, 2), &decision(2, Outcome::Steady), CAPACITY);
+    history.add(point(1, 1, 1), &decision(1, OutcomeKind::Steady), CAPACITY);
+    history.add(point(2, 1, 2), &decision(2, OutcomeKind::Steady), CAPACITY);
     let lengths: Vec<usize> = history.points.iter().map(|p| p.metrics.len()).collect();
     assert_eq!(lengths, [0, 2]);
 }
 
 #[test]
 fn the_trend_is_spread_over_time() {
-    assert_eq!(history(&[Outcome::Steady]).trend(3), [1, 1, 1]);
+    assert_eq!(history(&[OutcomeKind::Steady]).trend(3), [1, 1, 1]);
     let mut history = History::default();
     for (at, size) in [(0, 1), (10, 1), (90, 5), (100, 7)] {
-        history.add(point(at, size, 0), &decision(at, Outcome::Steady), CAPACITY);
+        history.add(point(at, size, 0), &decision(at, OutcomeKind::Steady), CAPACITY);
     }
     assert_eq!(history.trend(11), [1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 7]);
     assert!(History::default().trend(5).is_empty());

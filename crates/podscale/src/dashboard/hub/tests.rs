@@ -1,5 +1,5 @@
 use super::*;
-use crate::dashboard::Outcome;
+use crate::dashboard::OutcomeKind;
 use crate::dashboard::picture::sample::picture;
 
 fn hub() -> Hub {
@@ -7,7 +7,7 @@ fn hub() -> Hub {
 }
 
 fn publish(hub: &Hub, name: &str, current: i32) {
-    hub.publish(picture(name, 1, current, Outcome::Up));
+    hub.publish(picture(name, 1, current, OutcomeKind::Up));
 }
 
 fn names(changes: &Changes) -> Vec<String> {

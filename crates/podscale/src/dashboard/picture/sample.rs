@@ -18,7 +18,7 @@ pub fn wanting(to: i32, picture: Picture) -> Picture {
 }
 
 /// `shop/NAME` after so many seconds, of this size, with this outcome.
-pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Picture {
+pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> Picture {
     let autoscaler = Autoscaler {
         namespace: "shop".into(),
         name: name.into(),
@@ -38,7 +38,7 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: Outcome) -> Pict
         autoscaler: Arc::new(autoscaler),
         time: Time(seconds * 1_000_000),
         outcome,
-        rescaled: matches!(outcome, Outcome::Up | Outcome::Down),
+        rescaled: matches!(outcome, OutcomeKind::Up | OutcomeKind::Down),
         current,
         desired: current,
         found: Some(current),

@@ -56,7 +56,8 @@ fn picture_of(pods: u8, percent: i64, queue: Reading, write: &ScaleWrite) -> Pic
         behavior: None,
     });
     let sample = Sample { value: Milli(percent), taken: NOW, window: Span::seconds(15) };
-    let scale: Result<Scale, ScaleError> = Ok(Scale { wanted: 2, existing: pods.into() });
+    let scale: Result<Scale, ScaleError> =
+        Ok(Scale { spec_replicas: 2, status_replicas: pods.into() });
     let pods = usize::from(pods);
     let snapshot = Snapshot {
         now: NOW,
@@ -96,7 +97,7 @@ fn a_rescale_is_shown_with_its_reason() {
     assert_eq!((cpu.value, cpu.goal, cpu.state), (Some(100.0), Some(50.0), MetricState::Above));
     let queue = &view.metrics[1];
     assert_eq!((&*queue.current, queue.state), ("10", MetricState::Near));
-    assert_eq!((decision.from, decision.to, decision.outcome), (2, 4, Outcome::Up));
+    assert_eq!((decision.from, decision.to, decision.outcome), (2, 4, OutcomeKind::Up));
     assert!(decision.rescaled);
     assert_eq!(decision.reason, "cpu resource utilization (percentage of request) above target");
     assert_eq!(decision.lines.last().unwrap(), "so the size changes from 2 to 4");
@@ -114,12 +115,12 @@ fn outcomes_say_what_happened() {
     let done = &ScaleWrite::Written;
     let refused = &ScaleWrite::Failed("no room".into());
     let broken = || Reading::Failed("connection refused".into());
-    check(50, messages(20), done, Outcome::Steady, "near their targets");
-    check(25, messages(20), done, Outcome::Steady, "what the metrics ask for");
-    check(25, messages(5), done, Outcome::Held, "held at 2, not 1");
-    check(100, messages(5), refused, Outcome::Failed, "no room");
-    check(25, broken(), done, Outcome::Failed, "connection refused");
-    check(100, broken(), done, Outcome::Up, "above target");
+    check(50, messages(20), done, OutcomeKind::Steady, "near their targets");
+    check(25, messages(20), done, OutcomeKind::Steady, "what the metrics ask for");
+    check(25, messages(5), done, OutcomeKind::Held, "held at 2, not 1");
+    check(100, messages(5), refused, OutcomeKind::Failed, "no room");
+    check(25, broken(), done, OutcomeKind::Failed, "connection refused");
+    check(100, broken(), done, OutcomeKind::Up, "above target");
     let (view, _) = decided(25, broken(), done);
     assert_eq!(view.desired, 2, "what is there, since nothing was ever decided");
 }
@@ -140,7 +141,7 @@ fn an_average_over_no_pods_is_no_number() {
 #[test]
 fn a_withheld_size_is_no_failure() {
     let (view, decision) = decided(100, messages(5), &ScaleWrite::Withheld(Withheld::DryRun));
-    assert_eq!((decision.outcome, decision.rescaled), (Outcome::Withheld, false));
+    assert_eq!((decision.outcome, decision.rescaled), (OutcomeKind::Withheld, false));
     assert_eq!((view.current, decision.from, decision.to), (2, 2, 4));
     assert!(decision.reason.contains("above target"), "{}", decision.reason);
     let lines = decision.lines.join("\n");

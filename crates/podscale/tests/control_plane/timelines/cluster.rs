@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard};
 /// How often both controllers reconcile every autoscaler.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
-/// For both controllers. Without stabilisation unless an autoscaler asks for it, since what is held back
+/// For both controllers. Without stabilization unless an autoscaler asks for it, since what is held back
 /// for seconds depends on the moment of a pass.
 const FLAGS: [&str; 3] = [
     "--horizontal-pod-autoscaler-sync-period=2s",

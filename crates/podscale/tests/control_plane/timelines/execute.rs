@@ -92,7 +92,7 @@ fn differences(states: &mut [State; 2], before: &[State; 2]) -> Vec<Difference> 
     states[0].differences(&states[1])
 }
 
-/// Makes all changes of a step while nobody looks; how they went must not differ.
+/// Makes all changes of a step while nothing is reconciled; how they went must not differ.
 async fn change(
     clusters: &Clusters,
     drivers: &mut [Driver<'_>; 2],

@@ -14,7 +14,7 @@ const AUTOSCALERS: usize = 16;
 const SECOND: usize = 12;
 const LOST: usize = 14;
 
-/// What the generator knows of what it has made so far. It never looks at a cluster.
+/// What the generator knows of what it has made so far. It never reads from a cluster.
 struct Generator {
     random: Random,
     targets: Vec<Target>,

@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What the workload's own selector looks like.
+/// The workload's own selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selects {
     /// `app=NAME`.

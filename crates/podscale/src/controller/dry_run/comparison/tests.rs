@@ -79,7 +79,7 @@ fn other_values_again_and_again_are_reported_once() {
         unknown(Reason::Values),
         unknown(Reason::Values),
         unknown(Reason::Values),
-        unknown(Reason::OtherValues),
+        unknown(Reason::ValuesRepeatedly),
         unknown(Reason::Values),
         unknown(Reason::Values),
     ];

@@ -8,7 +8,7 @@ use podscale_core::model::{
 };
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
-    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, Strangers,
+    PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, UnmatchedSamples,
 };
 use podscale_core::{
     Autoscaler, History, Metric, Outcome, Pass, ScaleWrite, Settings, Snapshot, Span, Status,
@@ -18,7 +18,7 @@ use podscale_core::{
 pub const NOW: Time = Time(1_000_000_000_000_000);
 
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct Fixture {
     pub now: Time,
     pub settings: Settings,
     pub autoscaler: Autoscaler,
@@ -29,10 +29,10 @@ pub struct Scene {
     pub readings: Vec<Reading>,
 }
 
-impl Scene {
+impl Fixture {
     /// So many replicas, all of them ready pods, limits 1 to 100, no metrics yet.
-    pub fn of(replicas: i32) -> Scene {
-        Scene {
+    pub fn of(replicas: i32) -> Fixture {
+        Fixture {
             now: NOW,
             settings: Settings::default(),
             autoscaler: Autoscaler {
@@ -51,7 +51,7 @@ impl Scene {
             },
             status: Status::default(),
             history: History::default(),
-            scale: Ok(Scale { wanted: replicas, existing: replicas }),
+            scale: Ok(Scale { spec_replicas: replicas, status_replicas: replicas }),
             pods: Selection::Pods(vec![ready_pod(); replicas.max(0) as usize]),
             readings: Vec::new(),
         }
@@ -73,27 +73,27 @@ impl Scene {
     pub fn pods_mut(&mut self) -> &mut Vec<Pod> {
         match &mut self.pods {
             Selection::Pods(pods) => pods,
-            _ => unreachable!("a scene has pods"),
+            _ => unreachable!("a fixture has pods"),
         }
     }
 
     /// Every pod requests 100m of cpu and uses so many percent of it.
-    pub fn cpu(mut self, percent: i64, aim: i32) -> Scene {
-        let targets = Targets { average_utilization: Some(aim), ..Targets::default() };
+    pub fn cpu(mut self, percent: i64, target: i32) -> Fixture {
+        let targets = Targets { average_utilization: Some(target), ..Targets::default() };
         let metric = Metric::new(Source::Resource { name: "cpu".into() }, &targets);
         let pods = self.pods_mut().len();
         let sample = Sample { value: Milli(percent), taken: self.now, window: Span::seconds(15) };
         self.autoscaler.metrics.push(metric);
         self.readings.push(Reading::PerPod(PodReadings {
             samples: vec![Some(sample); pods],
-            strangers: Strangers::default(),
+            unmatched: UnmatchedSamples::default(),
             requests: Requests { of_pods: vec![Milli(100); pods], missing: None },
         }));
         self
     }
 
     /// A queue outside the cluster with so many messages, to be shared among pods.
-    pub fn queue(mut self, length: i64, per_pod: i64) -> Scene {
+    pub fn queue(mut self, length: i64, per_pod: i64) -> Fixture {
         let series =
             Series { name: "queue".into(), selector: None, query: None, selector_error: None };
         let targets = Targets {
@@ -107,7 +107,7 @@ impl Scene {
     }
 
     /// A metric whose source does not answer.
-    pub fn broken(mut self) -> Scene {
+    pub fn broken(mut self) -> Fixture {
         self = self.queue(0, 1);
         self.readings.pop();
         self.readings.push(Reading::Failed("connection refused".into()));
@@ -115,7 +115,7 @@ impl Scene {
     }
 
     /// The last metric has no sample for the first so many pods.
-    pub fn without_samples(mut self, count: usize) -> Scene {
+    pub fn without_samples(mut self, count: usize) -> Fixture {
         if let Some(Reading::PerPod(readings)) = self.readings.last_mut() {
             readings.samples.iter_mut().take(count).for_each(|s| *s = None);
         }
@@ -123,7 +123,7 @@ impl Scene {
     }
 
     /// The last so many pods have not become ready yet.
-    pub fn unready(mut self, count: usize) -> Scene {
+    pub fn unready(mut self, count: usize) -> Fixture {
         let now = self.now;
         for pod in self.pods_mut().iter_mut().rev().take(count) {
             pod.started = Some(now.before(Span::seconds(20)));
@@ -132,25 +132,25 @@ impl Scene {
         self
     }
 
-    pub fn limits(mut self, min: i32, max: i32) -> Scene {
+    pub fn limits(mut self, min: i32, max: i32) -> Fixture {
         (self.autoscaler.min_replicas, self.autoscaler.max_replicas) = (min, max);
         self
     }
 
-    pub fn recommended(mut self, replicas: i32, seconds_ago: i64) -> Scene {
+    pub fn recommended(mut self, replicas: i32, seconds_ago: i64) -> Fixture {
         let at = self.now.before(Span::seconds(seconds_ago));
         self.history.recommendations.push(Recommendation { replicas, at });
         self
     }
 
-    pub fn added(mut self, change: i32, seconds_ago: i64) -> Scene {
+    pub fn added(mut self, change: i32, seconds_ago: i64) -> Fixture {
         let at = self.now.before(Span::seconds(seconds_ago));
         self.history.ups.push(ScaleEvent { change, at, outdated: false });
         self
     }
 
     /// At most so many pods per so many seconds, in both directions, without a window.
-    pub fn at_most(mut self, amount: PolicyAmount, seconds: i64) -> Scene {
+    pub fn at_most(mut self, amount: PolicyAmount, seconds: i64) -> Fixture {
         let rules = ScalingRules {
             stabilization_window: Some(Span(0)),
             select: PolicySelect::Max,
@@ -182,7 +182,7 @@ impl Scene {
         self.pass_at(scale_write, status_write, self.now)
     }
 
-    /// As [`Scene::pass_with`]; the write of the scale ends at the given time.
+    /// As [`Fixture::pass_with`]; the write of the scale ends at the given time.
     pub fn pass_at(
         &mut self,
         scale_write: ScaleWrite,
@@ -196,7 +196,7 @@ impl Scene {
         }
         self.history.commit(&outcome.decision.learned);
         if let (Some(replicas), Ok(scale)) = (outcome.decision.replicas(), &mut self.scale) {
-            scale.wanted = replicas;
+            scale.spec_replicas = replicas;
         }
         outcome
     }

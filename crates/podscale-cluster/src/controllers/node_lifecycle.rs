@@ -34,7 +34,7 @@ const QUARANTINE: SignedDuration = SignedDuration::from_secs(40);
 const WORKERS: usize = 4;
 
 /// Watches over nodes.
-pub struct NodeLife {
+pub struct NodeLifecycle {
     context: Context,
     recorder: Recorder,
     /// When each node's kubelet was last heard, by this clock, whatever the kubelet's own shows.
@@ -43,11 +43,11 @@ pub struct NodeLife {
     missing: Mutex<HashMap<String, Timestamp>>,
 }
 
-impl NodeLife {
-    /// Hears of changes from now on; returns what works until the shutdown.
+impl NodeLifecycle {
+    /// Subscribes to changes; the returned future runs until shutdown.
     pub fn start(context: Context, shutdown: Shutdown) -> impl Future<Output = ()> + Send + use<> {
         let queue = Queue::new(COMPONENT, context.clock);
-        let this = Arc::new(NodeLife {
+        let this = Arc::new(NodeLifecycle {
             recorder: context.recorder.named(COMPONENT),
             heard: Arc::default(),
             missing: Mutex::default(),

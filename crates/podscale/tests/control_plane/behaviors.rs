@@ -1,4 +1,4 @@
-//! How fast and how far: policies, stabilisation, switched-off directions, tolerance, zero.
+//! How fast and how far: policies, stabilization, switched-off directions, tolerance, zero.
 
 use super::fixture::{Fixture, load};
 use super::harness::Harness;
@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
             DOWN_LIMIT,
         ),
         case(
-            "up_stabilised",
+            "up_stabilized",
             json!({"scaleUp": {"stabilizationWindowSeconds": 1800}}),
             2,
             6.0,
@@ -51,7 +51,7 @@ fn cases() -> Vec<Case> {
             ("AbleToScale", "True ScaleUpStabilized"),
         ),
         case(
-            "down_stabilised",
+            "down_stabilized",
             json!({"scaleDown": {"stabilizationWindowSeconds": 1800}}),
             4,
             2.0,
@@ -87,11 +87,11 @@ fn cases() -> Vec<Case> {
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     let trial = |case: Case| {
-        harness.shared(&format!("behaviours::{}", case.name), move |fixture| held(fixture, case))
+        harness.shared(&format!("behaviors::{}", case.name), move |fixture| held(fixture, case))
     };
     let mut trials: Vec<Trial> = cases().into_iter().map(trial).collect();
-    trials.push(harness.shared("behaviours::stabilisation_ends", stabilisation_ends));
-    trials.push(harness.shared("behaviours::spec_change_at_once", spec_change_at_once));
+    trials.push(harness.shared("behaviors::stabilization_ends", stabilization_ends));
+    trials.push(harness.shared("behaviors::spec_change_at_once", spec_change_at_once));
     trials.push(harness.shared("zero::to_and_from", to_and_from_zero));
     trials.push(harness.shared("zero::set_by_others", zero_set_by_others));
     trials
@@ -115,7 +115,7 @@ async fn held(fixture: Fixture, case: Case) -> Result<()> {
 }
 
 /// What is held for a while goes through in the end.
-async fn stabilisation_ends(fixture: Fixture) -> Result<()> {
+async fn stabilization_ends(fixture: Fixture) -> Result<()> {
     fixture.deployment("web", 5).await?;
     fixture.set_load("web", 5.0);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 8}});

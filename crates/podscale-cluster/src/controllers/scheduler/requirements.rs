@@ -46,7 +46,7 @@ impl Amounts {
 
 /// What a pod needs of a node.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct PodRequirements {
     /// The resources it is sure to get.
     pub requests: Amounts,
     /// Protocols and ports that it needs on the node.
@@ -54,15 +54,15 @@ pub struct Wish {
     /// The uid of its controller, whose pods should be spread.
     pub owner: Option<String>,
     node_labels: BTreeMap<String, String>,
-    /// Any of these is enough; none at all is no wish.
+    /// Any of these is enough; none at all is no requirement.
     node_terms: Option<Vec<NodeSelectorTerm>>,
     tolerations: Vec<Toleration>,
 }
 
-impl Wish {
-    /// The wish of a pod.
+impl PodRequirements {
+    /// The requirements of a pod.
     #[must_use]
-    pub fn of(pod: &Pod) -> Wish {
+    pub fn of(pod: &Pod) -> PodRequirements {
         let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let ports = containers.flat_map(|container| &container.ports).filter_map(|port| {
             let number = port.host_port.filter(|number| *number > 0)?;
@@ -73,7 +73,7 @@ impl Wish {
         let required = affinity.and_then(|affinity| {
             affinity.required_during_scheduling_ignored_during_execution.as_ref()
         });
-        Wish {
+        PodRequirements {
             requests: requests(pod),
             ports: ports.collect(),
             owner: controller_of(&pod.metadata).map(|owner| owner.uid.clone()),

@@ -1,7 +1,7 @@
 //! What becomes of a node that does not report, and of the pods on it: pure functions.
 
 use crate::controllers::pod::Pod;
-use crate::controllers::scheduler::wish::tolerates;
+use crate::controllers::scheduler::requirements::tolerates;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use podscale_client::clock::stamp;
