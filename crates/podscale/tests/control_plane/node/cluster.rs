@@ -1,28 +1,28 @@
 //! A cluster of one real node: a control plane with its scheduler, containerd, the kubelet and
 //! metrics-server.
 
-use super::super::aggregation::until_available;
 use super::super::binaries;
 use super::super::fixture::api;
 use super::super::plane::{Autoscaler, ControlPlane};
-use super::super::process::{Process, TIMEOUT, free_ports};
+use super::super::process::{Process, free_ports};
 use super::machine::{Machine, run};
 use super::runtime::Runtime;
 use anyhow::{Context, Result};
 use base64::Engine;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
 /// The node's name.
 const NODE: &str = "test-node";
-/// The node's address, which cannot be a loopback address; see `e2e/node/machine`.
+/// The node's address, which cannot be a loopback address; see `e2e/node/machine`. The kubelet's port
+/// there is the usual one, 10250.
 const ADDRESS: &str = "10.213.2.1";
 /// Where pods expect the API server.
 const SERVICE: &str = "10.213.0.1";
@@ -30,11 +30,11 @@ const SERVICE: &str = "10.213.0.1";
 /// A running cluster. What it consists of ends in this order, and leaves nothing behind.
 pub struct Cluster {
     kubelet: Mutex<Option<Process>>,
-    _others: Vec<Process>,
+    metrics: Mutex<Option<Process>>,
+    _scheduler: Process,
     _entrance: Entrance,
     pub plane: ControlPlane,
     pub runtime: Runtime,
-    port: u16,
     _machine: Machine,
 }
 
@@ -59,21 +59,19 @@ impl Cluster {
         let scheduler = binaries::program("kube-scheduler")?;
         let flags = [&*kubeconfig, "--leader-elect=false", "--secure-port=0"];
         let scheduler = Process::start("kube-scheduler", &scheduler, flags, folder)?;
-        let [port, metrics_port] = free_ports()?;
-        let metrics = start_metrics_server(&plane, metrics_port)?;
         let entrance = open_entrance(plane.port()).await?;
-        prepare_kubelet(&plane, &runtime, port)?;
+        prepare_kubelet(&plane, &runtime)?;
         let cluster = Cluster {
             kubelet: Mutex::default(),
-            _others: vec![scheduler, metrics],
+            metrics: Mutex::default(),
+            _scheduler: scheduler,
             _entrance: entrance,
             plane,
             runtime,
-            port,
             _machine: machine,
         };
         cluster.start_kubelet().await?;
-        register_metrics_server(&cluster.plane, metrics_port).await?;
+        *cluster.metrics.lock() = Some(start_metrics_server(&cluster.plane).await?);
         Ok(cluster)
     }
 
@@ -107,18 +105,12 @@ impl Cluster {
     }
 
     /// When the kubelet last said that the node is ready; nothing is earlier than any time.
-    async fn ready_since(&self) -> Option<k8s_openapi::jiff::Timestamp> {
+    async fn ready_since(&self) -> Option<Timestamp> {
         let nodes = Api::<Node>::all(self.plane.client.clone());
         let status = nodes.get(NODE).await.ok()?.status?;
         let mut conditions = status.conditions?.into_iter();
         let ready = conditions.find(|c| c.type_ == "Ready" && c.status == "True")?;
         Some(ready.last_heartbeat_time?.0)
-    }
-
-    /// Where the kubelet serves.
-    #[allow(dead_code, reason = "for those who scrape it")]
-    pub fn kubelet_address(&self) -> String {
-        format!("{ADDRESS}:{}", self.port)
     }
 
     /// kubectl as the administrator.
@@ -160,7 +152,7 @@ async fn open_entrance(port: u16) -> Result<Entrance> {
 }
 
 /// Writes what the kubelet is given: who it is, and its configuration.
-fn prepare_kubelet(plane: &ControlPlane, runtime: &Runtime, port: u16) -> Result<()> {
+fn prepare_kubelet(plane: &ControlPlane, runtime: &Runtime) -> Result<()> {
     let (folder, authority) = (plane.folder(), &plane.authority);
     let name = format!("system:node:{NODE}");
     authority.sign_for(&name, Some("system:nodes"), &[])?.write(folder, "node")?;
@@ -169,7 +161,7 @@ fn prepare_kubelet(plane: &ControlPlane, runtime: &Runtime, port: u16) -> Result
     let file = |name: &str| -> PathBuf { folder.join(name) };
     let configuration = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-        "address": ADDRESS, "port": port, "healthzPort": 0,
+        "address": ADDRESS, "healthzPort": 0,
         "authentication": {"anonymous": {"enabled": false}, "webhook": {"enabled": true},
             "x509": {"clientCAFile": file("ca.crt")}},
         "authorization": {"mode": "Webhook"},
@@ -191,7 +183,9 @@ fn prepare_kubelet(plane: &ControlPlane, runtime: &Runtime, port: u16) -> Result
 /// The name under which the API server reaches metrics-server, and in which namespace.
 const METRICS: (&str, &str) = ("metrics-server", "kube-system");
 
-fn start_metrics_server(plane: &ControlPlane, port: u16) -> Result<Process> {
+/// Starts metrics-server, and waits until the API server serves its metrics of the node.
+async fn start_metrics_server(plane: &ControlPlane) -> Result<Process> {
+    let [port] = free_ports()?;
     let folder = plane.folder();
     let host = format!("{}.{}.svc", METRICS.0, METRICS.1);
     plane.authority.sign(METRICS.0, &[&*host])?.write(folder, METRICS.0)?;
@@ -206,13 +200,19 @@ fn start_metrics_server(plane: &ControlPlane, port: u16) -> Result<Process> {
         format!("--tls-private-key-file={folder_name}/{}.key", METRICS.0),
         format!("--kubelet-certificate-authority={folder_name}/ca.crt"),
         "--kubelet-preferred-address-types=InternalIP".to_owned(),
-        // It accepts no shorter one.
+        // It accepts no shorter one, and no timeout that is not shorter.
         "--metric-resolution=10s".to_owned(),
+        "--kubelet-request-timeout=5s".to_owned(),
     ];
-    Process::start(METRICS.0, &binaries::program(METRICS.0)?, arguments, folder)
+    let program = binaries::program(METRICS.0)?;
+    let mut process = Process::start(METRICS.0, &program, arguments, folder)?;
+    register_metrics_server(plane, port).await?;
+    let metrics = api(&plane.client, None, "metrics.k8s.io/v1beta1", "Node");
+    // It is available before it has seen anything twice.
+    process.until_ready(async || metrics.get(NODE).await.is_ok()).await?;
+    Ok(process)
 }
 
-/// Registers `metrics.k8s.io`, and waits until it is served.
 async fn register_metrics_server(plane: &ControlPlane, port: u16) -> Result<()> {
     let (name, namespace) = METRICS;
     let bundle = base64::engine::general_purpose::STANDARD.encode(&plane.authority.pem);
@@ -233,16 +233,7 @@ async fn register_metrics_server(plane: &ControlPlane, port: u16) -> Result<()> 
     for object in [service, slice, registered] {
         apply(plane, &object).await?;
     }
-    until_available(&plane.client, &[(group, version)]).await?;
-    let metrics = api(&plane.client, None, "metrics.k8s.io/v1beta1", "Node");
-    let served = async {
-        // It is available before it has seen anything twice.
-        while metrics.get(NODE).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-    };
-    let served = tokio::time::timeout(TIMEOUT, served).await;
-    served.context("metrics-server does not serve the node's metrics")
+    Ok(())
 }
 
 async fn apply(plane: &ControlPlane, object: &Value) -> Result<()> {
