@@ -127,12 +127,14 @@ impl Cluster {
 
     /// The state of all pods, for those who look at a failure.
     pub fn describe(&self) -> String {
-        let kubelet = self.kubelet.lock().as_ref().map(Process::log_tail).unwrap_or_default();
+        let kubelet = self.kubelet.lock().as_ref().map(Process::log).unwrap_or_default();
+        let errors: Vec<&str> = kubelet.lines().filter(|line| line.starts_with('E')).collect();
+        let errors = errors[errors.len().saturating_sub(10)..].join("\n");
         let ask =
             |arguments: &[&str]| self.ask(arguments).unwrap_or_else(|error| error.to_string());
         let pods = ask(&["get", "pods", "--all-namespaces", "--output=wide"]);
         let events = ask(&["get", "events", "--all-namespaces", "--field-selector=type=Warning"]);
-        format!("{pods}\n{events}\nthe end of the kubelet's log:\n{kubelet}")
+        format!("{pods}\n{events}\nthe kubelet's last errors:\n{errors}")
     }
 }
 

@@ -133,7 +133,8 @@ async fn seen_through_port_forward(installed: &Installed<'_>, pod: &str) -> Resu
     let ask = |arguments: &[&str]| run(Command::new(PODSCALE).args(arguments).arg(&admin));
     let autoscaler = format!("{}/{NAME}", space.namespace);
     let table = ask(&["top"])?;
-    ensure!(table.contains(&autoscaler), "{autoscaler} is not in the table:\n{table}");
+    let row = |line: &str| line.starts_with(&*space.namespace) && line.contains("Deployment/web");
+    ensure!(table.lines().any(row), "{autoscaler} is not in the table:\n{table}");
     let words = ask(&["explain", &autoscaler])?;
     ensure!(words.contains(&autoscaler) && words.contains("cpu"), "not explained:\n{words}");
     Ok(())
