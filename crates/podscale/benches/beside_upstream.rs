@@ -19,6 +19,8 @@ mod aggregation;
 mod binaries;
 #[path = "../tests/control_plane/certificates.rs"]
 mod certificates;
+#[path = "cost.rs"]
+mod cost;
 #[path = "../tests/control_plane/kubelet.rs"]
 mod kubelet;
 #[path = "beside_upstream/latency.rs"]

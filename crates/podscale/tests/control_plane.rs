@@ -29,6 +29,8 @@ mod many;
 mod metric_types;
 #[path = "control_plane/metrics.rs"]
 mod metrics;
+#[path = "control_plane/node.rs"]
+mod node;
 #[path = "control_plane/objects.rs"]
 mod objects;
 #[path = "control_plane/outages.rs"]
@@ -75,7 +77,13 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let harness = Harness::new()?;
-    let trials = trials(&harness)?.into_iter().map(|trial| trial.with_ignored_flag(true));
+    let mut trials = trials(&harness)?;
+    let on_node = node::trials(&harness);
+    match (asked && !in_ci).then(node::possible) {
+        Some(Err(reason)) => eprintln!("\n!! LEFT OUT: all tests on a real node: {reason}\n"),
+        _ => trials.extend(on_node),
+    }
+    let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     harness.close();
     Ok(conclusion.exit_code())

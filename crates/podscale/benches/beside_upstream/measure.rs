@@ -1,5 +1,6 @@
 //! What a controller costs while it runs.
 
+use super::cost::{cpu_seconds, resident_mib};
 use super::load::Load;
 use super::plane::ControlPlane;
 use super::program::Program;
@@ -130,22 +131,4 @@ fn late(before: &[(String, f64)], after: &[(String, f64)]) -> String {
     let all = counts.last().map_or(0.0, |(_, count)| *count);
     let bound = counts.iter().find(|(_, count)| *count >= all * 0.99);
     bound.map_or("?".to_owned(), |(bound, _)| format!("≤ {bound} s"))
-}
-
-/// The time that a process has spent on processors.
-fn cpu_seconds(id: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-    let after_name = text.rsplit_once(')').context("no name in /proc")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok());
-    // User and system time, in hundredths of a second on every Linux there is.
-    let (user, system) = (ticks(11).context("utime")?, ticks(12).context("stime")?);
-    Ok((user + system) / 100.0)
-}
-
-fn resident_mib(id: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
-    Ok(kib / 1024.0)
 }

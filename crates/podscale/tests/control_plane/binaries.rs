@@ -11,11 +11,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn folder_with_all() -> Option<PathBuf> {
+/// Where programs may be.
+fn folders() -> impl Iterator<Item = PathBuf> {
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
-    let built = root().join("target/controlplane/bin");
+    assets.into_iter().chain([root().join("target/controlplane/bin")])
+}
+
+fn folder_with_all() -> Option<PathBuf> {
     let has_all = |folder: &PathBuf| BINARIES.iter().all(|part| folder.join(part).is_file());
-    assets.into_iter().chain([built]).find(has_all)
+    folders().find(has_all)
 }
 
 /// Whether the programs are there or can be made.
@@ -34,4 +38,20 @@ pub fn folder() -> Result<PathBuf> {
     let built = built.with_context(|| format!("cannot run {}", build.display()))?;
     ensure!(built.success(), "{} failed", build.display());
     folder_with_all().context("the programs of Kubernetes were built, but are not there")
+}
+
+/// One of the other programs: a node's, metrics-server, or kubectl. It is built if it is not there.
+#[allow(dead_code, reason = "some benchmarks need none of them")]
+pub fn program(name: &str) -> Result<PathBuf> {
+    let find = || folders().map(|folder| folder.join(name)).find(|program| program.is_file());
+    if let Some(program) = find() {
+        return Ok(program);
+    }
+    let (build, arguments) = match name {
+        "metrics-server" => ("e2e/metrics-server/build", None),
+        _ => ("e2e/controlplane/build", Some(name)),
+    };
+    let built = Command::new(root().join(build)).args(arguments).status();
+    ensure!(built.with_context(|| format!("cannot run {build}"))?.success(), "{build} failed");
+    find().with_context(|| format!("{name} was built, but is not there"))
 }

@@ -37,10 +37,18 @@ impl Authority {
 
     /// A certificate for a name that people see and for names and addresses of servers.
     pub fn sign(&self, name: &str, hosts: &[&str]) -> Result<Signed> {
+        self.sign_for(name, None, hosts)
+    }
+
+    /// The same for a member of a group, which is what the API server takes an organization for.
+    pub fn sign_for(&self, name: &str, group: Option<&str>, hosts: &[&str]) -> Result<Signed> {
         let key = KeyPair::generate()?;
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts)?;
         params.distinguished_name.push(DnType::CommonName, name);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
+        }
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.signed_by(&key, &self.issuer)?;

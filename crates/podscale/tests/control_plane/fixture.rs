@@ -10,13 +10,21 @@ use kube::api::{
 };
 use serde_json::{Value, json};
 use std::fmt::Debug;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The namespace of one scenario.
+/// The namespace of one scenario in the shared environment.
 #[derive(Clone)]
 pub struct Fixture {
     pub environment: Arc<Environment>,
+    workspace: Workspace,
+}
+
+/// A namespace of any cluster.
+#[derive(Clone)]
+pub struct Workspace {
+    client: Client,
     pub namespace: String,
 }
 
@@ -26,10 +34,51 @@ pub type Verdict = String;
 impl Fixture {
     /// Makes a namespace.
     pub async fn open(environment: Arc<Environment>, name: &str) -> Result<Fixture> {
-        let fixture = Fixture { environment, namespace: name.to_owned() };
+        let workspace = Workspace::open(environment.plane.client.clone(), name).await?;
+        Ok(Fixture { environment, workspace })
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.environment.metrics
+    }
+
+    /// Says what the external metric `load` is: with [`load`], how many replicas are wanted.
+    pub fn set_load(&self, name: &str, replicas: f64) {
+        #[expect(clippy::cast_possible_truncation, reason = "small numbers")]
+        let thousandths = (replicas * 1000.0).round() as i64;
+        self.metrics().set_external(&self.namespace, name, &[(&[], thousandths)]);
+    }
+
+    /// Waits until the autoscaler has been decided with this load, and with what followed from it:
+    /// its status shows it.
+    pub async fn until_seen(&self, name: &str, load: f64) -> Result<()> {
+        self.set_load(name, load);
+        self.until(&format!("whether {name} was decided with {load}"), &true, async || {
+            let status = self.status(name).await?;
+            let shown = &status["currentMetrics"][0]["external"]["current"]["averageValue"];
+            let replicas = status["currentReplicas"].as_f64().unwrap_or(1.0).max(1.0);
+            let shown = shown.as_str().and_then(thousandths).unwrap_or_default();
+            Ok((shown - load * 1000.0 / replicas).abs() < 2.0)
+        })
+        .await
+    }
+}
+
+impl Deref for Fixture {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        &self.workspace
+    }
+}
+
+impl Workspace {
+    /// Makes a namespace.
+    pub async fn open(client: Client, name: &str) -> Result<Workspace> {
+        let workspace = Workspace { client, namespace: name.to_owned() };
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        fixture.create(object).await?;
-        Ok(fixture)
+        workspace.create(object).await?;
+        Ok(workspace)
     }
 
     /// Leaves nothing behind that a controller would reconcile; the namespace goes by itself.
@@ -38,21 +87,17 @@ impl Fixture {
         let (delete, all) = (DeleteParams::default(), ListParams::default());
         // It may be gone already: some scenarios are about that.
         let _ = hpas.delete_collection(&delete, &all).await;
-        let namespaces = api(&self.environment.plane.client, None, "v1", "Namespace");
+        let namespaces = api(&self.client, None, "v1", "Namespace");
         let _ = namespaces.delete(&self.namespace, &delete).await;
     }
 
-    pub fn metrics(&self) -> &Metrics {
-        &self.environment.metrics
-    }
-
     pub fn client(&self) -> Client {
-        self.environment.plane.client.clone()
+        self.client.clone()
     }
 
     /// Objects of a kind in this namespace.
     pub fn api(&self, version: &str, kind: &str) -> Api<DynamicObject> {
-        api(&self.environment.plane.client, Some(&self.namespace), version, kind)
+        api(&self.client, Some(&self.namespace), version, kind)
     }
 
     fn hpas(&self) -> Api<DynamicObject> {
@@ -65,7 +110,7 @@ impl Fixture {
         let (version, kind) = (version.context("no version")?, kind.context("no kind")?);
         let namespace = (!CLUSTER_WIDE.contains(&kind)).then_some(&*self.namespace);
         let namespace = object["metadata"]["namespace"].as_str().or(namespace);
-        let api = api(&self.environment.plane.client, namespace, version, kind);
+        let api = api(&self.client, namespace, version, kind);
         let object: DynamicObject = serde_json::from_value(object.clone())?;
         Ok(api.create(&PostParams::default(), &object).await?)
     }
@@ -203,27 +248,6 @@ impl Fixture {
         api.delete(name, &DeleteParams::default()).await?;
         self.until(&format!("whether {name} is gone"), &true, async || {
             Ok(api.get_opt(name).await?.is_none())
-        })
-        .await
-    }
-
-    /// Says what the external metric `load` is: with [`load`], how many replicas are wanted.
-    pub fn set_load(&self, name: &str, replicas: f64) {
-        #[expect(clippy::cast_possible_truncation, reason = "small numbers")]
-        let thousandths = (replicas * 1000.0).round() as i64;
-        self.metrics().set_external(&self.namespace, name, &[(&[], thousandths)]);
-    }
-
-    /// Waits until the autoscaler has been decided with this load, and with what followed from it:
-    /// its status shows it.
-    pub async fn until_seen(&self, name: &str, load: f64) -> Result<()> {
-        self.set_load(name, load);
-        self.until(&format!("whether {name} was decided with {load}"), &true, async || {
-            let status = self.status(name).await?;
-            let shown = &status["currentMetrics"][0]["external"]["current"]["averageValue"];
-            let replicas = status["currentReplicas"].as_f64().unwrap_or(1.0).max(1.0);
-            let shown = shown.as_str().and_then(thousandths).unwrap_or_default();
-            Ok((shown - load * 1000.0 / replicas).abs() < 2.0)
         })
         .await
     }

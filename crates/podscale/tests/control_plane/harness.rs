@@ -1,9 +1,10 @@
 //! The environment that all scenarios share (one control plane, its kubelet and its metrics) and which
 //! scenarios may use it at the same time.
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, Workspace};
 use super::kubelet::Kubelet;
 use super::metrics::Metrics;
+use super::node::Cluster;
 use super::plane::{Autoscaler, ControlPlane};
 use super::program::Program;
 use anyhow::Result;
@@ -72,6 +73,8 @@ struct Inner {
     runtime: Runtime,
     folder: PathBuf,
     environment: Mutex<Option<Arc<Environment>>>,
+    /// A cluster with a real node, for the scenarios that need one.
+    cluster: Mutex<Option<Arc<Cluster>>>,
     /// Held for reading by those who share the controller, for writing by those who do not.
     turn: RwLock<()>,
     /// The namespaces of those who have a controller of their own beside the shared one.
@@ -84,10 +87,15 @@ impl Harness {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let folder =
             std::env::temp_dir().join(format!("podscale-control-plane-{}", std::process::id()));
-        let (environment, turn, failed) =
-            (Mutex::default(), RwLock::new(()), AtomicBool::new(false));
-        let apart = parking_lot::Mutex::default();
-        Ok(Harness(Arc::new(Inner { runtime, folder, environment, turn, apart, failed })))
+        Ok(Harness(Arc::new(Inner {
+            runtime,
+            folder,
+            environment: Mutex::default(),
+            cluster: Mutex::default(),
+            turn: RwLock::new(()),
+            apart: parking_lot::Mutex::default(),
+            failed: AtomicBool::new(false),
+        })))
     }
 
     /// A scenario that shares the controller with others.
@@ -172,6 +180,36 @@ impl Harness {
         })
     }
 
+    /// A scenario on a real node. Real CPU is measured there, so nothing else runs meanwhile.
+    pub fn on_node<F>(
+        &self,
+        name: &str,
+        scenario: impl FnOnce(Arc<Cluster>, Workspace) -> F + Send + 'static,
+    ) -> Trial
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let inner = Arc::clone(&self.0);
+        self.trial(name, move |namespace_of| async move {
+            let _turn = inner.turn.write().await;
+            if let Some(environment) = &*inner.environment.lock().await {
+                environment.without_program().await;
+            }
+            let cluster = inner.cluster().await?;
+            let client = cluster.plane.client.clone();
+            let workspace = Workspace::open(client, &namespace_of).await?;
+            let ended = match scenario(Arc::clone(&cluster), workspace.clone()).await {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    let state = workspace.describe().await;
+                    Err(error.context(format!("{state}\n{}", cluster.describe())))
+                }
+            };
+            workspace.close().await;
+            ended
+        })
+    }
+
     /// A scenario that needs nothing of the environment, but must not disturb one that has it for itself.
     pub fn independent<F>(
         &self,
@@ -212,7 +250,10 @@ impl Harness {
     /// Shuts everything down; logs are kept if a scenario failed.
     pub fn close(&self) {
         let inner = &self.0;
-        inner.runtime.block_on(async { drop(inner.environment.lock().await.take()) });
+        inner.runtime.block_on(async {
+            drop(inner.cluster.lock().await.take());
+            drop(inner.environment.lock().await.take());
+        });
         if inner.failed.load(Ordering::Relaxed) {
             eprintln!("logs are in {}", inner.folder.display());
         } else {
@@ -228,6 +269,17 @@ fn namespace_of(name: &str) -> String {
 }
 
 impl Inner {
+    async fn cluster(&self) -> Result<Arc<Cluster>> {
+        let mut cluster = self.cluster.lock().await;
+        match &*cluster {
+            Some(cluster) => Ok(Arc::clone(cluster)),
+            None => {
+                let started = Cluster::start(&self.folder.join("node")).await?;
+                Ok(Arc::clone(cluster.insert(Arc::new(started))))
+            }
+        }
+    }
+
     async fn environment(&self) -> Result<Arc<Environment>> {
         let mut environment = self.environment.lock().await;
         match &*environment {

@@ -14,6 +14,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// Cluster addresses where there is a node; the first of them is the API server's.
+const NODE_SERVICES: &str = "10.213.0.0/24";
+
 const ADMIN_TOKEN: &str = "podscale-test-admin";
 
 /// Who scales: nobody of the control plane, or kube-controller-manager's own controller.
@@ -31,6 +34,8 @@ pub struct ControlPlane {
     folder: PathBuf,
     etcd: String,
     port: u16,
+    /// Whether there is a real node, which runs real pods.
+    node: bool,
     /// Signs for everybody who serves here.
     pub authority: Authority,
     /// The administrator's client.
@@ -48,12 +53,24 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts etcd and kube-apiserver.
     pub async fn start(folder: &Path) -> Result<ControlPlane> {
+        ControlPlane::start_at(folder, &["127.0.0.1", "localhost"], false).await
+    }
+
+    /// Starts them for a real node. Pods reach the API server at more addresses than this machine's own.
+    #[allow(dead_code, reason = "benchmarks have no node")]
+    pub async fn start_for_node(folder: &Path, address: &str) -> Result<ControlPlane> {
+        ControlPlane::start_at(folder, &["127.0.0.1", "localhost", address], true).await
+    }
+
+    async fn start_at(folder: &Path, hosts: &[&str], node: bool) -> Result<ControlPlane> {
         let programs = binaries::folder()?;
         std::fs::create_dir_all(folder)?;
         let authority = Authority::new()?;
         std::fs::write(folder.join("ca.crt"), &authority.pem)?;
-        authority.sign("kube-apiserver", &["127.0.0.1", "localhost"])?.write(folder, "server")?;
+        authority.sign("kube-apiserver", hosts)?.write(folder, "server")?;
         authority.sign("front-proxy", &[])?.write(folder, "front-proxy")?;
+        let group = Some("system:masters");
+        authority.sign_for("kubelet-client", group, &[])?.write(folder, "kubelet-client")?;
         write_account_keys(folder)?;
         let tokens = format!("{ADMIN_TOKEN},admin,admin,\"system:masters\"\n");
         std::fs::write(folder.join("tokens.csv"), tokens)?;
@@ -82,6 +99,7 @@ impl ControlPlane {
             folder: folder.to_owned(),
             etcd,
             port,
+            node,
             authority,
             kubeconfig,
             manager: Mutex::default(),
@@ -105,20 +123,31 @@ impl ControlPlane {
 
     /// Starts kube-apiserver like [`ControlPlane::start_server`], with more flags.
     pub async fn start_server_with(&self, flags: &[&str]) -> Result<()> {
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        let arguments = self.server_flags().into_iter().chain(flags);
+        let program = self.programs.join("kube-apiserver");
+        let mut process = Process::start("kube-apiserver", &program, arguments, &self.folder)?;
+        let ready = async || match Request::get("/readyz").body(Vec::new()) {
+            Ok(request) => self.client.request_text(request).await.is_ok_and(|text| text == "ok"),
+            Err(_) => false,
+        };
+        process.until_ready(ready).await?;
+        *self.server.lock() = Some(process);
+        Ok(())
+    }
+
+    fn server_flags(&self) -> Vec<String> {
         let folder = self.folder.display();
-        // ServiceAccount admission would hold every pod back until a controller has made accounts.
-        let arguments = vec![
+        let mut flags = vec![
             format!("--etcd-servers={}", self.etcd),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.port),
             "--endpoint-reconciler-type=none".to_owned(),
-            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             format!("--tls-cert-file={folder}/server.crt"),
             format!("--tls-private-key-file={folder}/server.key"),
             format!("--client-ca-file={folder}/ca.crt"),
             format!("--token-auth-file={folder}/tokens.csv"),
-            "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={folder}/service-account.pub"),
             format!("--service-account-signing-key-file={folder}/service-account.key"),
@@ -129,19 +158,28 @@ impl ControlPlane {
             "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
             format!("--proxy-client-cert-file={folder}/front-proxy.crt"),
             format!("--proxy-client-key-file={folder}/front-proxy.key"),
-            "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
-        let flags = flags.iter().map(|flag| (*flag).to_owned());
-        let arguments = arguments.into_iter().chain(flags);
-        let program = self.programs.join("kube-apiserver");
-        let mut process = Process::start("kube-apiserver", &program, arguments, &self.folder)?;
-        let ready = async || match Request::get("/readyz").body(Vec::new()) {
-            Ok(request) => self.client.request_text(request).await.is_ok_and(|text| text == "ok"),
-            Err(_) => false,
-        };
-        process.until_ready(ready).await?;
-        *self.server.lock() = Some(process);
-        Ok(())
+        if self.node {
+            // Aggregated servers are asked at the addresses of their pods: there is no kube-proxy.
+            flags.extend([
+                format!("--service-cluster-ip-range={NODE_SERVICES}"),
+                "--authorization-mode=Node,RBAC".to_owned(),
+                "--enable-admission-plugins=NodeRestriction".to_owned(),
+                "--kubelet-preferred-address-types=InternalIP".to_owned(),
+                format!("--kubelet-certificate-authority={folder}/ca.crt"),
+                format!("--kubelet-client-certificate={folder}/kubelet-client.crt"),
+                format!("--kubelet-client-key={folder}/kubelet-client.key"),
+                "--enable-aggregator-routing".to_owned(),
+            ]);
+        } else {
+            // ServiceAccount admission would hold every pod back until a controller has made accounts.
+            flags.extend([
+                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                "--disable-admission-plugins=ServiceAccount".to_owned(),
+            ]);
+        }
+        flags
     }
 
     /// Makes etcd forget everything that happened before now.
@@ -253,6 +291,20 @@ impl ControlPlane {
     pub fn kubeconfig_at(&self, name: &str, port: u16) -> Result<PathBuf> {
         let token = json!({"token": ADMIN_TOKEN});
         write_kubeconfig(&self.folder, name, port, &self.authority.pem, &token)
+    }
+
+    /// A kubeconfig of whoever has a certificate, `NAME.crt` with its key in the folder.
+    #[allow(dead_code, reason = "benchmarks have no node")]
+    pub fn kubeconfig_signed(&self, name: &str) -> Result<PathBuf> {
+        let file = |kind: &str| self.folder.join(format!("{name}.{kind}"));
+        let user = json!({"client-certificate": file("crt"), "client-key": file("key")});
+        write_kubeconfig(&self.folder, name, self.port, &self.authority.pem, &user)
+    }
+
+    /// Where kube-apiserver listens.
+    #[allow(dead_code, reason = "benchmarks have no node")]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// A token of a service account.
