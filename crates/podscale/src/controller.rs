@@ -1,5 +1,5 @@
 //! The controller: watches autoscaler objects of every dialect, their targets and their pods, and
-//! reconciles each object once in every sync period, and at once when it changed.
+//! reconciles each object once in every sync period, and right after it changed.
 //!
 //! [`index`] holds everything that is known of the objects, [`workers`] take from it what is due,
 //! [`reconcile`] handles one object: [`observe`] gathers, the core's pass decides, [`act`] writes, and

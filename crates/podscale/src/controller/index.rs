@@ -305,7 +305,7 @@ impl State {
             .filter(|entry| !entry.gone && entry.managed.uid() == managed.uid());
         if let Some(entry) = same {
             if entry.update(managed, rules, Time(now)) {
-                queue.enqueue(&key, &mut entry.queue_state, now);
+                queue.enqueue(&key, &mut entry.queue_state, due::after_change(now));
             }
             return;
         }
@@ -318,7 +318,8 @@ impl State {
             entry.queue_state = QueueState::running_again(now);
         } else {
             let period = due::micros(entry.period(rules));
-            let at = if decided { due::next_moment(&key, period, now) } else { now };
+            let at =
+                if decided { due::next_moment(&key, period, now) } else { due::after_change(now) };
             self.queue.enqueue(&key, &mut entry.queue_state, at);
         }
         if self.entries.insert(key, entry).is_some_and(|before| before.gone) {

@@ -1,4 +1,4 @@
-//! When which object is due: each at its own moment of every period, at once when it changed, and
+//! When which object is due: each at its own moment of every period, right after it changed, and
 //! soon when samples arrived. An object that is being reconciled is never started a second time; it
 //! comes again right after.
 
@@ -13,6 +13,11 @@ use std::time::Duration;
 pub(in crate::controller) const MOMENTS: u32 = 4;
 /// How long after its last reconcile began new samples may enqueue an object again.
 const MIN_INTERVAL_MICROS: i64 = 1_000_000;
+
+/// How long after a change an object is reconciled. What is written together (an autoscaler and its
+/// target, for instance) comes over several watches, so what belongs together arrives first, and
+/// changes in a row are one reconcile.
+const CHANGE_DELAY_MICROS: i64 = 100_000;
 
 /// Whether an object waits or is being reconciled. Times are microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +137,11 @@ impl Queue {
 /// A period in microseconds.
 pub(super) fn micros(period: Duration) -> i64 {
     i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1)
+}
+
+/// When an object is due that changed now.
+pub(super) fn after_change(now: i64) -> i64 {
+    now.saturating_add(CHANGE_DELAY_MICROS)
 }
 
 /// The next moment of an object.
