@@ -55,7 +55,7 @@ impl Source {
     /// Whether there is anything to answer with: a node with two samples.
     #[must_use]
     pub fn has_samples(&self) -> bool {
-        self.directory.nodes().iter().any(|(name, _)| self.store.node(name).is_some())
+        self.nodes(&Query::default()).is_ok_and(|nodes| !nodes.is_empty())
     }
 
     pub(crate) fn pods(
