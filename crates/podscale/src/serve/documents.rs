@@ -38,9 +38,7 @@ pub(super) fn router(served: Served, metrics: Metrics, readiness: Readiness) -> 
         let path = format!("/openapi/v3/apis/{}", api.group_version());
         router = router.route(&path, get(async move || Json(document.clone())));
     }
-    router
-        .fallback(async || Refusal::no_path().into_response())
-        .method_not_allowed_fallback(async || Refusal::not_allowed().into_response())
+    router.fallback(async || Refusal::no_path().into_response())
 }
 
 /// Ready once it knows whom to trust and has something to answer with.
