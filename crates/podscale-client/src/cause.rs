@@ -21,7 +21,7 @@ pub fn innermost(error: &(dyn Error + 'static)) -> String {
 
 /// An error and its causes in one line, without repetitions.
 #[must_use]
-pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
+pub fn one_line(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
     while let Some(next) = cause {

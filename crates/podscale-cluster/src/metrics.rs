@@ -14,14 +14,14 @@ use kube::core::{ApiResource, GroupVersionKind};
 use podscale_client::clock::Clock;
 use podscale_metrics::directory::Directory;
 use podscale_metrics::store::Store;
-use podscale_metrics::{answer, resource};
+use podscale_metrics::{answer, custom, external, resource};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-pub mod custom;
-pub mod external;
+mod custom_series;
+mod external_series;
 pub mod scrape;
 pub mod series;
 #[cfg(test)]
@@ -66,9 +66,11 @@ impl Metrics {
 
 /// All three APIs in one router.
 pub fn router(source: resource::Source, load: LoadModel) -> Router {
+    let of_objects = Arc::new(custom_series::LoadSeries(load.clone()));
+    let of_workloads = Arc::new(external_series::LoadSeries(load));
     resource::router(source)
-        .merge(custom::router(load.clone()))
-        .merge(external::router(load))
+        .merge(custom::router(of_objects))
+        .merge(external::router(of_workloads))
         .fallback(async || answer::Refusal::no_path().into_response())
         .method_not_allowed_fallback(async || answer::Refusal::not_allowed().into_response())
 }

@@ -4,10 +4,15 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use podscale_api::quantity::Format;
 use podscale_api::time::GoDuration;
-use podscale_api::{Labels, Selector};
+use podscale_api::{Labels, Quantity, Selector};
 use serde_json::{Value, json};
+use std::pin::Pin;
 use std::time::Duration;
+
+/// What somebody else will answer a request with, or why not.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
 /// An error as Kubernetes' `Status`.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +53,60 @@ impl Refusal {
     pub fn bad_request(message: String) -> Refusal {
         let details = Value::Null;
         Refusal { code: StatusCode::BAD_REQUEST, reason: "BadRequest", message, details }
+    }
+
+    /// Nobody, or nobody who is known, asks.
+    #[must_use]
+    pub fn unauthorized() -> Refusal {
+        Refusal {
+            code: StatusCode::UNAUTHORIZED,
+            reason: "Unauthorized",
+            message: "Unauthorized".to_owned(),
+            details: Value::Null,
+        }
+    }
+
+    /// Whoever asks may not; `details` name the object.
+    #[must_use]
+    pub fn forbidden(message: String, details: Value) -> Refusal {
+        Refusal { code: StatusCode::FORBIDDEN, reason: "Forbidden", message, details }
+    }
+
+    /// Something went wrong here.
+    #[must_use]
+    pub fn internal(problem: &str) -> Refusal {
+        Refusal {
+            code: StatusCode::INTERNAL_SERVER_ERROR,
+            reason: "InternalError",
+            message: format!("Internal error occurred: {problem}"),
+            details: Value::Null,
+        }
+    }
+
+    /// What is needed to answer is not there now.
+    #[must_use]
+    pub fn unavailable(message: String) -> Refusal {
+        let code = StatusCode::SERVICE_UNAVAILABLE;
+        Refusal { code, reason: "ServiceUnavailable", message, details: Value::Null }
+    }
+
+    /// The answer took too long.
+    #[must_use]
+    pub fn timeout(message: String) -> Refusal {
+        let code = StatusCode::GATEWAY_TIMEOUT;
+        Refusal { code, reason: "Timeout", message, details: Value::Null }
+    }
+
+    /// The HTTP status code.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.code.as_u16()
+    }
+
+    /// What is said to people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
     /// The path can only be read.
@@ -240,12 +299,11 @@ pub fn bytes(bytes: u64) -> String {
     format!("{number}{suffix}")
 }
 
-/// A quantity of anything to a thousandth, in the canonical form; what is no number is zero.
+/// A quantity of anything to a thousandth; what is no number is zero.
 #[must_use]
-pub fn decimal(value: f64) -> String {
+pub fn decimal(value: f64) -> Quantity {
     // The cast saturates, and makes zero of what is no number.
-    let milli = (value * 1000.0).round() as i64;
-    podscale_api::Quantity::from_milli(milli, podscale_api::quantity::Format::DecimalSi).to_string()
+    Quantity::from_milli((value * 1000.0).round() as i64, Format::DecimalSi)
 }
 
 /// The discovery document of a group; the first version is preferred.
@@ -293,7 +351,7 @@ mod tests {
         for (value, text) in
             [(0.0, "0"), (1.5, "1500m"), (12.0, "12"), (f64::NAN, "0"), (0.0004, "0")]
         {
-            assert_eq!(decimal(value), text);
+            assert_eq!(decimal(value).to_string(), text);
         }
     }
 

@@ -2,9 +2,12 @@
 //! rates, and given out in the forms of the metrics APIs. Knows no Kubernetes client.
 
 pub mod answer;
+pub mod custom;
 pub mod directory;
 pub mod exposition;
+pub mod external;
 pub mod kubelet;
+pub mod openapi;
 pub mod plain;
 pub mod resource;
 pub mod store;

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// The group.
 pub const GROUP: &str = "metrics.k8s.io";
+/// Its version.
+pub const VERSIONS: [&str; 1] = ["v1beta1"];
 const VERSION: &str = "metrics.k8s.io/v1beta1";
 const COLUMNS: [(&str, &str, &str); 4] = [
     ("Name", "name", "Name of the resource"),
@@ -50,6 +52,12 @@ pub(crate) struct FoundNode {
 }
 
 impl Source {
+    /// Whether there is anything to answer with: a node with two samples.
+    #[must_use]
+    pub fn has_samples(&self) -> bool {
+        self.nodes(&Query::default()).is_ok_and(|nodes| !nodes.is_empty())
+    }
+
     pub(crate) fn pods(
         &self,
         namespace: Option<&str>,
@@ -90,8 +98,8 @@ impl Source {
 /// The API, as a router.
 pub fn router(source: Source) -> Router {
     Router::new()
-        .route("/apis/metrics.k8s.io", get(group))
-        .route("/apis/metrics.k8s.io/v1beta1", get(resources))
+        .route("/apis/metrics.k8s.io", get(async || Json(group())))
+        .route("/apis/metrics.k8s.io/v1beta1", get(list_resources))
         .route("/apis/metrics.k8s.io/v1beta1/nodes", get(list_nodes))
         .route("/apis/metrics.k8s.io/v1beta1/nodes/{name}", get(get_node))
         .route("/apis/metrics.k8s.io/v1beta1/pods", get(list_all_pods))
@@ -100,15 +108,28 @@ pub fn router(source: Source) -> Router {
         .with_state(source)
 }
 
-async fn group() -> Json<Value> {
-    Json(group_document(GROUP, &["v1beta1"]))
+/// The discovery document of the group.
+#[must_use]
+pub fn group() -> Value {
+    group_document(GROUP, &VERSIONS)
 }
 
-async fn resources() -> Json<Value> {
-    let resource = |name: &str, kind: &str, namespaced: bool| json!({"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "list"]});
+/// What discovery lists.
+#[must_use]
+pub fn resources() -> Vec<Value> {
+    let resource = |name: &str, kind: &str, namespaced: bool| {
+        json!({
+            "name": name, "singularName": "", "namespaced": namespaced, "kind": kind,
+            "verbs": ["get", "list"],
+        })
+    };
+    vec![resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)]
+}
+
+async fn list_resources() -> Json<Value> {
     Json(json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": VERSION,
-        "resources": [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)],
+        "resources": resources(),
     }))
 }
 
@@ -203,7 +224,12 @@ fn is_watch(query: &Query) -> bool {
     matches!(query.get("watch"), Some("true" | "1"))
 }
 
-fn list(kind: &str, items: Vec<Value>) -> Response {
+/// Items of a list do not repeat what kind they are of.
+fn list(kind: &str, mut items: Vec<Value>) -> Response {
+    for item in items.iter_mut().filter_map(Value::as_object_mut) {
+        item.remove("kind");
+        item.remove("apiVersion");
+    }
     Json(json!({"kind": kind, "apiVersion": VERSION, "metadata": {}, "items": items}))
         .into_response()
 }

@@ -1,8 +1,7 @@
 //! The one port for those who run the program: the dashboard and its data, `/metrics`, `/healthz`
 //! and `/readyz`. Everything is read-only.
 
-pub mod connections;
-
+use crate::connections::{self, Limits};
 use crate::dashboard::{self, Hub};
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::readiness::Readiness;
@@ -10,7 +9,6 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use connections::Limits;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;

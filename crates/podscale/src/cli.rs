@@ -12,6 +12,8 @@ pub mod logs;
 pub mod recording;
 pub mod replay;
 pub mod run;
+pub mod serve;
+pub mod serving;
 pub mod signal;
 pub mod top;
 
@@ -37,6 +39,7 @@ enum Command {
     Install(install::Arguments),
     Replay(replay::Arguments),
     Run(Box<run::Arguments>),
+    Serve(Box<serve::Arguments>),
     Top(top::Arguments),
 }
 
@@ -50,6 +53,7 @@ impl Cli {
             Command::Install(arguments) => install::run(&arguments),
             Command::Replay(arguments) => replay::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
+            Command::Serve(arguments) => serve::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
         }
     }

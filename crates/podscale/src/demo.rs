@@ -5,8 +5,8 @@ pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
 
-use crate::admin::connections::{self, Limits};
 use crate::admin::{self, Shown};
+use crate::connections::{self, Limits};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, Watchers};
 use crate::dashboard::Hub;

@@ -3,6 +3,7 @@
 //! Imports go one way: each group of modules below may import those above it, and none of its own.
 //! `tidy` holds them to it.
 
+pub mod connections;
 pub mod metrics;
 mod pods;
 pub mod readiness;
@@ -14,6 +15,8 @@ pub mod dialect;
 pub mod spans;
 
 mod source;
+
+pub mod serve;
 
 pub mod controller;
 

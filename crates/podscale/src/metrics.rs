@@ -9,6 +9,7 @@ mod instruments;
 mod process;
 pub(crate) mod registry;
 mod requests;
+mod serving;
 mod text;
 
 pub(crate) use decisions::Computation;
@@ -17,6 +18,7 @@ use instruments::{Counter, Family, Gauge, Histogram};
 use parking_lot::Mutex;
 use registry::{Registry, Visitor};
 use requests::Requests;
+use serving::Serving;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +51,7 @@ struct Inner {
     disagreements: Counter,
     comparisons: Family<Labels<1>, Counter>,
     sources: SourceMetrics,
+    serving: Serving,
     caches: Family<Labels<1>, Gauge>,
     recorder: RecorderMetrics,
     telemetry_losses: Family<Labels<1>, Counter>,
@@ -156,6 +159,7 @@ impl Metrics {
                 Counter::default,
             ),
             sources: SourceMetrics::register(&mut registry),
+            serving: Serving::register(&mut registry),
             caches: registry.family(
                 "podscale_cache_objects",
                 "Objects held in memory",

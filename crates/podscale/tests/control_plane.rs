@@ -45,6 +45,8 @@ mod program;
 mod proxy;
 #[path = "control_plane/rbac.rs"]
 mod rbac;
+#[path = "control_plane/serve.rs"]
+mod serve;
 #[path = "control_plane/sources.rs"]
 mod sources;
 #[path = "control_plane/targets.rs"]
@@ -71,8 +73,8 @@ fn main() -> Result<ExitCode> {
     let in_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
     if asked && !in_ci && !binaries::obtainable() {
         eprintln!(
-            "\n!! LEFT OUT: all tests on a real control plane: there are neither etcd, kube-apiserver \
-             and kube-controller-manager in $KUBEBUILDER_ASSETS nor Go to build them\n"
+            "\n!! LEFT OUT: all tests on a real control plane: there are neither etcd, kube-apiserver, \
+             kube-controller-manager and kubectl in $KUBEBUILDER_ASSETS nor Go to build them\n"
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -101,6 +103,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(rbac::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
+    trials.extend(serve::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

@@ -1,6 +1,6 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::{complain, conclude, logs, recording, signal};
+use super::{complain, conclude, logs, recording, serving, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
@@ -265,6 +265,13 @@ pub struct Arguments {
     )]
     admin_address: SocketAddr,
 
+    /// Serve the metrics APIs as well, as `podscale serve` does.
+    #[arg(long, env = "PODSCALE_SERVE_METRICS")]
+    serve_metrics: bool,
+
+    #[command(flatten)]
+    serving: serving::Arguments,
+
     #[command(flatten)]
     log: logs::Arguments,
 
@@ -326,6 +333,9 @@ impl Arguments {
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.lease_timings().check()?;
         self.telemetry.check()?;
+        if self.serve_metrics {
+            self.serving.check()?;
+        }
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
@@ -362,6 +372,8 @@ pub(super) enum Failure {
     LeaseTimings(#[from] LeaseTimingsError),
     #[error("--record: {0}")]
     Record(#[from] RecordError),
+    #[error("--serve-metrics: {0}")]
+    Serve(#[from] serving::Failure),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
     NoNamespace,
     #[error("cannot start: {0}")]
@@ -428,6 +440,10 @@ async fn control(
     let watchers = Watchers { observers, metrics, readiness };
     let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
     let (client, config) = (&cluster.client, arguments.config());
+    let serving = match arguments.serve_metrics {
+        true => Some(arguments.serving.start_beside(kubeconfig, context, &watchers.metrics)?),
+        false => None,
+    };
     let dialects = dialect::built_in();
     let controller = Controller::start(client, clock, config, dialects, watchers, role);
     end.await;
@@ -435,6 +451,9 @@ async fn control(
     controller.hand_over(elections.stop()).await;
     if let Some(writing) = recording {
         writing.finish();
+    }
+    if let Some(serving) = serving {
+        serving.stop();
     }
     admin.stop().await;
     Ok(())

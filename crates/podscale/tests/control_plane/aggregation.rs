@@ -71,7 +71,8 @@ pub async fn until_available(client: &Client, groups: &[(&str, &str)]) -> Result
     waited.context("the aggregated APIs do not become available")
 }
 
-fn registrations(client: &Client) -> Api<DynamicObject> {
+/// The APIServices.
+pub fn registrations(client: &Client) -> Api<DynamicObject> {
     let kind = ApiResource {
         group: "apiregistration.k8s.io".into(),
         version: "v1".into(),

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The programs of a control plane.
-pub const BINARIES: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+/// The programs of a control plane, and who talks to it.
+pub const BINARIES: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

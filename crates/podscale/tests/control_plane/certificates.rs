@@ -57,6 +57,12 @@ impl Authority {
 }
 
 impl Signed {
+    /// The certificate and its key.
+    #[allow(dead_code, reason = "the benchmark does not use it")]
+    pub fn pems(&self) -> (String, String) {
+        (self.pem.clone(), self.key.serialize_pem())
+    }
+
     /// Writes `name.crt` and `name.key`.
     pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
         std::fs::write(folder.join(format!("{name}.crt")), &self.pem)?;

@@ -2,9 +2,11 @@
 //! the port can use up the memory or the file descriptors of the program.
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -18,11 +20,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
+use tower::{ServiceExt, service_fn};
 
 /// The pause after the system had no descriptor for a connection.
 const ACCEPT_BACK_OFF: Duration = Duration::from_secs(1);
 /// The largest head of a request.
 const HEAD_BYTES: usize = 32 * 1024;
+/// How many requests one connection may have open at the same time.
+const MAX_STREAMS: u32 = 256;
 
 /// How many connections are accepted, and for how long they may be idle; wall-clock.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +53,57 @@ impl Default for Limits {
     }
 }
 
+/// Makes streams of accepted sockets: plain ones, or encrypted.
+pub trait Accept: Clone + Send + Sync + 'static {
+    /// What is read and written.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    /// What is known of the peer; every request has it among its extensions.
+    type Peer: Clone + Send + Sync + 'static;
+
+    /// Makes a stream; none if the peer cannot be served.
+    fn accept(
+        &self,
+        socket: WriteTimeout,
+    ) -> impl Future<Output = Option<Accepted<Self::Stream, Self::Peer>>> + Send;
+}
+
+/// A connection that can be served.
+pub struct Accepted<S, P> {
+    /// What is read and written.
+    pub stream: S,
+    /// Who is at the other end.
+    pub peer: P,
+    /// Whether HTTP/2 was agreed on.
+    pub http2: bool,
+}
+
+/// Connections without encryption.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
+
+impl Accept for Plain {
+    type Stream = WriteTimeout;
+    type Peer = ();
+
+    async fn accept(&self, stream: WriteTimeout) -> Option<Accepted<WriteTimeout, ()>> {
+        Some(Accepted { stream, peer: (), http2: false })
+    }
+}
+
 /// Serves until `stop`, and then until all open connections have ended.
 pub async fn serve(
     listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    serve_with(listener, Plain, router, limits, stop).await;
+}
+
+/// Serves as [`serve`] does, over streams that `accept` makes.
+pub async fn serve_with(
+    listener: TcpListener,
+    accept: impl Accept,
     router: Router,
     limits: Limits,
     stop: impl Future<Output = ()>,
@@ -68,28 +121,57 @@ pub async fn serve(
             Ok(accepted) => accepted,
             Err(error) if is_of_one_connection(&error) => continue,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection to the admin pages");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_BACK_OFF).await;
                 continue;
             }
         };
         // Above the limit, the peer sees the connection end at once and can try again.
         let Some(permit) = counts.acquire(address.ip(), limits) else { continue };
-        let (router, watcher) = (router.clone(), graceful.watcher());
+        let (router, accept, watcher) = (router.clone(), accept.clone(), graceful.watcher());
         open.spawn(async move {
-            let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-            let http = &mut builder.http1();
-            http.timer(TokioTimer::new()).header_read_timeout(limits.request_timeout);
-            http.max_buf_size(HEAD_BYTES);
-            let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
-            let serving = builder.serve_connection(stream, TowerToHyperService::new(router));
-            // A peer that goes away is no error of ours.
-            let _ = watcher.watch(serving).await;
+            let socket = WriteTimeout::new(stream, limits.write_timeout);
+            let accepting = tokio::time::timeout(limits.request_timeout, accept.accept(socket));
+            if let Ok(Some(accepted)) = accepting.await {
+                connection(accepted, router, limits, watcher).await;
+            }
             drop(permit);
         });
     }
     drop(listener);
     graceful.shutdown().await;
+}
+
+/// Answers the requests of one connection until it ends.
+async fn connection<S, P>(
+    accepted: Accepted<S, P>,
+    router: Router,
+    limits: Limits,
+    watcher: Watcher,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    P: Clone + Send + Sync + 'static,
+{
+    let Accepted { stream, peer, http2 } = accepted;
+    let builder = Builder::new(TokioExecutor::new());
+    let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
+    let http = &mut builder.http1();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.request_timeout);
+    http.max_buf_size(HEAD_BYTES);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(HEAD_BYTES as u32)
+        .keep_alive_interval(limits.request_timeout)
+        .keep_alive_timeout(limits.write_timeout);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        router.clone().oneshot(request)
+    });
+    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    // A peer that goes away is no error of ours.
+    let _ = watcher.watch(serving).await;
 }
 
 /// Whether the error is that of one connection, and not of all.
@@ -133,7 +215,7 @@ impl Drop for Permit {
 }
 
 /// A stream whose writes fail when the peer reads nothing for too long.
-struct WriteTimeout {
+pub struct WriteTimeout {
     stream: TcpStream,
     timeout: Duration,
     /// Runs while a write is pending.

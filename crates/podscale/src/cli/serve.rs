@@ -1,0 +1,91 @@
+//! `podscale serve`: the metrics APIs, without the controller.
+
+use super::serving::{self, Failure};
+use super::{complain, conclude, logs, signal};
+use crate::metrics::Metrics;
+use crate::telemetry::{self, Telemetry, TelemetryError};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Serve the metrics APIs of a cluster.
+///
+/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets), and for external
+/// metrics of other servers, over TLS and behind the API server's aggregation: in the place of
+/// metrics-server. Flags that metrics-server has carry its names. SIGTERM and Ctrl-C shut it down
+/// gracefully.
+///
+/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The kubeconfig's context; its current one if not given.
+    #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
+    context: Option<String>,
+
+    #[command(flatten)]
+    serving: serving::Arguments,
+
+    #[command(flatten)]
+    log: logs::Arguments,
+
+    #[command(flatten)]
+    telemetry: telemetry::Arguments,
+}
+
+/// Why the command failed.
+#[derive(Debug, thiserror::Error)]
+enum ServeFailure {
+    #[error(transparent)]
+    Log(#[from] logs::LogError),
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    #[error(transparent)]
+    Serving(#[from] Failure),
+    #[error("cannot start: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Err(wrong) = check(arguments) {
+        complain(wrong);
+        return ExitCode::from(2);
+    }
+    conclude(start(arguments))
+}
+
+fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
+    arguments.telemetry.check()?;
+    Ok(arguments.serving.check()?)
+}
+
+fn start(arguments: &Arguments) -> Result<(), ServeFailure> {
+    let metrics = Metrics::new();
+    let telemetry = Telemetry::start(&arguments.telemetry, &metrics)?;
+    arguments.log.start(&telemetry)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(serve(arguments, metrics));
+    telemetry.finish();
+    Ok(done?)
+}
+
+async fn serve(arguments: &Arguments, metrics: Metrics) -> Result<(), Failure> {
+    let end = signal::end();
+    tokio::pin!(end);
+    let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
+    // Asked to end while it starts, it ends as well.
+    let running = tokio::select! {
+        biased;
+        () = &mut end => return Ok(()),
+        running = arguments.serving.start(kubeconfig, context, metrics) => running?,
+    };
+    end.await;
+    tracing::info!("ending");
+    running.stop().await;
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! The flags about serving the metrics APIs, which `podscale serve` and `podscale run` share, and
+//! starting the server from them.
+
+use crate::metrics::Metrics;
+use crate::readiness::Readiness;
+use crate::serve::certificate::Files;
+use crate::serve::routes::{Routes, RoutesError};
+use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
+use crate::settings::{address, name, namespace};
+use clap::{Args, ValueEnum};
+use podscale_client::clock::Clock;
+use podscale_client::connect::{self, Cluster, ConnectError};
+use podscale_client::instrument::Instruments;
+use podscale_cluster::metrics::{Metrics as Scraper, RESOLUTION};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// The metrics APIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Api {
+    /// metrics.k8s.io: what pods and nodes use.
+    Resource,
+    /// custom.metrics.k8s.io: what belongs to objects.
+    Custom,
+    /// external.metrics.k8s.io: what belongs to no object.
+    External,
+}
+
+/// Flags about serving the metrics APIs.
+#[derive(Clone, Debug, Args)]
+#[group(id = "serving")]
+#[command(next_help_heading = "Serving metrics")]
+pub struct Arguments {
+    /// Which metrics APIs to serve.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "API,...",
+        value_delimiter = ',',
+        default_value = "resource",
+        env = "PODSCALE_SERVE"
+    )]
+    serve: Vec<Api>,
+
+    /// The address to serve on.
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0", env = "PODSCALE_BIND_ADDRESS")]
+    bind_address: IpAddr,
+
+    /// The port to serve on, with TLS.
+    #[arg(long, value_name = "PORT", default_value_t = 6443, env = "PODSCALE_SECURE_PORT")]
+    secure_port: u16,
+
+    /// The certificate to show, in PEM, with those that lead to its authority; it is read again when it
+    /// changes. Without it one is made, kept in a Secret and renewed.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_private_key_file",
+        env = "PODSCALE_TLS_CERT_FILE"
+    )]
+    tls_cert_file: Option<PathBuf>,
+
+    /// The key of that certificate, in PEM.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_cert_file",
+        env = "PODSCALE_TLS_PRIVATE_KEY_FILE"
+    )]
+    tls_private_key_file: Option<PathBuf>,
+
+    /// The Service that leads here: for its name certificates are made, and APIServices that name it
+    /// get their caBundle.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = name,
+        default_value = "podscale-metrics",
+        env = "PODSCALE_SERVICE_NAME"
+    )]
+    service_name: String,
+
+    /// The namespace of that Service; the one it runs in, or kube-system if it runs outside.
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace, env = "PODSCALE_SERVICE_NAMESPACE")]
+    service_namespace: Option<String>,
+
+    /// The Secret, beside the Service, that holds the certificate which all replicas show.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = name,
+        default_value = "podscale-serving",
+        env = "PODSCALE_SERVING_SECRET"
+    )]
+    serving_secret: String,
+
+    /// Where what pods and nodes use is served in plain numbers, without TLS and to everybody.
+    #[arg(long, value_name = "ADDRESS", value_parser = address, env = "PODSCALE_PLAIN_ADDRESS")]
+    plain_address: Option<SocketAddr>,
+
+    /// A file that says which external metrics other servers answer for.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
+    external_metrics_routes: Option<PathBuf>,
+}
+
+/// Why metrics cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no way to a cluster.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server cannot start.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The routes make no sense.
+    #[error("--external-metrics-routes: {0}")]
+    Routes(#[from] RoutesError),
+    /// Custom or external metrics are wanted, but nothing says where they come from.
+    #[error("--serve {0}: nothing says where these metrics come from")]
+    NoSource(&'static str),
+    /// The system has no thread or memory for it.
+    #[error("cannot start: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+impl Arguments {
+    /// Whether the flags make sense together.
+    ///
+    /// # Errors
+    /// Says what does not.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.serve.contains(&Api::Custom) {
+            return Err(Failure::NoSource("custom"));
+        }
+        if self.routes()?.is_empty() && self.serve.contains(&Api::External) {
+            return Err(Failure::NoSource("external"));
+        }
+        Ok(())
+    }
+
+    fn routes(&self) -> Result<Routes, RoutesError> {
+        self.external_metrics_routes.as_deref().map_or_else(|| Ok(Routes::default()), Routes::read)
+    }
+
+    fn config(&self, cluster: &Cluster) -> Result<Config, Failure> {
+        let namespace = self.service_namespace.as_ref().unwrap_or(&cluster.namespace);
+        let certificate = match (&self.tls_cert_file, &self.tls_private_key_file) {
+            (Some(certificate), Some(key)) => {
+                let (certificate, key) = (certificate.clone(), key.clone());
+                CertificateSource::Files(Files { certificate, key })
+            }
+            _ => CertificateSource::Own { secret: self.serving_secret.clone() },
+        };
+        Ok(Config {
+            address: SocketAddr::new(self.bind_address, self.secure_port),
+            plain_address: self.plain_address,
+            service: (namespace.clone(), self.service_name.clone()),
+            certificate,
+            routes: self.routes()?,
+        })
+    }
+
+    /// Serves, with a connection of its own to the cluster.
+    ///
+    /// # Errors
+    /// There is no cluster, or nothing can be served.
+    pub async fn start(
+        &self,
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        metrics: Metrics,
+    ) -> Result<Running, Failure> {
+        let instruments: Instruments = Arc::new(metrics.clone());
+        let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
+        let (config, clock, client) = (self.config(&cluster)?, Clock::wall(), cluster.client);
+        let wants = |api: Api| self.serve.contains(&api);
+        let scraper =
+            wants(Api::Resource).then(|| Scraper::start(client.clone(), clock, RESOLUTION));
+        let resource = scraper.as_ref().map(Scraper::source);
+        let served = Served { resource, ..Served::default() };
+        let readiness = Readiness::new();
+        let server =
+            Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
+        let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
+        tracing::info!(version, server = %cluster.url, %address, "serving metrics");
+        Ok(Running { server, _scraper: scraper })
+    }
+
+    /// Serves in a thread of its own, so that large answers hold nobody up.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start_beside(
+        &self,
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        metrics: &Metrics,
+    ) -> Result<Beside, Failure> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let (arguments, metrics) = (self.clone(), metrics.clone());
+        let (kubeconfig, context) = (kubeconfig.map(Path::to_owned), context.map(str::to_owned));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = async move {
+            let starting = arguments.start(kubeconfig.as_deref(), context.as_deref(), metrics);
+            let mut stopped = stopped;
+            let running = tokio::select! {
+                biased;
+                _ = &mut stopped => return,
+                running = starting => running,
+            };
+            match running {
+                Ok(running) => {
+                    let _ = stopped.await;
+                    running.stop().await;
+                }
+                Err(error) => tracing::error!(%error, "metrics are not served"),
+            }
+        };
+        let thread = std::thread::Builder::new().name("serve".to_owned());
+        let thread = thread.spawn(move || runtime.block_on(serve))?;
+        Ok(Beside { stop, thread })
+    }
+}
+
+/// The server, and what scrapes for it.
+pub struct Running {
+    server: Server,
+    _scraper: Option<Scraper>,
+}
+
+impl Running {
+    /// Lets open requests finish for a moment, and stops.
+    pub async fn stop(self) {
+        self.server.stop().await;
+    }
+}
+
+/// The server in its own thread.
+pub struct Beside {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Beside {
+    /// Lets open requests finish for a moment, and stops.
+    pub fn stop(self) {
+        let _ = self.stop.send(());
+        // A panic in there was reported already.
+        let _ = self.thread.join();
+    }
+}
