@@ -8,6 +8,8 @@ mod pods;
 pub mod readiness;
 pub mod settings;
 
+pub mod kubelets;
+
 pub mod dialect;
 
 pub mod spans;

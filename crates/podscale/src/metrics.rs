@@ -6,6 +6,7 @@
 
 mod decisions;
 mod instruments;
+mod kubelets;
 mod process;
 pub(crate) mod registry;
 mod requests;
@@ -14,6 +15,7 @@ mod text;
 pub(crate) use decisions::Computation;
 use decisions::Decisions;
 use instruments::{Counter, Family, Gauge, Histogram};
+use kubelets::KubeletMetrics;
 use parking_lot::Mutex;
 use registry::{Registry, Visitor};
 use requests::Requests;
@@ -49,6 +51,7 @@ struct Inner {
     disagreements: Counter,
     comparisons: Family<Labels<1>, Counter>,
     sources: SourceMetrics,
+    kubelets: KubeletMetrics,
     caches: Family<Labels<1>, Gauge>,
     recorder: RecorderMetrics,
     telemetry_losses: Family<Labels<1>, Counter>,
@@ -156,6 +159,7 @@ impl Metrics {
                 Counter::default,
             ),
             sources: SourceMetrics::register(&mut registry),
+            kubelets: KubeletMetrics::register(&mut registry),
             caches: registry.family(
                 "podscale_cache_objects",
                 "Objects held in memory",

@@ -1,6 +1,6 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::{complain, conclude, logs, recording, signal};
+use super::{complain, conclude, kubelet, logs, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
@@ -273,6 +273,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     recording: recording::Arguments,
+
+    #[command(flatten)]
+    kubelet: kubelet::Arguments,
 }
 
 impl Arguments {
@@ -326,6 +329,7 @@ impl Arguments {
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.lease_timings().check()?;
         self.telemetry.check()?;
+        self.kubelet.check()?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
@@ -362,6 +366,8 @@ pub(super) enum Failure {
     LeaseTimings(#[from] LeaseTimingsError),
     #[error("--record: {0}")]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Kubelet(#[from] kubelet::KubeletError),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
     NoNamespace,
     #[error("cannot start: {0}")]
@@ -428,8 +434,11 @@ async fn control(
     let watchers = Watchers { observers, metrics, readiness };
     let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
     let (client, config) = (&cluster.client, arguments.config());
-    let dialects = dialect::built_in();
-    let controller = Controller::start(client, clock, config, dialects, watchers, role);
+    let (dialects, leading) = (dialect::built_in(), role.leading.clone());
+    let resource =
+        arguments.kubelet.resource_source(&cluster, clock, &watchers.metrics, leading)?;
+    let controller =
+        Controller::start_with(client, clock, config, dialects, watchers, role, resource);
     end.await;
     tracing::info!("ending");
     controller.hand_over(elections.stop()).await;
