@@ -7,6 +7,7 @@ pub mod labels;
 pub mod meta;
 pub mod metrics;
 pub mod names;
+pub mod node;
 pub mod observe;
 pub mod pod;
 pub mod quantity;

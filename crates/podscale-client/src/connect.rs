@@ -7,8 +7,11 @@ use crate::instrument::{Instruments, RequestLayer};
 use crate::rate_limit::{Rate, RateLimit};
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use kube::client::ConfigExt;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use rustls::ClientConfig;
+use secrecy::ExposeSecret;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,6 +75,42 @@ pub struct Cluster {
     pub url: String,
     /// The namespace that the program runs in, or one that every cluster has.
     pub namespace: String,
+    config: Config,
+}
+
+/// How the program identifies itself to the cluster's servers other than the API server.
+pub struct Credentials {
+    /// Whom it trusts, and the certificate that it shows, if it has one.
+    pub tls: ClientConfig,
+    /// The token that it shows, if it has one.
+    pub token: Option<BearerToken>,
+}
+
+/// A token.
+pub enum BearerToken {
+    /// What a file holds at the time.
+    File(PathBuf),
+    /// Always this one.
+    Text(String),
+}
+
+impl Cluster {
+    /// What the program shows kubelets, and by which authorities it knows them: the same as with the
+    /// API server.
+    ///
+    /// # Errors
+    /// Certificates or keys cannot be read.
+    pub fn credentials(&self) -> Result<Credentials, ConnectError> {
+        let mut config = self.config.clone();
+        // To trust one server blindly says nothing of others.
+        config.accept_invalid_certs = false;
+        let fail = |source| ConnectError::Client { url: self.url.clone(), source };
+        let tls = config.rustls_client_config().map_err(fail)?;
+        let auth = config.auth_info;
+        let text = auth.token.map(|token| BearerToken::Text(token.expose_secret().to_owned()));
+        let file = auth.token_file.map(|path| BearerToken::File(path.into()));
+        Ok(Credentials { tls, token: file.or(text) })
+    }
 }
 
 /// Finds the cluster as kubectl does; without a rate, calls are made as they come.
@@ -88,8 +127,9 @@ pub async fn connect(
     let url = config.cluster_url.to_string();
     config.headers.push((USER_AGENT, AGENT));
     let rate_limit = rate.map(|rate| RateLimit::new(rate, Arc::clone(instruments)));
-    match transport::client(config, RequestLayer::new(Arc::clone(instruments)), rate_limit) {
-        Ok(client) => Ok(Cluster { client, url, namespace }),
+    let requests = RequestLayer::new(Arc::clone(instruments));
+    match transport::client(config.clone(), requests, rate_limit) {
+        Ok(client) => Ok(Cluster { client, url, namespace, config }),
         Err(source) => Err(ConnectError::Client { url, source }),
     }
 }

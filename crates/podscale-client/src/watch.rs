@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use memchr::memchr;
+use podscale_api::node::Node;
 use podscale_api::pod::Pod;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -218,6 +219,12 @@ pub trait Watched: DeserializeOwned {
 impl Watched for Pod {
     fn version(&self) -> Option<&str> {
         None
+    }
+}
+
+impl Watched for Node {
+    fn version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
     }
 }
 

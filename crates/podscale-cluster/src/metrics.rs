@@ -13,7 +13,11 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use podscale_client::clock::Clock;
 use podscale_metrics::directory::Directory;
-use podscale_metrics::store::Store;
+use podscale_metrics::kubelet::KubeletReader;
+use podscale_metrics::scraper::address::Addressing;
+use podscale_metrics::scraper::fleet::Fleet;
+use podscale_metrics::scraper::{self, Observer, Scraper};
+use podscale_metrics::store::{Limits, Store};
 use podscale_metrics::{answer, custom, external, resource};
 use serde_json::json;
 use std::sync::Arc;
@@ -27,10 +31,21 @@ pub mod series;
 #[cfg(test)]
 mod tests;
 
-/// How often kubelets are scraped.
-pub const RESOLUTION: Duration = Duration::from_secs(15);
+/// How often kubelets are scraped, and how long a sample is used.
+pub const LIMITS: Limits =
+    Limits { resolution: Duration::from_secs(15), max_age: Duration::from_secs(60) };
 /// The namespace and name of the Service that the APIServices name.
 pub const SERVICE: (&str, &str) = ("kube-system", "podscale-metrics");
+
+/// How kubelets are reached, and how their samples are judged.
+pub struct Way {
+    /// Reads them.
+    pub reader: KubeletReader,
+    /// Finds them.
+    pub addressing: Addressing,
+    /// How often, in the cluster's time, and for how long a sample is used.
+    pub limits: Limits,
+}
 
 /// The metrics server: scrapes while it lives.
 pub struct Metrics {
@@ -39,22 +54,26 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Begins to scrape the kubelets of all nodes that the API server knows.
+    /// Begins to scrape the kubelets of all nodes that the API server knows, and reports to the
+    /// observer.
     #[must_use]
-    pub fn start(client: Client, clock: Clock, resolution: Duration) -> Metrics {
-        let store = Arc::new(Store::new(resolution));
+    pub fn start(client: Client, clock: Clock, way: Way, observer: Arc<dyn Observer>) -> Metrics {
+        let Way { reader, addressing, limits } = way;
+        let store = Arc::new(Store::new(limits));
         let directory = Arc::new(Directory::default());
+        let now: podscale_metrics::store::Clock = Arc::new(move || clock.now());
+        let scraper = Scraper::start(scraper::Config {
+            resolution: clock.to_wall(limits.resolution),
+            reader,
+            store: Arc::clone(&store),
+            clock: Arc::clone(&now),
+            observer,
+        });
+        let fleet = Fleet { scraper, directory: Arc::clone(&directory), addressing };
         let mut tasks = JoinSet::new();
         tasks.spawn(scrape::follow_pods(Arc::clone(&directory), client.clone()));
-        let scraper = scrape::Scraper {
-            client,
-            clock,
-            resolution,
-            store: Arc::clone(&store),
-            directory: Arc::clone(&directory),
-        };
-        tasks.spawn(scraper.run());
-        Metrics { source: resource::Source { store, directory }, _tasks: tasks }
+        tasks.spawn(scrape::follow_nodes(Arc::new(fleet), client));
+        Metrics { source: resource::Source { store, directory, clock: now }, _tasks: tasks }
     }
 
     /// What was scraped.

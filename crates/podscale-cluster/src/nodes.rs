@@ -25,6 +25,7 @@ pub mod lifecycle;
 mod listen;
 pub mod pod;
 mod register;
+pub mod serve;
 pub mod status;
 pub mod summary;
 pub mod table;
@@ -35,6 +36,7 @@ pub mod usage;
 pub use lifecycle::Delays;
 pub use listen::{KUBELET_PORT, KubeletPort};
 pub use pod::Fault;
+pub use serve::Identity;
 pub use table::{PodView, Table};
 pub use usage::Usage;
 
@@ -56,7 +58,7 @@ impl Default for NodeSize {
 }
 
 /// Which nodes there are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct NodesConfig {
     /// How many.
     pub count: usize,
@@ -70,6 +72,8 @@ pub struct NodesConfig {
     pub delays: Delays,
     /// Whether events of pods are recorded.
     pub events: bool,
+    /// How their kubelets speak TLS; without, they speak in the clear only.
+    pub identity: Option<Identity>,
 }
 
 impl Default for NodesConfig {
@@ -81,6 +85,7 @@ impl Default for NodesConfig {
             port: KubeletPort::default(),
             delays: Delays::default(),
             events: true,
+            identity: None,
         }
     }
 }
@@ -103,6 +108,14 @@ pub enum NodesError {
         address: SocketAddr,
         /// Why not.
         source: std::io::Error,
+    },
+    /// A kubelet cannot have a certificate.
+    #[error("no certificate for the kubelet of {node}: {source}")]
+    Certificate {
+        /// Whose kubelet.
+        node: Arc<str>,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// More nodes than there are addresses.
     #[error("{0} nodes are more than {max}", max = address::MAX_NODES)]
@@ -205,12 +218,9 @@ impl Nodes {
             nodes.push(Arc::clone(&node));
             table.add_node(&node.name);
             let (table, usage, started) = (Arc::clone(&table), Arc::clone(&usage), clock.now());
-            let kubelet = http::Kubelet { node, table, usage, started };
-            let router = http::router(Arc::new(kubelet));
-            tasks.spawn(async move {
-                // Serving only ends with the task.
-                let _ = axum::serve(listener, router).await;
-            });
+            let kubelet = Arc::new(http::Kubelet { node, table, usage, started });
+            let server = serve::Server::new(kubelet, config.identity.as_ref())?;
+            tasks.spawn(server.run(listener));
         }
         register::register(&client, &clock, &nodes).await?;
         let beat_now = Arc::new(Notify::new());

@@ -57,8 +57,28 @@ impl Directory {
         self.pods.write().remove(key);
     }
 
+    /// The labels of a node.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<Labels> {
+        self.nodes.read().get(name).cloned()
+    }
+
     /// Puts these in the place of all nodes.
     pub fn replace_nodes(&self, nodes: BTreeMap<Arc<str>, Labels>) {
         *self.nodes.write() = nodes;
+    }
+
+    /// Takes in a node that is new or has changed.
+    pub fn apply_node(&self, name: &str, labels: Labels) {
+        let mut nodes = self.nodes.write();
+        match nodes.get_mut(name) {
+            Some(known) => *known = labels,
+            None => drop(nodes.insert(name.into(), labels)),
+        }
+    }
+
+    /// Drops a node that is gone.
+    pub fn remove_node(&self, name: &str) {
+        self.nodes.write().remove(name);
     }
 }

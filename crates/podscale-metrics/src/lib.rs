@@ -1,4 +1,4 @@
-//! Samples of what pods and nodes use: read from exposition text, stored with their times, turned into
+//! Samples of what pods and nodes use: scraped from kubelets, stored with their times, turned into
 //! rates, and given out in the forms of the metrics APIs. Knows no Kubernetes client.
 
 pub mod answer;
@@ -10,4 +10,6 @@ pub mod kubelet;
 pub mod openapi;
 pub mod plain;
 pub mod resource;
+pub mod scrape;
+pub mod scraper;
 pub mod store;

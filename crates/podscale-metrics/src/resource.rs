@@ -5,7 +5,7 @@ use crate::answer::{
     window_text,
 };
 use crate::directory::Directory;
-use crate::store::{PodKey, PodUsed, Store, Used};
+use crate::store::{Clock, PodKey, PodUsed, Store, Used};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -35,6 +35,8 @@ pub struct Source {
     pub store: Arc<Store>,
     /// The labels.
     pub directory: Arc<Directory>,
+    /// The time by which samples become too old.
+    pub clock: Clock,
 }
 
 /// A pod that has metrics.
@@ -68,8 +70,9 @@ impl Source {
         let wanted = pods.filter(|(key, labels)| {
             fields.match_object(&key.0, &key.1) && selects(&selector, labels)
         });
+        let store = self.store.read((self.clock)());
         let found = wanted.filter_map(|(key, labels)| {
-            let used = self.store.pod(&key)?;
+            let used = store.pod(&key.0, &key.1)?;
             Some(FoundPod { key, labels, used })
         });
         Ok(found.collect())
@@ -78,8 +81,14 @@ impl Source {
     pub(crate) fn pod(&self, namespace: &str, name: &str) -> Option<FoundPod> {
         let key: PodKey = (namespace.into(), name.into());
         let labels = self.directory.pod(&key)?;
-        let used = self.store.pod(&key)?;
+        let used = self.store.pod(&key, (self.clock)())?;
         Some(FoundPod { key, labels, used })
+    }
+
+    pub(crate) fn node(&self, name: &str) -> Option<FoundNode> {
+        let labels = self.directory.node(name)?;
+        let used = self.store.node(name, (self.clock)())?;
+        Some(FoundNode { name: name.into(), labels, used })
     }
 
     pub(crate) fn nodes(&self, query: &Query) -> Result<Vec<FoundNode>, Refusal> {
@@ -87,8 +96,9 @@ impl Source {
         let nodes = self.directory.nodes().into_iter();
         let wanted = nodes
             .filter(|(name, labels)| fields.match_object("", name) && selects(&selector, labels));
+        let store = self.store.read((self.clock)());
         let found = wanted.filter_map(|(name, labels)| {
-            let used = self.store.node(&name)?;
+            let used = store.node(&name)?;
             Some(FoundNode { name, labels, used })
         });
         Ok(found.collect())
@@ -209,8 +219,7 @@ async fn get_node(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let nodes = source.nodes(&Query::default()).unwrap_or_default();
-    let Some(node) = nodes.into_iter().find(|node| *node.name == *name) else {
+    let Some(node) = source.node(&name) else {
         return Refusal::not_found(GROUP, "nodemetrics", &name).into_response();
     };
     if wants_table(&headers) {

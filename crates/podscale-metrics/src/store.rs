@@ -1,196 +1,31 @@
-//! The last two samples of every container and node, and the use that follows from them.
+//! The last two samples of every container and node, and the use that follows from them. Scrapes are
+//! applied node by node; a node whose scrape failed keeps its samples until they are too old.
 
-use crate::exposition::{LineError, Sample, samples};
+use crate::scrape::Scrape;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
-use std::collections::{BTreeMap, HashMap};
+use parking_lot::{RwLock, RwLockReadGuard};
+use samples::Samples;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 
+mod node;
+mod pair;
+mod places;
+mod samples;
 #[cfg(test)]
 mod tests;
-
-/// How old a new container must be before its first sample is compared with zero at its start.
-const MIN_CONTAINER_AGE: SignedDuration = SignedDuration::from_secs(10);
-
-/// One reading of a container or node.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Reading {
-    time_ms: Option<i64>,
-    /// When the container was started; 0 if unknown.
-    start_seconds: f64,
-    cpu_seconds: Option<f64>,
-    memory_bytes: Option<f64>,
-}
-
-/// What one scrape of one node found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scrape {
-    node: Reading,
-    pods: BTreeMap<PodKey, BTreeMap<Box<str>, Reading>>,
-    malformed: Option<Malformed>,
-}
-
-/// Lines of a scrape that are not exposition text. Each costs its own sample only.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{lines} malformed lines were skipped, the first is {first}")]
-pub struct Malformed {
-    /// How many there are.
-    pub lines: usize,
-    /// The first of them.
-    pub first: LineError,
-}
 
 /// Namespace and name of a pod.
 pub type PodKey = (Arc<str>, Arc<str>);
 
-impl Scrape {
-    /// Reads a kubelet's `/metrics/resource`. Lines that are malformed are skipped and counted.
-    #[must_use]
-    pub fn read(text: &str) -> Scrape {
-        let mut scrape = Scrape::default();
-        for sample in samples(text) {
-            match sample {
-                Ok(sample) => scrape.add(&sample),
-                Err(error) => scrape.skip(error),
-            }
-        }
-        scrape
-    }
-
-    /// The lines that were skipped, if there were any.
-    #[must_use]
-    pub fn malformed(&self) -> Option<&Malformed> {
-        self.malformed.as_ref()
-    }
-
-    fn skip(&mut self, error: LineError) {
-        match &mut self.malformed {
-            Some(malformed) => malformed.lines += 1,
-            None => self.malformed = Some(Malformed { lines: 1, first: error }),
-        }
-    }
-
-    fn add(&mut self, sample: &Sample<'_>) {
-        match sample.name {
-            "node_cpu_usage_seconds_total" => {
-                self.node.cpu_seconds = Some(sample.value);
-                self.node.time_ms = sample.time_ms;
-            }
-            "node_memory_working_set_bytes" => self.node.memory_bytes = Some(sample.value),
-            "container_cpu_usage_seconds_total" => {
-                if let Some(reading) = self.container(sample) {
-                    reading.cpu_seconds = Some(sample.value);
-                    reading.time_ms = sample.time_ms;
-                }
-            }
-            "container_memory_working_set_bytes" => {
-                if let Some(reading) = self.container(sample) {
-                    reading.memory_bytes = Some(sample.value);
-                }
-            }
-            "container_start_time_seconds" => {
-                if let Some(reading) = self.container(sample) {
-                    reading.start_seconds = sample.value;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn container(&mut self, sample: &Sample<'_>) -> Option<&mut Reading> {
-        let [mut namespace, mut pod, mut container] = [const { None }; 3];
-        for (name, value) in sample.labels.iter() {
-            match name {
-                "namespace" => namespace = Some(value),
-                "pod" => pod = Some(value),
-                "container" => container = Some(value),
-                _ => {}
-            }
-        }
-        let key = (namespace?.as_ref().into(), pod?.as_ref().into());
-        Some(self.pods.entry(key).or_default().entry(container?.as_ref().into()).or_default())
-    }
-}
-
-/// A complete reading.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
-    time: Timestamp,
-    start_seconds: f64,
-    cpu_seconds: f64,
-    memory_bytes: f64,
-}
-
-impl Point {
-    fn of(reading: &Reading, scraped: Timestamp) -> Option<Point> {
-        let time = match reading.time_ms {
-            Some(time_ms) => Timestamp::from_millisecond(time_ms).ok()?,
-            None => scraped,
-        };
-        let memory_bytes = reading.memory_bytes?;
-        let start_seconds = reading.start_seconds;
-        Some(Point { time, start_seconds, cpu_seconds: reading.cpu_seconds?, memory_bytes })
-    }
-}
-
-/// The last point and the one before it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Pair {
-    last: Point,
-    before: Option<Point>,
-}
-
-impl Pair {
-    /// The pair after a further point.
-    fn next(old: Option<&Pair>, new: Point, resolution: SignedDuration) -> Pair {
-        match old {
-            Some(old) if old.last.start_seconds == new.start_seconds => {
-                if new.time > old.last.time {
-                    Pair { last: new, before: Some(old.last) }
-                } else {
-                    // The kubelet has nothing newer yet.
-                    *old
-                }
-            }
-            Some(_) | None => Pair { last: new, before: new.at_start(resolution) },
-        }
-    }
-
-    /// Mean use between the points; nothing if there is only one or they contradict.
-    fn used(&self) -> Option<Used> {
-        let before = self.before?;
-        let window: Duration = self.last.time.duration_since(before.time).try_into().ok()?;
-        let cpu_seconds = self.last.cpu_seconds - before.cpu_seconds;
-        let sound = !window.is_zero() && cpu_seconds >= 0.0 && self.last.memory_bytes > 0.0;
-        sound.then(|| Used {
-            time: self.last.time,
-            window,
-            // Casts saturate.
-            cpu_nanos: (cpu_seconds / window.as_secs_f64() * 1e9).round() as u64,
-            memory_bytes: self.last.memory_bytes.round() as u64,
-        })
-    }
-}
-
-impl Point {
-    /// Zero at the container's start, if that was neither too recently nor before the last scrape.
-    fn at_start(&self, resolution: SignedDuration) -> Option<Point> {
-        if self.start_seconds <= 0.0 || self.start_seconds > 1e12 {
-            return None;
-        }
-        let start = Timestamp::from_microsecond((self.start_seconds * 1e6) as i64).ok()?;
-        let age = self.time.duration_since(start);
-        let fits = age >= MIN_CONTAINER_AGE && age < resolution;
-        fits.then_some(Point { time: start, cpu_seconds: 0.0, ..*self })
-    }
-}
+/// Tells the time by which samples age.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Mean use in the window that ends at `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// The end of the window.
+    /// The end of the window, by the node's clock.
     pub time: Timestamp,
     /// How long it is.
     pub window: Duration,
@@ -208,86 +43,137 @@ pub struct PodUsed {
     /// How long that window is.
     pub window: Duration,
     /// By the containers' names.
-    pub containers: Vec<(Box<str>, Used)>,
+    pub containers: SmallVec<[(Arc<str>, Used); 1]>,
 }
 
-#[derive(Debug, Default)]
-struct OfNode {
-    node: Option<Pair>,
-    pods: BTreeMap<PodKey, BTreeMap<Box<str>, Pair>>,
+/// What a scrape changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Whether anything is known that was not known before.
+    pub news: bool,
+    /// The pods of which there are new samples.
+    pub pods: Vec<PodKey>,
 }
 
-#[derive(Debug, Default)]
-struct Samples {
-    nodes: HashMap<Arc<str>, OfNode>,
-    /// On which node each pod was found.
-    places: HashMap<PodKey, Arc<str>>,
+/// How a store judges samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How far apart the scrapes of one node are.
+    pub resolution: Duration,
+    /// How long after it arrived a sample is used.
+    pub max_age: Duration,
 }
 
 /// The last two samples of everything; readers and the scraper share it.
 #[derive(Debug)]
 pub struct Store {
     samples: RwLock<Samples>,
-    resolution: SignedDuration,
+    resolution_ms: i64,
+    max_age_ms: i64,
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Store {
-    /// An empty store for scrapes that are so far apart.
+    /// An empty store.
     #[must_use]
-    pub fn new(resolution: Duration) -> Store {
-        let resolution = SignedDuration::try_from(resolution).unwrap_or(SignedDuration::MAX);
-        Store { samples: RwLock::default(), resolution }
+    pub fn new(limits: Limits) -> Store {
+        let (resolution_ms, max_age_ms) = (millis(limits.resolution), millis(limits.max_age));
+        Store { samples: RwLock::default(), resolution_ms, max_age_ms }
     }
 
-    /// Takes the results of one round of scrapes: nodes that failed or were not tried are forgotten
-    /// with all their pods.
-    pub fn replace(&self, scrapes: Vec<(Arc<str>, Scrape)>, scraped: Timestamp) {
-        let mut samples = self.samples.write();
-        let mut old = std::mem::take(&mut *samples);
-        for (name, scrape) in scrapes {
-            let before = old.nodes.remove(&name).unwrap_or_default();
-            let next = |old: Option<&Pair>, reading: &Reading| {
-                let point = Point::of(reading, scraped)?;
-                Some(Pair::next(old, point, self.resolution))
-            };
-            let mut of_node =
-                OfNode { node: next(before.node.as_ref(), &scrape.node), pods: BTreeMap::new() };
-            for (key, containers) in scrape.pods {
-                let known = before.pods.get(&key);
-                let mut pairs = BTreeMap::new();
-                for (container, reading) in &containers {
-                    let old = known.and_then(|known| known.get(container));
-                    if let Some(pair) = next(old, reading) {
-                        pairs.insert(container.clone(), pair);
-                    }
-                }
-                // A container without data makes its pod unknown, not small.
-                if pairs.len() == containers.len() {
-                    samples.places.insert(key.clone(), Arc::clone(&name));
-                    of_node.pods.insert(key, pairs);
-                }
-            }
-            samples.nodes.insert(name, of_node);
-        }
+    /// Takes in a scrape of one node. Pods that it does not mention are gone, unless parts of it could
+    /// not be read; then they stay until they are too old.
+    pub fn apply(&self, node: &str, scrape: &Scrape, scraped: Timestamp) -> Applied {
+        let moment = node::Moment {
+            scraped_ms: scraped.as_millisecond(),
+            resolution_ms: self.resolution_ms,
+            max_age_ms: self.max_age_ms,
+        };
+        self.samples.write().apply(node, scrape, moment)
+    }
+
+    /// Forgets a node that left, with its pods.
+    pub fn remove(&self, node: &str) {
+        self.samples.write().remove(node);
+    }
+
+    /// For several reads of the same state; scrapes wait meanwhile.
+    #[must_use]
+    pub fn read(&self, now: Timestamp) -> View<'_> {
+        let (now_ms, max_age_ms) = (now.as_millisecond(), self.max_age_ms);
+        View { samples: self.samples.read(), now_ms, max_age_ms }
     }
 
     /// Mean use of a node.
     #[must_use]
-    pub fn node(&self, name: &str) -> Option<Used> {
-        self.samples.read().nodes.get(name)?.node?.used()
+    pub fn node(&self, name: &str, now: Timestamp) -> Option<Used> {
+        self.read(now).node(name)
     }
 
     /// Mean use of a pod.
     #[must_use]
-    pub fn pod(&self, key: &PodKey) -> Option<PodUsed> {
+    pub fn pod(&self, key: &PodKey, now: Timestamp) -> Option<PodUsed> {
+        self.read(now).pod(&key.0, &key.1)
+    }
+
+    /// How many nodes it has samples of.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.samples.read().nodes().count()
+    }
+
+    /// How many pods it has samples of.
+    #[must_use]
+    pub fn pods(&self) -> usize {
+        self.samples.read().pods()
+    }
+
+    /// How long ago the node with the oldest samples had new ones; nothing if there are no nodes.
+    #[must_use]
+    pub fn oldest(&self, now: Timestamp) -> Option<SignedDuration> {
         let samples = self.samples.read();
-        let pairs = samples.nodes.get(samples.places.get(key)?)?.pods.get(key)?;
-        let mut containers = Vec::with_capacity(pairs.len());
-        for (name, pair) in pairs {
-            containers.push((name.clone(), pair.used()?));
+        let oldest = samples.nodes().map(|node| node.news_ms).min()?;
+        Some(SignedDuration::from_millis(now.as_millisecond().saturating_sub(oldest)))
+    }
+}
+
+/// What a store holds at one moment.
+pub struct View<'a> {
+    samples: RwLockReadGuard<'a, Samples>,
+    now_ms: i64,
+    max_age_ms: i64,
+}
+
+impl View<'_> {
+    /// Mean use of a node.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<Used> {
+        self.samples.node(name)?.pair.used(self.now_ms, self.max_age_ms)
+    }
+
+    /// Mean use of a pod. Nothing if one of its containers is unknown: a part would look like less.
+    #[must_use]
+    pub fn pod(&self, namespace: &str, name: &str) -> Option<PodUsed> {
+        let found = self.samples.containers(namespace, name)?;
+        let mut containers: SmallVec<[(Arc<str>, Used); 1]> = SmallVec::with_capacity(found.len());
+        for container in found {
+            let used = container.pair.used(self.now_ms, self.max_age_ms)?;
+            containers.push((Arc::clone(&container.name), used));
         }
         let oldest = containers.iter().map(|(_, used)| used).min_by_key(|used| used.time)?;
         let (time, window) = (oldest.time, oldest.window);
         Some(PodUsed { time, window, containers })
+    }
+
+    /// Visits each pod of a namespace that has a known use, in no order.
+    pub fn pods_in(&self, namespace: &str, mut visit: impl FnMut(&Arc<str>, PodUsed)) {
+        for name in self.samples.names_in(namespace) {
+            if let Some(used) = self.pod(namespace, name) {
+                visit(name, used);
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod ask;
 pub mod demo;
 pub mod explain;
 pub mod install;
+pub mod kubelet;
 pub mod logs;
 pub mod recording;
 pub mod replay;

@@ -25,6 +25,7 @@ mod tests;
 mod workers;
 
 use crate::dialect::{AnyDialect, Managed};
+use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::readiness::Readiness;
@@ -113,6 +114,16 @@ impl Role {
     }
 }
 
+/// Where what pods use is read.
+#[derive(Default)]
+pub enum ResourceSource {
+    /// From `metrics.k8s.io`.
+    #[default]
+    Api,
+    /// From the kubelets, which are scraped directly.
+    Kubelets(Arc<Kubelets>),
+}
+
 /// What must be known before anything is decided.
 const PODS: &str = "the list of pods";
 const AUTOSCALERS: &str = "the list of autoscalers";
@@ -129,7 +140,7 @@ pub struct Controller {
 
 impl Controller {
     /// Begins to watch the objects of these dialects and, once everything is known and this replica
-    /// leads, to reconcile them.
+    /// leads, to reconcile them by what the metrics APIs say.
     #[must_use]
     pub fn start(
         client: &Client,
@@ -139,24 +150,43 @@ impl Controller {
         watchers: Watchers,
         role: Role,
     ) -> Controller {
+        let api = ResourceSource::Api;
+        Controller::start_with(client, clock, config, dialects, watchers, role, api)
+    }
+
+    /// Begins like [`Controller::start`]; what pods use comes from where it is told.
+    #[must_use]
+    pub fn start_with(
+        client: &Client,
+        clock: Clock,
+        config: Config,
+        dialects: Vec<Arc<dyn AnyDialect>>,
+        watchers: Watchers,
+        role: Role,
+        resource: ResourceSource,
+    ) -> Controller {
         let mapper = RestMapper::new(client.clone(), clock);
         let metrics = &watchers.metrics;
-        let sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
-        // None of these sources announces anything.
-        let (_, announcements) = source::notifications();
-        let parts = Parts { config, dialects, watchers, role, mapper, sources, announcements };
+        let pods = Arc::new(Pods::default());
+        let (notifier, announcements) = source::notifications();
+        let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
+        if let ResourceSource::Kubelets(kubelets) = resource {
+            sources.read_kubelets(kubelets, Arc::clone(&pods), clock, notifier);
+        }
+        let parts =
+            Parts { config, dialects, watchers, role, mapper, pods, sources, announcements };
         Controller::assemble(client, clock, parts)
     }
 
     fn assemble(client: &Client, clock: Clock, parts: Parts) -> Controller {
-        let Parts { config, dialects, watchers, role, mapper, sources, announcements } = parts;
+        let Parts { config, dialects, watchers, role, mapper, pods, sources, announcements } =
+            parts;
         let Watchers { observers, metrics, readiness } = watchers;
         [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
         let (stop, stopped) = watch::channel(false);
         let (recorder, pending) = events::channel(COMPONENT);
         let Config { period, settings, manage, dry_run, .. } = config;
         let index = Arc::new(Index::new(clock, period, settings, manage, dry_run));
-        let pods = Arc::new(Pods::default());
         let targets = Arc::new(Targets::new(client.clone(), metrics.clone(), readiness.clone()));
         show_sizes(&metrics, &index, &pods, &targets);
         let observatory = Observatory {
@@ -233,6 +263,7 @@ struct Parts {
     watchers: Watchers,
     role: Role,
     mapper: RestMapper,
+    pods: Arc<Pods>,
     sources: Sources,
     announcements: Announcements,
 }

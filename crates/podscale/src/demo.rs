@@ -4,13 +4,15 @@
 pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
+mod kubelets;
 
 use crate::admin::{self, Shown};
 use crate::connections::{self, Limits};
 use crate::controller::observer::{Log, Observer};
-use crate::controller::{self, Controller, Watchers};
+use crate::controller::{self, Controller, ResourceSource, Watchers};
 use crate::dashboard::Hub;
 use crate::dialect;
+use crate::kubelets::{Kubelets, Reports};
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler};
 use crate::telemetry::DecisionMetrics;
 use axum::Router;
@@ -28,7 +30,9 @@ use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
 use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
-use podscale_cluster::nodes::{self, KubeletPort, Nodes, NodesConfig, NodesError};
+use podscale_cluster::nodes::{self, Identity, KubeletPort, Nodes, NodesConfig, NodesError};
+use podscale_metrics::kubelet::tls::TlsError;
+use podscale_metrics::resource;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -93,6 +97,9 @@ pub enum DemoError {
     /// No certificate could be made.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The kubelets' certificates cannot be used.
+    #[error("the kubelets cannot be trusted: {0}")]
+    Trust(#[from] TlsError),
     /// The nodes cannot be started.
     #[error(transparent)]
     Nodes(#[from] NodesError),
@@ -156,21 +163,28 @@ impl Demo {
         let listener = listen(config.port).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
-        let (server, serving, kubeconfig) = serve(clock, config.kubeconfig.as_deref()).await?;
+        let (server, serving, kubeconfig, certificates) =
+            serve(clock, config.kubeconfig.as_deref()).await?;
         let service = in_process(&server, kubeconfig.token());
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = watch::channel(false);
         let cluster = controllers::spawn_all(client.clone(), clock, stopped.clone());
-        let nodes = start_nodes(&client, clock, &config).await?;
+        let way = kubelets::way(&certificates, kubeconfig.token())?;
+        let identity = kubelets::identity(certificates, kubeconfig.token());
+        let nodes = start_nodes(&client, clock, &config, identity).await?;
         let Scenario { workloads, traces, .. } = &config.scenario;
         let load = LoadModel::new(workloads, traces.clone(), nodes.table(), nodes.usage(), clock)?;
         let driver = load.spawn();
-        let metrics = Metrics::start(client.clone(), clock, metrics::RESOLUTION);
+        let own = crate::metrics::Metrics::new();
+        let reports = Arc::new(Reports::new(own.clone()));
+        let metrics = Metrics::start(client.clone(), clock, way, Arc::clone(&reports) as _);
         let router = metrics::router(metrics.source(), load.clone());
         server.register_backend(metrics::SERVICE.0, metrics::SERVICE.1, router);
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
-        let (controller, shown) = start_controller(service, clock, &hub, observers);
+        let resource::Source { store, directory, .. } = metrics.source();
+        let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
+        let (controller, shown) = start_controller(service, clock, &hub, observers, own, kubelets);
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()))
@@ -288,9 +302,14 @@ async fn listen(port: u16) -> Result<TcpListener, DemoError> {
     TcpListener::bind(address).await.map_err(fail)
 }
 
-async fn start_nodes(client: &Client, clock: Clock, config: &Config) -> Result<Nodes, DemoError> {
-    let (count, port) = (config.nodes, config.kubelet_port);
-    let config = NodesConfig { count, port, ..NodesConfig::default() };
+async fn start_nodes(
+    client: &Client,
+    clock: Clock,
+    config: &Config,
+    identity: Identity,
+) -> Result<Nodes, DemoError> {
+    let (count, port, identity) = (config.nodes, config.kubelet_port, Some(identity));
+    let config = NodesConfig { count, port, identity, ..NodesConfig::default() };
     Ok(Nodes::start(client.clone(), clock, &config).await?)
 }
 
@@ -300,8 +319,9 @@ fn start_controller(
     clock: Clock,
     hub: &Hub,
     observers: Vec<Arc<dyn Observer>>,
+    metrics: crate::metrics::Metrics,
+    kubelets: Arc<Kubelets>,
 ) -> (Controller, Shown) {
-    let metrics = crate::metrics::Metrics::new();
     let counting = DecisionMetrics(metrics.clone());
     let mut all: Vec<Arc<dyn Observer>> =
         vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
@@ -312,7 +332,9 @@ fn start_controller(
     let client = Client::new(requests.layer(service), "default");
     let defaults = controller::Config::default();
     let (dialects, role) = (dialect::built_in(), controller::Role::alone());
-    let controller = Controller::start(&client, clock, defaults, dialects, watchers, role);
+    let resource = ResourceSource::Kubelets(kubelets);
+    let controller =
+        Controller::start_with(&client, clock, defaults, dialects, watchers, role, resource);
     (controller, shown)
 }
 
@@ -320,7 +342,7 @@ fn start_controller(
 async fn serve(
     clock: Clock,
     file: Option<&Path>,
-) -> Result<(ApiServer, Serving, Kubeconfig), DemoError> {
+) -> Result<(ApiServer, Serving, Kubeconfig, Certificates), DemoError> {
     let token = kubeconfig::token();
     let server = ApiServer::new(podscale_apiserver::Config {
         clock: Arc::new(move || clock.now()),
@@ -333,7 +355,7 @@ async fn serve(
     let authority = certificates.authority_data();
     let kubeconfig = Kubeconfig::write(file, &serving.url(), &authority, token)
         .map_err(|(path, source)| DemoError::Kubeconfig { path, source })?;
-    Ok((server, serving, kubeconfig))
+    Ok((server, serving, kubeconfig, certificates))
 }
 
 /// The server as a service, without a socket.

@@ -10,6 +10,8 @@ pub mod readiness;
 pub mod settings;
 mod time;
 
+pub mod kubelets;
+
 pub mod dialect;
 
 pub mod spans;

@@ -6,6 +6,7 @@
 
 mod decisions;
 mod instruments;
+mod kubelets;
 mod process;
 pub(crate) mod registry;
 mod requests;
@@ -15,6 +16,7 @@ mod text;
 pub(crate) use decisions::Computation;
 use decisions::Decisions;
 use instruments::{Counter, Family, Gauge, Histogram};
+use kubelets::KubeletMetrics;
 use parking_lot::Mutex;
 use registry::{Registry, Visitor};
 use requests::Requests;
@@ -52,6 +54,7 @@ struct Inner {
     comparisons: Family<Labels<1>, Counter>,
     sources: SourceMetrics,
     serving: Serving,
+    kubelets: KubeletMetrics,
     caches: Family<Labels<1>, Gauge>,
     recorder: RecorderMetrics,
     telemetry_losses: Family<Labels<1>, Counter>,
@@ -160,6 +163,7 @@ impl Metrics {
             ),
             sources: SourceMetrics::register(&mut registry),
             serving: Serving::register(&mut registry),
+            kubelets: KubeletMetrics::register(&mut registry),
             caches: registry.family(
                 "podscale_cache_objects",
                 "Objects held in memory",

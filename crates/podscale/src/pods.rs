@@ -20,6 +20,11 @@ impl Pods {
         pods.get(namespace).map(|pods| pods.select(selector)).unwrap_or_default()
     }
 
+    /// A pod by its name.
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
+        self.0.read().get(namespace)?.get(name)
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.read().values().map(ByLabel::len).sum()
@@ -105,6 +110,11 @@ impl ByLabel {
             Some(place) => *place = Some(pod),
             None => self.slots.push(Some(pod)),
         }
+    }
+
+    /// The pod of a name.
+    fn get(&self, name: &str) -> Option<Arc<Pod>> {
+        self.slots.get(*self.by_name.get(name)? as usize)?.clone()
     }
 
     /// Takes out the pod of a name.

@@ -10,6 +10,7 @@ mod circuit_breaker;
 mod custom_metrics;
 mod decode;
 mod external_metrics;
+mod kubelet;
 mod question;
 mod resource_metrics;
 mod server;
@@ -19,11 +20,11 @@ mod tests;
 
 pub(crate) use answer::Answer;
 pub(crate) use question::Question;
-#[cfg(test)]
-pub(crate) use subscriptions::Notifier;
-pub(crate) use subscriptions::{Announcements, Topic, notifications};
+pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
 
+use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;
+use crate::pods::Pods;
 use crate::spans;
 use decode::Codec;
 use futures::future::BoxFuture;
@@ -77,6 +78,18 @@ impl Sources {
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
             external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
         }
+    }
+
+    /// Reads what pods use from kubelets instead, and announces new samples.
+    pub(crate) fn read_kubelets(
+        &mut self,
+        kubelets: Arc<Kubelets>,
+        pods: Arc<Pods>,
+        clock: Clock,
+        notifier: Notifier,
+    ) {
+        let source = kubelet::KubeletMetrics::new(kubelets, pods, clock, notifier);
+        self.resource = Arc::new(source);
     }
 
     /// The source that answers for a metric, if any does.

@@ -25,7 +25,14 @@ pub enum CertificateError {
 /// A server's certificate and the authority that signed it.
 pub struct Certificates {
     authority_pem: String,
-    chain: Vec<CertificateDer<'static>>,
+    authority: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    server: Signed,
+}
+
+/// A certificate and its key.
+struct Signed {
+    certificate: CertificateDer<'static>,
     key: Vec<u8>,
 }
 
@@ -47,17 +54,22 @@ impl Certificates {
         let authority_certificate = authority.self_signed(&authority_key)?;
         let issuer = Issuer::new(authority, authority_key);
 
-        let key = KeyPair::generate()?;
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut server = CertificateParams::new(names)?;
-        server.distinguished_name.push(DnType::CommonName, "podscale-apiserver");
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = server.signed_by(&key, &issuer)?;
         Ok(Self {
             authority_pem: authority_certificate.pem(),
-            chain: vec![certificate.der().clone(), authority_certificate.der().clone()],
-            key: key.serialize_der(),
+            authority: authority_certificate.der().clone(),
+            server: sign(&issuer, "podscale-apiserver", names)?,
+            issuer,
         })
+    }
+
+    /// How another server of the cluster, for these names and addresses, speaks TLS with a certificate
+    /// of the same authority.
+    pub fn sign(
+        &self,
+        common_name: &str,
+        names: &[&str],
+    ) -> Result<ServerConfig, CertificateError> {
+        self.config(&sign(&self.issuer, common_name, names)?)
     }
 
     /// The authority's certificate in PEM.
@@ -71,13 +83,31 @@ impl Certificates {
     }
 
     pub(super) fn server_config(&self) -> Result<ServerConfig, CertificateError> {
+        self.config(&self.server)
+    }
+
+    fn config(&self, signed: &Signed) -> Result<ServerConfig, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signed.key.clone()));
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), key)?;
+            .with_single_cert(vec![signed.certificate.clone(), self.authority.clone()], key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
+}
+
+fn sign(
+    issuer: &Issuer<'static, KeyPair>,
+    common_name: &str,
+    names: &[&str],
+) -> Result<Signed, CertificateError> {
+    let key = KeyPair::generate()?;
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut server = CertificateParams::new(names)?;
+    server.distinguished_name.push(DnType::CommonName, common_name);
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let certificate = server.signed_by(&key, issuer)?;
+    Ok(Signed { certificate: certificate.der().clone(), key: key.serialize_der() })
 }

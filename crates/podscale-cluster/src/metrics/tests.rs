@@ -7,14 +7,14 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use jiff::Timestamp;
 use podscale_metrics::plain;
-use podscale_metrics::store::Scrape;
+use podscale_metrics::scrape::Scrape;
 use serde_json::Value;
 use std::collections::HashMap;
 use tower::ServiceExt;
 
 /// Two pods of `web` on one node, each scraped twice, 15 s apart; `new` only once.
 fn source() -> resource::Source {
-    let store = Store::new(RESOLUTION);
+    let store = Store::new(LIMITS);
     for (second, cpu) in [(1000, 10.0), (1015, 13.75)] {
         let ms = second * 1000;
         let mut text = format!(
@@ -26,7 +26,7 @@ fn source() -> resource::Source {
             text += &format!("container_memory_working_set_bytes{labels} 2097152 {ms}\n");
         }
         let time = Timestamp::from_second(second).unwrap();
-        store.replace(vec![("node-1".into(), Scrape::read(&text))], time);
+        store.apply("node-1", &Scrape::read(&text), time);
     }
     let directory = Directory::default();
     for (namespace, name, app) in [
@@ -40,7 +40,8 @@ fn source() -> resource::Source {
     }
     let nodes = ["node-1", "node-2"].map(|name| (name.into(), Default::default()));
     directory.replace_nodes(nodes.into());
-    resource::Source { store: Arc::new(store), directory: Arc::new(directory) }
+    let clock = Arc::new(|| Timestamp::from_second(1020).unwrap());
+    resource::Source { store: Arc::new(store), directory: Arc::new(directory), clock }
 }
 
 fn load() -> LoadModel {

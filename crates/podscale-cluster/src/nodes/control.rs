@@ -81,9 +81,10 @@ fn answer(result: Result<(), NodesError>) -> Response {
     let code = match error {
         NodesError::NoNode(_) | NodesError::NoPod(..) => StatusCode::NOT_FOUND,
         NodesError::ShutDown => StatusCode::SERVICE_UNAVAILABLE,
-        NodesError::Listen { .. } | NodesError::TooMany(_) | NodesError::Call(_) => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
+        NodesError::Listen { .. }
+        | NodesError::Certificate { .. }
+        | NodesError::TooMany(_)
+        | NodesError::Call(_) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     (code, Json(json!({"error": error.to_string()}))).into_response()
 }

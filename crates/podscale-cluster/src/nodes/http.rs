@@ -61,15 +61,47 @@ impl Measured {
 
 /// The server of one kubelet, as a router.
 pub fn router(kubelet: Arc<Kubelet>) -> Router {
+    let all =
+        plain_forms().route("/metrics/resource", get(resource)).route("/stats/summary", get(stats));
+    with_reads_only(all, kubelet)
+}
+
+/// The same over TLS: whoever shows no token learns only that the kubelet is there.
+pub fn router_with_token(kubelet: Arc<Kubelet>, token: &str) -> Router {
+    let bearer: Arc<str> = format!("Bearer {token}").into();
+    let check = move |request: Request, next: Next| {
+        let shown = request.headers().get(header::AUTHORIZATION);
+        let known = shown.is_some_and(|shown| shown.as_bytes() == bearer.as_bytes());
+        let open = known || request.uri().path() == "/healthz";
+        async move { if open { next.run(request).await } else { unauthorized() } }
+    };
+    router(kubelet).layer(middleware::from_fn(check))
+}
+
+/// The same in the clear, where there is TLS as well: only the plain numbers.
+pub fn plain_router(kubelet: Arc<Kubelet>) -> Router {
+    let all = plain_forms()
+        .route("/metrics/resource", get(async || unauthorized()))
+        .route("/stats/summary", get(async || unauthorized()));
+    with_reads_only(all, kubelet)
+}
+
+fn plain_forms() -> Router<Arc<Kubelet>> {
     Router::new()
         .route("/healthz", get(async || "ok"))
         .route("/node", get(node))
         .route("/pods", get(pods))
         .route("/namespaces/{namespace}/pods/{pod}", get(pod))
-        .route("/metrics/resource", get(resource))
-        .route("/stats/summary", get(stats))
+}
+
+fn with_reads_only(router: Router<Arc<Kubelet>>, kubelet: Arc<Kubelet>) -> Router {
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&kubelet), only_reads))
         .with_state(kubelet)
+}
+
+fn unauthorized() -> Response {
+    (StatusCode::UNAUTHORIZED, "only over TLS and with the cluster's token\n").into_response()
 }
 
 /// Lets only reads through, and none while the node is stopped.

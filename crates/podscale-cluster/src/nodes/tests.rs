@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use podscale_apiserver::{ApiServer, Config};
+use podscale_apiserver::{ApiServer, Certificates, Config};
+use podscale_metrics::kubelet::{self, Access, Form, KubeletReader, Scheme, Target, Token, tls};
+use podscale_metrics::scraper::address::Addressing;
+use podscale_metrics::scraper::{Observer, Scraped};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,6 +25,29 @@ struct Cluster {
     client: Client,
     clock: Clock,
     nodes: Nodes,
+    authority: String,
+}
+
+/// What kubelets must be shown.
+const TOKEN: &str = "kubelet-token";
+
+/// Hears of no scrape.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn scraped(&self, _: &Arc<str>, _: &Scraped<'_>) {}
+    fn failed(&self, _: &Arc<str>, _: &kubelet::ScrapeError, _: bool, _: Duration) {}
+}
+
+/// Over TLS, with the token.
+fn way(cluster: &Cluster) -> metrics::Way {
+    let access = Access {
+        tls: tls::trusting(cluster.authority.as_bytes()).unwrap(),
+        token: Token::fixed(TOKEN).unwrap(),
+        timeout: kubelet::REQUEST_TIMEOUT,
+    };
+    let (reader, addressing) = (KubeletReader::new(access), Addressing::default());
+    metrics::Way { reader, addressing, limits: metrics::LIMITS }
 }
 
 async fn cluster(count: usize) -> Cluster {
@@ -29,9 +55,19 @@ async fn cluster(count: usize) -> Cluster {
     let server =
         ApiServer::new(Config { clock: Arc::new(move || clock.now()), ..Config::default() });
     let client = Client::new(server.router(), "default");
-    let config = NodesConfig { count, port: KubeletPort::Required(0), ..NodesConfig::default() };
+    let certificates = Certificates::generate(&["localhost"]).unwrap();
+    let authority = certificates.authority_pem().to_owned();
+    let certify = move |name: &str, address: &str| {
+        certificates.sign(name, &[name, address]).map_err(Into::into)
+    };
+    let config = NodesConfig {
+        count,
+        port: KubeletPort::Required(0),
+        identity: Some(Identity::new(certify, TOKEN)),
+        ..NodesConfig::default()
+    };
     let nodes = Nodes::start(client.clone(), clock, &config).await.unwrap();
-    Cluster { server, client, clock, nodes }
+    Cluster { server, client, clock, nodes, authority }
 }
 
 impl Cluster {
@@ -215,6 +251,34 @@ async fn pods_of_an_earlier_process_go_on() {
 }
 
 #[tokio::test]
+async fn kubelets_want_the_token_except_for_plain_numbers() {
+    let cluster = cluster(1).await;
+    let control = cluster.nodes.control();
+    let address = control.nodes()[0].kubelet;
+    let (host, port): (Box<str>, u16) = (address.ip().to_string().into(), address.port());
+    let refused = "answered 401 Unauthorized";
+    for (scheme, form, token, expected) in [
+        (Scheme::Https, Form::Exposition, Some(TOKEN), "read"),
+        (Scheme::Https, Form::Plain, Some(TOKEN), "read"),
+        (Scheme::Https, Form::Exposition, Some("another"), refused),
+        (Scheme::Https, Form::Exposition, None, refused),
+        (Scheme::Https, Form::Plain, None, refused),
+        (Scheme::Http, Form::Exposition, None, refused),
+        (Scheme::Http, Form::Plain, None, "read"),
+    ] {
+        let reader = KubeletReader::new(Access {
+            tls: tls::trusting(cluster.authority.as_bytes()).unwrap(),
+            token: token.and_then(Token::fixed).unwrap_or_else(Token::none),
+            timeout: kubelet::REQUEST_TIMEOUT,
+        });
+        let target = Target { scheme, host: host.clone(), port };
+        let read = reader.read(&target, form).await;
+        let said = read.map_or_else(|error| error.to_string(), |_| "read".to_owned());
+        assert_eq!(said, expected, "{scheme:?} {form:?} {token:?}");
+    }
+}
+
+#[tokio::test]
 async fn metrics_are_scraped_from_kubelets_and_served_by_the_api_server() {
     let cluster = cluster(2).await;
     for (pod, node) in [("web-1", "node-1"), ("web-2", "node-2"), ("mute", "node-2")] {
@@ -231,8 +295,9 @@ async fn metrics_are_scraped_from_kubelets_and_served_by_the_api_server() {
     let (table, usage) = (cluster.nodes.table(), cluster.nodes.usage());
     let load = LoadModel::new(&[workload], HashMap::new(), table, usage, cluster.clock).unwrap();
     let ticks = load.spawn();
+    let way = way(&cluster);
     let scraped =
-        metrics::Metrics::start(cluster.client.clone(), cluster.clock, metrics::RESOLUTION);
+        metrics::Metrics::start(cluster.client.clone(), cluster.clock, way, Arc::new(Nobody));
     let router = metrics::router(scraped.source(), load.clone());
     let (namespace, service) = metrics::SERVICE;
     cluster.server.register_backend(namespace, service, router);

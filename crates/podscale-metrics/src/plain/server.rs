@@ -41,8 +41,7 @@ async fn nodes(State(source): State<Source>, RawQuery(query): RawQuery) -> Respo
 }
 
 async fn node(State(source): State<Source>, Path(name): Path<String>) -> Response {
-    let nodes = source.nodes(&Query::default()).unwrap_or_default();
-    match nodes.into_iter().find(|node| *node.name == *name) {
+    match source.node(&name) {
         Some(node) => Json(node_metrics(node)).into_response(),
         None => Refusal::no_metric(format!("no metrics of node {name:?}")).into_response(),
     }
@@ -89,7 +88,7 @@ fn node_metrics(node: FoundNode) -> NodeMetrics {
 
 fn pod_metrics(pod: FoundPod) -> PodMetrics {
     let containers = pod.used.containers.into_iter().map(|(name, used)| ContainerMetrics {
-        name: name.into(),
+        name: name.as_ref().into(),
         resources: Resources::rounded(used.cpu_nanos as f64 / 1e6, used.memory_bytes as f64),
     });
     PodMetrics {

@@ -1,154 +1,407 @@
 use super::*;
 use std::fmt::Write;
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_000 + second).unwrap()
+/// One container as a kubelet reports it: pod, container, start, cpu, memory, and when it was read.
+/// Times are seconds after [`at`] zero.
+#[derive(Clone, Copy)]
+struct Line(&'static str, &'static str, f64, f64, f64, f64);
+
+const BASE: i64 = 1_700_000_000;
+
+fn at(second: f64) -> Timestamp {
+    Timestamp::from_millisecond(BASE * 1000 + (second * 1000.0) as i64).unwrap()
 }
 
 fn key(pod: &str) -> PodKey {
     ("shop".into(), pod.into())
 }
 
-/// Exposition text of containers: pod, container, start, cpu, memory, all read at one second.
-fn text(second: i64, containers: &[(&str, &str, f64, f64, f64)]) -> String {
+fn text(second: f64, lines: &[Line]) -> String {
     let mut text = String::new();
-    let ms = (1_000 + second) * 1000;
-    writeln!(text, "node_cpu_usage_seconds_total {} {ms}", second as f64 * 2.0).unwrap();
+    let ms = at(second).as_millisecond();
+    writeln!(text, "node_cpu_usage_seconds_total {} {ms}", second * 2.0).unwrap();
     writeln!(text, "node_memory_working_set_bytes 4096 {ms}").unwrap();
-    for (pod, container, start, cpu, memory) in containers {
+    for Line(pod, container, start, cpu, memory, time) in lines {
         let labels = format!("{{container=\"{container}\",namespace=\"shop\",pod=\"{pod}\"}}");
+        let ms = at(*time).as_millisecond();
         writeln!(text, "container_cpu_usage_seconds_total{labels} {cpu} {ms}").unwrap();
         writeln!(text, "container_memory_working_set_bytes{labels} {memory} {ms}").unwrap();
-        writeln!(text, "container_start_time_seconds{labels} {}", 1000.0 + start).unwrap();
+        if !start.is_nan() {
+            let start = BASE as f64 + start;
+            writeln!(text, "container_start_time_seconds{labels} {start}").unwrap();
+        }
     }
     text
 }
 
-fn scrape(store: &Store, second: i64, containers: &[(&str, &str, f64, f64, f64)]) {
-    let scrape = Scrape::read(&text(second, containers));
-    store.replace(vec![("n1".into(), scrape)], at(second));
-}
-
 fn store() -> Store {
-    Store::new(Duration::from_secs(15))
+    Store::new(Limits { resolution: Duration::from_secs(15), max_age: Duration::from_secs(60) })
 }
 
-#[test]
-fn two_samples_make_a_rate() {
-    let store = store();
-    scrape(&store, 100, &[("web", "app", 0.0, 10.0, 500.0), ("web", "proxy", 0.0, 1.0, 50.0)]);
-    assert_eq!(store.pod(&key("web")), None, "one sample is none");
-    scrape(&store, 115, &[("web", "app", 0.0, 13.75, 700.0), ("web", "proxy", 0.0, 1.0, 50.0)]);
-    let used = store.pod(&key("web")).unwrap();
-    assert_eq!((used.time, used.window), (at(115), Duration::from_secs(15)));
-    let numbers: Vec<_> = used
-        .containers
-        .iter()
-        .map(|(name, used)| (&**name, used.cpu_nanos, used.memory_bytes))
-        .collect();
-    assert_eq!(numbers, [("app", 250_000_000, 700), ("proxy", 0, 50)]);
-    let node = store.node("n1").unwrap();
-    assert_eq!((node.cpu_nanos, node.memory_bytes), (2_000_000_000, 4096));
-    assert_eq!(store.pod(&key("other")), None);
-    assert_eq!(store.node("n2"), None);
+fn scrape(store: &Store, node: &str, second: f64, lines: &[Line]) -> Applied {
+    store.apply(node, &Scrape::read(&text(second, lines)), at(second))
 }
 
-#[test]
-fn a_kubelet_without_news_keeps_the_pair() {
-    let store = store();
-    scrape(&store, 100, &[("web", "app", 0.0, 10.0, 500.0)]);
-    scrape(&store, 115, &[("web", "app", 0.0, 13.0, 500.0)]);
-    let before = store.pod(&key("web"));
-    scrape(&store, 115, &[("web", "app", 0.0, 13.0, 500.0)]);
-    assert_eq!(store.pod(&key("web")), before);
-    assert!(before.is_some());
+/// What a store says of a pod: milli-cores and window of each container, or nothing.
+fn said(store: &Store, pod: &str, second: f64) -> String {
+    let Some(used) = store.pod(&key(pod), at(second)) else { return "unknown".to_owned() };
+    let each = used.containers.iter().map(|(name, used)| {
+        format!("{name} {}m {}s", used.cpu_nanos / 1_000_000, used.window.as_secs_f64())
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
+const NAN: f64 = f64::NAN;
+
 #[test]
-fn pods_without_a_sound_pair_are_unknown() {
-    type Containers<'a> = &'a [(&'a str, &'a str, f64, f64, f64)];
-    let cases: [(&str, Containers<'_>, Containers<'_>, bool); 6] = [
-        ("restarted", &[("web", "app", 0.0, 10.0, 5.0)], &[("web", "app", 112.0, 0.5, 5.0)], false),
+fn every_odd_sample_has_its_outcome() {
+    type Step<'a> = (f64, &'a [Line], bool, &'a str);
+    // What the kubelet says at which second, whether that is new, and what is known then.
+    let cases: &[(&str, &[Step<'_>])] = &[
         (
-            "restarted, 12 s old",
-            &[("web", "app", 0.0, 10.0, 5.0)],
-            &[("web", "app", 103.0, 0.5, 5.0)],
-            true,
+            "two samples make a rate",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.75, 5.0, 115.0)], true, "app 250m 15s"),
+                (130.0, &[Line("web", "app", 0.0, 13.75, 5.0, 130.0)], true, "app 0m 15s"),
+            ],
         ),
-        ("new, 12 s old", &[], &[("web", "app", 103.0, 0.5, 5.0)], true),
         (
-            "counter fell",
-            &[("web", "app", 0.0, 10.0, 5.0)],
-            &[("web", "app", 0.0, 9.0, 5.0)],
-            false,
+            "the samples' own times count, not when they were read",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 95.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 107.0)], true, "app 250m 12s"),
+            ],
         ),
-        ("no memory", &[("web", "app", 0.0, 10.0, 5.0)], &[("web", "app", 0.0, 11.0, 0.0)], false),
         (
-            "one container is new",
-            &[("web", "app", 0.0, 10.0, 5.0)],
-            &[("web", "app", 0.0, 11.0, 5.0), ("web", "proxy", 50.0, 1.0, 5.0)],
-            false,
+            "a duplicate changes nothing",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("web", "app", 0.0, 19.0, 5.0, 115.0)], false, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a stale sample changes nothing",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("web", "app", 0.0, 11.0, 5.0, 105.0)], false, "app 200m 15s"),
+            ],
+        ),
+        (
+            "the same sample is too old one day",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (175.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], false, "app 200m 15s"),
+                (176.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], false, "unknown"),
+            ],
+        ),
+        (
+            "a counter that fell begins anew",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 9.0, 5.0, 115.0)], true, "unknown"),
+                (130.0, &[Line("web", "app", 0.0, 12.0, 5.0, 130.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a restart needs a new pair",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("web", "app", 125.0, 20.0, 5.0, 130.0)], true, "unknown"),
+                (145.0, &[Line("web", "app", 125.0, 23.0, 5.0, 145.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a restart 12 s ago is compared with zero at the start",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 103.0, 1.2, 5.0, 115.0)], true, "app 100m 12s"),
+            ],
+        ),
+        (
+            "seen once, 9 s old",
+            &[(100.0, &[Line("web", "app", 91.0, 1.0, 5.0, 100.0)], true, "unknown")],
+        ),
+        (
+            "seen once, 10 s old",
+            &[(100.0, &[Line("web", "app", 90.0, 1.0, 5.0, 100.0)], true, "app 100m 10s")],
+        ),
+        (
+            "seen once, 15 s old",
+            &[(100.0, &[Line("web", "app", 85.0, 1.0, 5.0, 100.0)], true, "unknown")],
+        ),
+        (
+            "a start that is not told once is the same",
+            &[
+                (100.0, &[Line("web", "app", 5.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", NAN, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("web", "app", 5.0, 16.0, 5.0, 130.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a clock that is an hour behind does no harm",
+            &[
+                (4000.0, &[Line("web", "app", 0.0, 10.0, 5.0, 400.0)], true, "unknown"),
+                (4015.0, &[Line("web", "app", 0.0, 13.0, 5.0, 415.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "nor one that is half an hour ahead",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 1900.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 1915.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a clock that is set forward begins anew",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 615.0)], true, "unknown"),
+                (130.0, &[Line("web", "app", 0.0, 16.0, 5.0, 630.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "so does one that is set back",
+            &[
+                (1000.0, &[Line("web", "app", 0.0, 10.0, 5.0, 1000.0)], true, "unknown"),
+                (1015.0, &[Line("web", "app", 0.0, 13.0, 5.0, 1015.0)], true, "app 200m 15s"),
+                (1030.0, &[Line("web", "app", 0.0, 16.0, 5.0, 530.0)], true, "unknown"),
+                (1045.0, &[Line("web", "app", 0.0, 19.0, 5.0, 545.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "and one that is set back to a moment after the last sample",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (160.0, &[Line("web", "app", 0.0, 22.0, 5.0, 110.0)], true, "unknown"),
+            ],
+        ),
+        (
+            "two hours ahead is a lie",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("web", "app", 0.0, 16.0, 5.0, 7330.0)], false, "app 200m 15s"),
+                (145.0, &[Line("web", "app", 0.0, 19.0, 5.0, 145.0)], true, "app 200m 30s"),
+            ],
+        ),
+        (
+            "what is no number costs that sample only",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (120.0, &[Line("web", "app", 0.0, NAN, 5.0, 120.0)], false, "app 200m 15s"),
+                (121.0, &[Line("web", "app", 0.0, 14.0, NAN, 121.0)], false, "app 200m 15s"),
+                (122.0, &[Line("web", "app", 0.0, -1.0, 5.0, 122.0)], false, "app 200m 15s"),
+                (123.0, &[Line("web", "app", 0.0, 14.0, -5.0, 123.0)], false, "app 200m 15s"),
+                (124.0, &[Line("web", "app", 0.0, 1e300, 5.0, 124.0)], false, "app 200m 15s"),
+                (125.0, &[Line("web", "app", 0.0, 14.0, 1e30, 125.0)], false, "app 200m 15s"),
+                (
+                    126.0,
+                    &[Line("web", "app", 0.0, f64::INFINITY, 5.0, 126.0)],
+                    false,
+                    "app 200m 15s",
+                ),
+                (130.0, &[Line("web", "app", 1e300, 16.0, 5.0, 130.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "more cores than there are begin anew",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 1e9, 5.0, 115.0)], true, "unknown"),
+            ],
+        ),
+        (
+            "nothing in memory is a container that has ended",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 10.0, 0.0, 115.0)], true, "unknown"),
+            ],
+        ),
+        (
+            "a container that is unknown makes its pod unknown",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (
+                    115.0,
+                    &[
+                        Line("web", "app", 0.0, 13.0, 5.0, 115.0),
+                        Line("web", "proxy", 0.0, 1.0, 5.0, 115.0),
+                    ],
+                    true,
+                    "unknown",
+                ),
+                (
+                    130.0,
+                    &[
+                        Line("web", "app", 0.0, 16.0, 5.0, 130.0),
+                        Line("web", "proxy", 0.0, 2.5, 5.0, 130.0),
+                    ],
+                    true,
+                    "app 200m 15s, proxy 100m 15s",
+                ),
+                (145.0, &[Line("web", "app", 0.0, 19.0, 5.0, 145.0)], true, "app 200m 15s"),
+            ],
+        ),
+        (
+            "a pod that is not mentioned is gone",
+            &[
+                (100.0, &[Line("web", "app", 0.0, 10.0, 5.0, 100.0)], true, "unknown"),
+                (115.0, &[Line("web", "app", 0.0, 13.0, 5.0, 115.0)], true, "app 200m 15s"),
+                (130.0, &[Line("api", "app", 0.0, 13.0, 5.0, 130.0)], true, "unknown"),
+                (145.0, &[Line("web", "app", 0.0, 13.0, 5.0, 145.0)], true, "unknown"),
+            ],
         ),
     ];
-    for (name, first, second, known) in cases {
+    for (name, steps) in cases {
         let store = store();
-        scrape(&store, 100, first);
-        scrape(&store, 115, second);
-        assert_eq!(store.pod(&key("web")).is_some(), known, "{name}");
+        for (second, lines, new, expected) in *steps {
+            let applied = scrape(&store, "n1", *second, lines);
+            let web = applied.pods.contains(&key("web"));
+            let there = lines.iter().any(|line| line.0 == "web");
+            assert_eq!(web, *new && there, "{name}, at {second}: is it new");
+            assert_eq!(said(&store, "web", *second), *expected, "{name}, at {second}");
+        }
     }
 }
 
 #[test]
-fn a_node_that_failed_is_forgotten() {
+fn pods_and_nodes_have_times_and_amounts() {
     let store = store();
-    let containers = [("web", "app", 0.0, 10.0, 500.0)];
-    scrape(&store, 100, &containers);
-    scrape(&store, 115, &containers);
-    assert!(store.pod(&key("web")).is_some());
-    store.replace(Vec::new(), at(130));
-    assert!(store.pod(&key("web")).is_none() && store.node("n1").is_none());
-    scrape(&store, 145, &containers);
-    assert!(store.pod(&key("web")).is_none(), "it needs two samples again");
+    let line = |pod, second: f64, memory| Line(pod, "app", 0.0, second / 4.0, memory, second);
+    scrape(&store, "n1", 100.0, &[line("web", 100.0, 500.0)]);
+    assert_eq!(store.node("n1", at(100.0)), None);
+    let applied = scrape(&store, "n1", 115.0, &[line("web", 115.0, 700.0)]);
+    assert!(applied.news);
+    let used = store.pod(&key("web"), at(115.0)).unwrap();
+    assert_eq!((used.time, used.window), (at(115.0), Duration::from_secs(15)));
+    assert_eq!(used.containers[0].1.memory_bytes, 700);
+    let node = store.node("n1", at(115.0)).unwrap();
+    assert_eq!((node.cpu_nanos, node.memory_bytes), (2_000_000_000, 4096));
+    assert_eq!((store.nodes(), store.pods()), (1, 1));
+    assert_eq!(store.node("n2", at(115.0)), None);
+    let again = scrape(&store, "n1", 115.0, &[line("web", 115.0, 700.0)]);
+    assert_eq!(again, Applied::default(), "nothing is new");
+    assert_eq!(store.oldest(at(120.0)), Some(SignedDuration::from_secs(5)));
+    let mut found = Vec::new();
+    store.read(at(116.0)).pods_in("shop", |name, used| found.push((name.to_string(), used.time)));
+    assert_eq!(found, [("web".to_owned(), at(115.0))]);
+    store.read(at(116.0)).pods_in("other", |name, _| panic!("{name} is not there"));
 }
 
 #[test]
-fn a_pod_that_moved_is_found_where_it_is() {
+fn nodes_do_not_concern_one_another() {
     let store = store();
-    for second in [100, 115] {
-        let one = Scrape::read(&text(second, &[("a", "app", 0.0, second as f64, 5.0)]));
-        let two = Scrape::read(&text(second, &[("b", "app", 0.0, second as f64, 6.0)]));
-        store.replace(vec![("n1".into(), one), ("n2".into(), two)], at(second));
+    for second in [100.0, 115.0] {
+        for (node, pod) in [("n1", "a"), ("n2", "b")] {
+            scrape(&store, node, second, &[Line(pod, "app", 0.0, second, 5.0, second)]);
+        }
     }
-    let memory = |pod| store.pod(&key(pod)).unwrap().containers[0].1.memory_bytes;
-    assert_eq!((memory("a"), memory("b")), (5, 6));
-}
-
-#[test]
-fn a_malformed_line_costs_its_own_sample_only() {
-    let well = text(100, &[("web", "app", 0.0, 1.0, 5.0)]);
-    assert_eq!(Scrape::read(&well).malformed(), None);
-    let mut lines: Vec<&str> = well.lines().collect();
-    let broken = "container_memory_working_set_bytes{container=\"other\",namespace=\"n\",pod=\"p";
-    lines.insert(1, broken);
-    lines.push("node_memory_working_set_bytes many");
-    let mut scrape = Scrape::read(&lines.join("\n"));
-    let malformed = scrape.malformed.take().expect("two lines");
-    assert_eq!(
-        malformed.to_string(),
-        "2 malformed lines were skipped, the first is line 2: the labels are broken"
-    );
-    assert_eq!(scrape, Scrape::read(&well));
-}
-
-#[test]
-fn absurd_numbers_are_no_usage() {
-    let store = store();
-    let absurd = "container_cpu_usage_seconds_total{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300 9223372036854775807\n\
-        container_memory_working_set_bytes{container=\"c\",namespace=\"n\",pod=\"p\"} NaN\n\
-        container_start_time_seconds{container=\"c\",namespace=\"n\",pod=\"p\"} 1e300\n\
-        container_cpu_usage_seconds_total 1\n";
-    for second in [0, 15] {
-        store.replace(vec![("n1".into(), Scrape::read(absurd))], at(second));
+    // Scrapes of n1 fail from now on.
+    for second in [130.0, 145.0, 160.0] {
+        scrape(&store, "n2", second, &[Line("b", "app", 0.0, second, 5.0, second)]);
     }
-    assert_eq!(store.pod(&("n".into(), "p".into())), None);
+    assert_eq!(said(&store, "a", 175.0), "app 1000m 15s", "it is kept until it is too old");
+    assert_eq!(said(&store, "a", 175.1), "unknown");
+    assert_eq!(store.oldest(at(175.0)), Some(SignedDuration::from_secs(60)));
+    store.remove("n2");
+    assert_eq!((said(&store, "b", 160.0).as_str(), store.nodes(), store.pods()), ("unknown", 1, 1));
+    scrape(&store, "n3", 175.0, &[Line("b", "app", 0.0, 175.0, 5.0, 175.0)]);
+    assert_eq!(said(&store, "b", 175.0), "unknown", "what was forgotten needs a new pair");
+}
+
+#[test]
+fn a_pod_of_two_nodes_is_where_it_was_started_last() {
+    let store = store();
+    let old = |second| [Line("web-0", "app", 0.0, second, 5.0, second)];
+    let new = |second: f64| [Line("web-0", "app", 110.0, second / 2.0, 5.0, second)];
+    scrape(&store, "n1", 100.0, &old(100.0));
+    scrape(&store, "n1", 115.0, &old(115.0));
+    assert_eq!(said(&store, "web-0", 115.0), "app 1000m 15s");
+    scrape(&store, "n2", 116.0, &new(116.0));
+    assert_eq!(said(&store, "web-0", 116.0), "unknown", "the old one does not speak for the new");
+    scrape(&store, "n1", 130.0, &old(130.0));
+    scrape(&store, "n2", 131.0, &new(131.0));
+    scrape(&store, "n1", 145.0, &old(145.0));
+    assert_eq!(said(&store, "web-0", 145.0), "app 500m 15s", "whichever was scraped last");
+    scrape(&store, "n1", 160.0, &[]);
+    assert_eq!((said(&store, "web-0", 160.0).as_str(), store.pods()), ("app 500m 15s", 1));
+    store.remove("n2");
+    assert_eq!(store.pods(), 0);
+}
+
+#[test]
+fn pods_that_move_to_and_fro_are_found_where_they_are() {
+    let store = store();
+    for round in 0..20 {
+        let second = 100.0 + f64::from(round) * 15.0;
+        let line = |pod| Line(pod, "app", second, 1.0, 5.0, second);
+        let (here, there) = if round % 2 == 0 { ("n1", "n2") } else { ("n2", "n1") };
+        scrape(&store, here, second, &[line("a"), line("c")]);
+        scrape(&store, there, second, &[line("b")]);
+        assert_eq!(store.pods(), 3, "round {round}");
+    }
+}
+
+#[test]
+fn what_a_broken_scrape_does_not_mention_stays_until_it_is_too_old() {
+    let store = store();
+    let line = |pod, second| Line(pod, "app", 0.0, second, 5.0, second);
+    for second in [100.0, 115.0] {
+        scrape(&store, "n1", second, &["a", "b", "c"].map(|pod| line(pod, second)));
+    }
+    let broken = |second: f64| {
+        let text = text(second, &[line("b", second), line("d", second)]) + "container_cpu{\n";
+        store.apply("n1", &Scrape::read(&text), at(second))
+    };
+    let applied = broken(130.0);
+    assert_eq!(applied.pods, [key("b"), key("d")]);
+    let known = |second| ["a", "b", "c", "d"].map(|pod| said(&store, pod, second) != "unknown");
+    assert_eq!(known(130.0), [true, true, true, false]);
+    broken(175.0);
+    assert_eq!((known(175.0), store.pods()), ([true, true, true, true], 4));
+    broken(176.0);
+    assert_eq!((known(176.0), store.pods()), ([false, true, false, true], 2), "and is forgotten");
+}
+
+#[test]
+fn samples_without_a_time_have_that_of_the_scrape() {
+    let store = store();
+    let text = |cpu| {
+        format!(
+            "container_cpu_usage_seconds_total{{container=\"app\",namespace=\"shop\",pod=\"web\"}} {cpu}\n\
+             container_memory_working_set_bytes{{container=\"app\",namespace=\"shop\",pod=\"web\"}} 1\n"
+        )
+    };
+    store.apply("n1", &Scrape::read(&text(1)), at(100.0));
+    store.apply("n1", &Scrape::read(&text(4)), at(110.0));
+    assert_eq!(said(&store, "web", 110.0), "app 300m 10s");
+}
+
+#[test]
+fn means_that_the_node_made_are_taken_as_they_are() {
+    let store = store();
+    let pods = |second: f64, cpu: u32| {
+        let time = at(second);
+        format!(
+            r#"[{{"metadata":{{"name":"web","namespace":"shop"}},"timestamp":"{time}","window":"5s",
+            "containers":[{{"name":"app","resources":{{"cpu":{cpu},"memory":1048576}}}}]}}]"#
+        )
+    };
+    for (second, time, cpu, new, expected) in [
+        (100.0, 100.0, 250, true, "app 250m 5s"),
+        (115.0, 115.0, 10, true, "app 10m 5s"),
+        (130.0, 115.0, 900, false, "app 10m 5s"),
+        (145.0, 145.0, 900, true, "app 900m 5s"),
+    ] {
+        let scrape = Scrape::read_plain(pods(time, cpu).as_bytes(), None).unwrap();
+        let applied = store.apply("n1", &scrape, at(second));
+        assert_eq!(applied.pods.len(), usize::from(new), "at {second}");
+        assert_eq!(said(&store, "web", second), expected);
+    }
 }

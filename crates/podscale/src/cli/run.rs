@@ -1,6 +1,6 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::{complain, conclude, logs, recording, serving, signal};
+use super::{complain, conclude, kubelet, logs, recording, serving, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
@@ -280,6 +280,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     recording: recording::Arguments,
+
+    #[command(flatten)]
+    kubelet: kubelet::Arguments,
 }
 
 impl Arguments {
@@ -336,6 +339,7 @@ impl Arguments {
         if self.serve_metrics {
             self.serving.check()?;
         }
+        self.kubelet.check()?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
@@ -374,6 +378,8 @@ pub(super) enum Failure {
     Record(#[from] RecordError),
     #[error("--serve-metrics: {0}")]
     Serve(#[from] serving::Failure),
+    #[error(transparent)]
+    Kubelet(#[from] kubelet::KubeletError),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
     NoNamespace,
     #[error("cannot start: {0}")]
@@ -444,8 +450,11 @@ async fn control(
         true => Some(arguments.serving.start_beside(kubeconfig, context, &watchers.metrics)?),
         false => None,
     };
-    let dialects = dialect::built_in();
-    let controller = Controller::start(client, clock, config, dialects, watchers, role);
+    let (dialects, leading) = (dialect::built_in(), role.leading.clone());
+    let resource =
+        arguments.kubelet.resource_source(&cluster, clock, &watchers.metrics, leading)?;
+    let controller =
+        Controller::start_with(client, clock, config, dialects, watchers, role, resource);
     end.await;
     tracing::info!("shutting down");
     controller.hand_over(elections.stop()).await;

@@ -21,7 +21,8 @@ const ROUNDING: SignedDuration = SignedDuration::from_secs(1);
 /// Waits until so many pods have a usable sample, or for as long as is reasonable.
 pub(super) async fn wait(clock: Clock, wanted: usize, table: &Table, store: &Store) {
     let measured = async {
-        while table.all().iter().filter(|pod| has_usable_sample(pod, store)).count() < wanted {
+        while table.all().iter().filter(|pod| has_usable_sample(pod, store, clock)).count() < wanted
+        {
             clock.sleep(POLL).await;
         }
     };
@@ -29,9 +30,9 @@ pub(super) async fn wait(clock: Clock, wanted: usize, table: &Table, store: &Sto
 }
 
 /// Whether a pod is ready and was measured since: autoscalers set earlier samples aside.
-fn has_usable_sample(pod: &PodView, store: &Store) -> bool {
+fn has_usable_sample(pod: &PodView, store: &Store, clock: Clock) -> bool {
     let key = (Arc::clone(&pod.facts.namespace), Arc::clone(&pod.facts.name));
-    let Some(sample) = store.pod(&key).filter(|_| pod.life.ready()) else {
+    let Some(sample) = store.pod(&key, clock.now()).filter(|_| pod.life.ready()) else {
         return false;
     };
     let window = SignedDuration::try_from(sample.window).unwrap_or(SignedDuration::MAX);

@@ -92,7 +92,7 @@ fn resource(path: &str) -> &'static str {
         ("/apis/custom.metrics.k8s.io/", "custom metrics"),
         ("/apis/external.metrics.k8s.io/", "external metrics"),
     ];
-    const PLURALS: [&str; 9] = [
+    const PLURALS: [&str; 10] = [
         "horizontalpodautoscalers",
         "deployments",
         "statefulsets",
@@ -102,6 +102,7 @@ fn resource(path: &str) -> &'static str {
         "configmaps",
         "events",
         "pods",
+        "nodes",
     ];
     if let Some((_, name)) = METRICS.iter().find(|(start, _)| path.starts_with(start)) {
         return name;

@@ -228,6 +228,7 @@ async fn new_samples_are_decided_at_once_and_a_burst_of_them_only_once_a_second(
             watchers: Watchers::default(),
             role: Role::alone(),
             mapper,
+            pods: Arc::default(),
             sources,
             announcements,
         },
@@ -236,13 +237,13 @@ async fn new_samples_are_decided_at_once_and_a_burst_of_them_only_once_a_second(
     tokio::time::sleep(Duration::from_secs(2)).await;
     let began = tokio::time::Instant::now();
     *source.value.lock() = 4;
-    notifier.announce(Topic("queue".into()));
+    notifier.announce([Topic("queue".into())]);
     until("the new value is acted on", async || cluster.replicas().await == 4).await;
     assert!(began.elapsed() < Duration::from_secs(2), "not at the end of the period");
     let before = *source.asked.lock();
     for _ in 0..1000 {
-        notifier.announce(Topic("queue".into()));
-        notifier.announce(Topic("something else".into()));
+        notifier.announce([Topic("queue".into())]);
+        notifier.announce([Topic("something else".into())]);
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     let asked = *source.asked.lock() - before;

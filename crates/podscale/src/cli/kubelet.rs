@@ -1,0 +1,293 @@
+//! The flags about where cpu and memory come from, and about kubelets that are scraped directly.
+
+use crate::controller::ResourceSource;
+use crate::kubelets::{Config, Kubelets, Purpose};
+use crate::metrics::Metrics;
+use crate::settings::{duration, period};
+use clap::{ArgAction, Args, ValueEnum};
+use podscale_api::selector::Selector;
+use podscale_client::clock::Clock;
+use podscale_client::connect::{BearerToken, Cluster, ConnectError};
+use podscale_client::election::Term;
+use podscale_metrics::kubelet::tls::{self, TlsError};
+use podscale_metrics::kubelet::{Access, Scheme, Token};
+use podscale_metrics::scraper::address::Addressing;
+use podscale_metrics::store::Limits;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Where cpu and memory of pods come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ResourceMetrics {
+    /// From the cluster's metrics.k8s.io, which metrics-server serves.
+    #[default]
+    Api,
+    /// From the kubelets, scraped directly.
+    Kubelet,
+}
+
+/// Flags about where cpu and memory come from.
+#[derive(Clone, Debug, Args)]
+#[group(id = "kubelet")]
+#[command(next_help_heading = "Resource metrics")]
+pub struct Arguments {
+    /// Where cpu and memory of pods come from.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
+    resource_metrics: ResourceMetrics,
+
+    /// How often each kubelet is scraped; at least 1s.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = resolution,
+        allow_hyphen_values = true,
+        default_value = "15s",
+        env = "PODSCALE_METRIC_RESOLUTION"
+    )]
+    metric_resolution: Duration,
+
+    /// How long a sample is used after it arrived; longer than --metric-resolution.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        allow_hyphen_values = true,
+        default_value = "1m",
+        env = "PODSCALE_METRIC_MAX_AGE"
+    )]
+    metric_max_age: Duration,
+
+    /// The authorities, as a PEM file, that sign the certificates of kubelets; those of the API server
+    /// if not given.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_KUBELET_CERTIFICATE_AUTHORITY")]
+    kubelet_certificate_authority: Option<PathBuf>,
+
+    /// Believe any certificate of a kubelet. For tests only.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        conflicts_with = "kubelet_certificate_authority",
+        env = "PODSCALE_KUBELET_INSECURE_TLS"
+    )]
+    kubelet_insecure_tls: bool,
+
+    /// Which addresses of nodes to reach their kubelets at, the best first.
+    #[arg(
+        long,
+        value_name = "TYPE,...",
+        value_delimiter = ',',
+        value_parser = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+        default_value = "InternalIP,ExternalIP,Hostname",
+        env = "PODSCALE_KUBELET_PREFERRED_ADDRESS_TYPES"
+    )]
+    kubelet_preferred_address_types: Vec<String>,
+
+    /// Scrape only the nodes with these labels.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "PODSCALE_NODE_SELECTOR")]
+    node_selector: Option<String>,
+
+    /// The port of all kubelets; what each node says of its own if not given, or else 10250.
+    #[arg(
+        long,
+        value_name = "PORT",
+        value_parser = clap::value_parser!(u16).range(1..),
+        env = "PODSCALE_KUBELET_PORT"
+    )]
+    kubelet_port: Option<u16>,
+
+    /// How kubelets are spoken to; in the clear they are not shown the token.
+    #[arg(
+        long,
+        value_name = "SCHEME",
+        value_enum,
+        default_value_t,
+        env = "PODSCALE_KUBELET_SCHEME"
+    )]
+    kubelet_scheme: KubeletScheme,
+
+    /// How long a kubelet may take to answer.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        allow_hyphen_values = true,
+        default_value = "10s",
+        env = "PODSCALE_KUBELET_REQUEST_TIMEOUT"
+    )]
+    kubelet_request_timeout: Duration,
+}
+
+/// How kubelets are spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KubeletScheme {
+    /// Over TLS.
+    #[default]
+    Https,
+    /// In the clear.
+    Http,
+}
+
+fn resolution(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        resolution if resolution < Duration::from_secs(1) => Err("shorter than 1s".to_owned()),
+        resolution => Ok(resolution),
+    }
+}
+
+fn selector(text: &str) -> Result<String, String> {
+    Selector::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Why kubelets cannot be scraped.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeletError {
+    /// The age limit would drop every sample.
+    #[error("--metric-max-age must be longer than --metric-resolution")]
+    MaxAge,
+    /// The authorities cannot be read.
+    #[error("--kubelet-certificate-authority: {}: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The authorities make no sense.
+    #[error("--kubelet-certificate-authority: {}: {source}", path.display())]
+    Authority {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: TlsError,
+    },
+    /// The cluster's own credentials make no sense.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl Arguments {
+    /// Whether the flags make sense together.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), KubeletError> {
+        if self.metric_max_age > self.metric_resolution {
+            Ok(())
+        } else {
+            Err(KubeletError::MaxAge)
+        }
+    }
+
+    /// Where what pods use is read; kubelets are scraped from now on if they are it.
+    ///
+    /// # Errors
+    /// Says which file or flag makes no sense.
+    pub fn resource_source(
+        &self,
+        cluster: &Cluster,
+        clock: Clock,
+        metrics: &Metrics,
+        leading: watch::Receiver<Option<Term>>,
+    ) -> Result<ResourceSource, KubeletError> {
+        match self.resource_metrics {
+            ResourceMetrics::Api => Ok(ResourceSource::Api),
+            ResourceMetrics::Kubelet => {
+                let (config, purpose) = (self.config(cluster)?, Purpose::Deciding(leading));
+                let kubelets = Kubelets::start(&cluster.client, clock, config, metrics, purpose);
+                Ok(ResourceSource::Kubelets(kubelets))
+            }
+        }
+    }
+
+    /// How kubelets are found and read.
+    ///
+    /// # Errors
+    /// Says which file makes no sense.
+    pub fn config(&self, cluster: &Cluster) -> Result<Config, KubeletError> {
+        let scheme = match self.kubelet_scheme {
+            KubeletScheme::Https => Scheme::Https,
+            KubeletScheme::Http => Scheme::Http,
+        };
+        let types = self.kubelet_preferred_address_types.clone();
+        let (resolution, max_age) = (self.metric_resolution, self.metric_max_age);
+        Ok(Config {
+            access: self.access(cluster)?,
+            addressing: Addressing { types, port: self.kubelet_port, scheme },
+            node_selector: self.node_selector.clone(),
+            limits: Limits { resolution, max_age },
+        })
+    }
+
+    fn access(&self, cluster: &Cluster) -> Result<Access, KubeletError> {
+        let credentials = cluster.credentials()?;
+        let mut tls = credentials.tls;
+        if self.kubelet_insecure_tls {
+            tls::trust_anybody(&mut tls);
+        } else if let Some(path) = self.kubelet_certificate_authority.clone() {
+            let bundle = std::fs::read(&path);
+            let bundle =
+                bundle.map_err(|source| KubeletError::Read { path: path.clone(), source })?;
+            tls::trust_only(&mut tls, &bundle)
+                .map_err(|source| KubeletError::Authority { path, source })?;
+        }
+        let token = match credentials.token {
+            Some(BearerToken::File(path)) => Token::file(path),
+            Some(BearerToken::Text(text)) => Token::fixed(&text).unwrap_or_else(Token::none),
+            None => Token::none(),
+        };
+        Ok(Access { tls, token, timeout: self.kubelet_request_timeout })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        kubelet: Arguments,
+    }
+
+    fn read(flags: &str) -> Result<Arguments, String> {
+        let words = std::iter::once("x").chain(flags.split_whitespace());
+        let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
+        command.kubelet.check().map_err(|error| error.to_string())?;
+        Ok(command.kubelet)
+    }
+
+    #[test]
+    fn flags_are_as_metrics_server_has_them() {
+        let usual = read("").expect("the defaults");
+        assert_eq!(usual.resource_metrics, ResourceMetrics::Api);
+        assert_eq!(usual.kubelet_preferred_address_types, ["InternalIP", "ExternalIP", "Hostname"]);
+        let all = read(
+            "--resource-metrics kubelet --metric-resolution 1s --metric-max-age 5s --kubelet-insecure-tls \
+             --kubelet-preferred-address-types=Hostname,InternalIP --node-selector a=b,c --kubelet-port 10255 \
+             --kubelet-scheme http --kubelet-request-timeout 2s",
+        )
+        .expect("all flags");
+        assert_eq!(all.resource_metrics, ResourceMetrics::Kubelet);
+        assert_eq!(all.metric_resolution, Duration::from_secs(1));
+        assert_eq!((all.kubelet_port, all.kubelet_scheme), (Some(10255), KubeletScheme::Http));
+        for (flags, words) in [
+            ("--metric-resolution 500ms", "shorter than 1s"),
+            ("--metric-resolution 1m", "--metric-max-age must be longer than --metric-resolution"),
+            ("--kubelet-port 0", "0 is not in 1..=65535"),
+            ("--node-selector a=,=b", "--node-selector"),
+            ("--kubelet-preferred-address-types=Street", "Street"),
+            ("--kubelet-insecure-tls --kubelet-certificate-authority x", "cannot be used with"),
+        ] {
+            let error = read(flags).expect_err(flags);
+            assert!(error.contains(words), "{flags}: {error}");
+        }
+    }
+}
