@@ -1,10 +1,13 @@
 //! Samples of what pods and nodes use: read from exposition text, stored with their times, turned into
-//! rates, and given out in the forms of the metrics APIs. Knows no Kubernetes client.
+//! rates, or asked of Prometheus by rules; and given out in the forms of the metrics APIs. Knows no Kubernetes
+//! client.
 
 pub mod answer;
 pub mod directory;
 pub mod exposition;
 pub mod kubelet;
 pub mod plain;
+pub mod prometheus;
 pub mod resource;
+pub mod rules;
 pub mod store;

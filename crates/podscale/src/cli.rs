@@ -9,11 +9,13 @@ pub mod demo;
 pub mod explain;
 pub mod install;
 pub mod logs;
+pub mod prometheus;
 pub mod recording;
 pub mod replay;
 pub mod run;
 pub mod signal;
 pub mod top;
+pub mod validate;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
 #[derive(Debug, Parser)]
@@ -38,6 +40,7 @@ enum Command {
     Replay(replay::Arguments),
     Run(Box<run::Arguments>),
     Top(top::Arguments),
+    Validate(validate::Arguments),
 }
 
 impl Cli {
@@ -51,6 +54,7 @@ impl Cli {
             Command::Replay(arguments) => replay::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
+            Command::Validate(arguments) => validate::run(&arguments),
         }
     }
 }

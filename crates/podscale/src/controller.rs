@@ -43,6 +43,7 @@ use podscale_client::events;
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::Settings;
+use podscale_metrics::rules::engine::Engine;
 use reconcile::{Reconciler, WRITE_PERMITS};
 use refresh::RefreshRate;
 use std::sync::Arc;
@@ -97,6 +98,14 @@ pub struct Watchers {
     pub readiness: Readiness,
 }
 
+/// Where the cpu and memory that pods use are read.
+pub enum UsageFrom {
+    /// The resource metrics API.
+    Api,
+    /// Prometheus.
+    Prometheus(Arc<Engine>),
+}
+
 /// The part of this replica among several.
 pub struct Role {
     /// The term in which it leads, while it does.
@@ -139,24 +148,45 @@ impl Controller {
         watchers: Watchers,
         role: Role,
     ) -> Controller {
+        Controller::start_reading(client, clock, config, dialects, watchers, role, UsageFrom::Api)
+    }
+
+    /// The same, with a choice of where the usage of pods is read.
+    #[must_use]
+    pub fn start_reading(
+        client: &Client,
+        clock: Clock,
+        config: Config,
+        dialects: Vec<Arc<dyn AnyDialect>>,
+        watchers: Watchers,
+        role: Role,
+        usage: UsageFrom,
+    ) -> Controller {
         let mapper = RestMapper::new(client.clone(), clock);
-        let metrics = &watchers.metrics;
+        let (metrics, pods) = (&watchers.metrics, Arc::new(Pods::default()));
         let sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
+        let sources = match usage {
+            UsageFrom::Api => sources,
+            UsageFrom::Prometheus(engine) => {
+                sources.with_prometheus(engine, Arc::clone(&pods), clock, metrics)
+            }
+        };
         // None of these sources announces anything.
         let (_, announcements) = source::notifications();
-        let parts = Parts { config, dialects, watchers, role, mapper, sources, announcements };
+        let parts =
+            Parts { config, dialects, watchers, role, mapper, pods, sources, announcements };
         Controller::assemble(client, clock, parts)
     }
 
     fn assemble(client: &Client, clock: Clock, parts: Parts) -> Controller {
-        let Parts { config, dialects, watchers, role, mapper, sources, announcements } = parts;
+        let Parts { config, dialects, watchers, role, mapper, pods, sources, announcements } =
+            parts;
         let Watchers { observers, metrics, readiness } = watchers;
         [PODS, AUTOSCALERS].into_iter().for_each(|what| readiness.needs(what));
         let (stop, stopped) = watch::channel(false);
         let (recorder, pending) = events::channel(COMPONENT);
         let Config { period, settings, manage, dry_run, .. } = config;
         let index = Arc::new(Index::new(clock, period, settings, manage, dry_run));
-        let pods = Arc::new(Pods::default());
         let targets = Arc::new(Targets::new(client.clone(), metrics.clone(), readiness.clone()));
         show_sizes(&metrics, &index, &pods, &targets);
         let observatory = Observatory {
@@ -233,6 +263,7 @@ struct Parts {
     watchers: Watchers,
     role: Role,
     mapper: RestMapper,
+    pods: Arc<Pods>,
     sources: Sources,
     announcements: Announcements,
 }

@@ -9,6 +9,7 @@ pub mod readiness;
 pub mod settings;
 
 pub mod dialect;
+pub mod rules_file;
 
 pub mod spans;
 

@@ -9,6 +9,7 @@ mod instruments;
 mod process;
 pub(crate) mod registry;
 mod requests;
+mod rules;
 mod text;
 
 pub(crate) use decisions::Computation;
@@ -17,6 +18,7 @@ use instruments::{Counter, Family, Gauge, Histogram};
 use parking_lot::Mutex;
 use registry::{Registry, Visitor};
 use requests::Requests;
+use rules::RuleMetrics;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +45,7 @@ struct Inner {
     registry: Registry,
     decisions: Decisions,
     requests: Requests,
+    rules: RuleMetrics,
     due_lag: Histogram,
     queue: Gauge,
     leader: Gauge,
@@ -134,6 +137,7 @@ impl Metrics {
         let inner = Inner {
             decisions,
             requests,
+            rules: RuleMetrics::register(&mut registry),
             due_lag,
             queue: registry.metric(
                 "podscale_queue_depth",

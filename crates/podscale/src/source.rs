@@ -10,6 +10,8 @@ mod circuit_breaker;
 mod custom_metrics;
 mod decode;
 mod external_metrics;
+mod namespaces;
+mod prometheus;
 mod question;
 mod resource_metrics;
 mod server;
@@ -24,6 +26,7 @@ pub(crate) use subscriptions::Notifier;
 pub(crate) use subscriptions::{Announcements, Topic, notifications};
 
 use crate::metrics::Metrics;
+use crate::pods::Pods;
 use crate::spans;
 use decode::Codec;
 use futures::future::BoxFuture;
@@ -31,6 +34,7 @@ use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_core::model::Source;
+use podscale_metrics::rules::engine::Engine;
 use std::sync::Arc;
 
 /// Into how many parts a sync period is divided for the age of answers: an answer may be used again
@@ -77,6 +81,18 @@ impl Sources {
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
             external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
         }
+    }
+
+    /// The same, except that Prometheus says what pods use.
+    pub(crate) fn with_prometheus(
+        self,
+        engine: Arc<Engine>,
+        pods: Arc<Pods>,
+        clock: Clock,
+        metrics: &Metrics,
+    ) -> Sources {
+        let usage = prometheus::PrometheusUsage::new(engine, pods, clock, metrics.clone());
+        Sources { resource: Arc::new(usage), ..self }
     }
 
     /// The source that answers for a metric, if any does.

@@ -1,20 +1,21 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::{complain, conclude, logs, recording, signal};
+use super::{complain, conclude, logs, prometheus, recording, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
-use crate::controller::{Config, Controller, Role, Watchers};
+use crate::controller::{Config, Controller, Role, UsageFrom, Watchers};
 use crate::dashboard::Hub;
 use crate::dialect;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
+use crate::rules_file;
 use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
 use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
 use podscale_client::election;
@@ -22,6 +23,8 @@ use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
 use podscale_client::instrument::Instruments;
 use podscale_client::rate_limit::Rate;
 use podscale_core::Settings;
+use podscale_metrics::rules::KnownResources;
+use podscale_metrics::rules::reload::Reloader;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -81,6 +84,10 @@ pub struct Arguments {
     /// it says where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
+
+    /// Where the cpu and memory that pods use are read.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
+    resource_metrics: ResourceMetrics,
 
     /// How often each autoscaler is reconciled.
     #[arg(
@@ -266,6 +273,9 @@ pub struct Arguments {
     admin_address: SocketAddr,
 
     #[command(flatten)]
+    prometheus: prometheus::Arguments,
+
+    #[command(flatten)]
     log: logs::Arguments,
 
     #[command(flatten)]
@@ -275,7 +285,31 @@ pub struct Arguments {
     recording: recording::Arguments,
 }
 
+/// Where the cpu and memory that pods use are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ResourceMetrics {
+    /// The resource metrics API of the cluster, metrics.k8s.io.
+    #[default]
+    Api,
+    /// Prometheus, by the resourceRules of --metric-rules or else as kubelets are usually scraped.
+    Prometheus,
+}
+
 impl Arguments {
+    /// Where usage is read, and what goes on while it is: the file with the rules is followed.
+    fn usage(&self, metrics: &Metrics) -> Result<(UsageFrom, JoinSet<()>), Failure> {
+        let mut following = JoinSet::new();
+        if self.resource_metrics == ResourceMetrics::Api {
+            return Ok((UsageFrom::Api, following));
+        }
+        let engine = self.prometheus.engine(Arc::new(KnownResources::everyday()))?;
+        if let Some(file) = self.prometheus.rules_file() {
+            let reloader = Arc::new(Reloader::new(Arc::clone(&engine)));
+            following.spawn(rules_file::follow(file.to_owned(), reloader, metrics.clone()));
+        }
+        Ok((UsageFrom::Prometheus(engine), following))
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             tolerance: self.tolerance,
@@ -362,6 +396,8 @@ pub(super) enum Failure {
     LeaseTimings(#[from] LeaseTimingsError),
     #[error("--record: {0}")]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Prometheus(#[from] prometheus::PrometheusFailure),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
     NoNamespace,
     #[error("cannot start: {0}")]
@@ -412,6 +448,7 @@ async fn control(
     let hub = Hub::new(clock);
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
     let recording = arguments.recording.start(&metrics)?;
+    let (usage, _following) = arguments.usage(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
     let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.own_namespace(&cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
@@ -429,7 +466,8 @@ async fn control(
     let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
     let (client, config) = (&cluster.client, arguments.config());
     let dialects = dialect::built_in();
-    let controller = Controller::start(client, clock, config, dialects, watchers, role);
+    let controller =
+        Controller::start_reading(client, clock, config, dialects, watchers, role, usage);
     end.await;
     tracing::info!("ending");
     controller.hand_over(elections.stop()).await;

@@ -228,6 +228,7 @@ async fn new_samples_are_decided_at_once_and_a_burst_of_them_only_once_a_second(
             watchers: Watchers::default(),
             role: Role::alone(),
             mapper,
+            pods: Arc::default(),
             sources,
             announcements,
         },
