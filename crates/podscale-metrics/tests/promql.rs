@@ -45,24 +45,22 @@ impl Matcher {
 }
 
 fn escaped(chars: &mut std::str::Chars<'_>) -> char {
-    let mut code = |digits: usize| {
-        let text: String = chars.by_ref().take(digits).collect();
-        char::from_u32(u32::from_str_radix(&text, 16).expect("digits")).expect("a character")
-    };
-    match chars.next().expect("an escape") {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        'a' => '\x07',
-        'b' => '\x08',
-        'f' => '\x0c',
-        'v' => '\x0b',
-        c @ ('"' | '\\') => c,
-        'x' => code(2),
-        'u' => code(4),
-        'U' => code(8),
+    let digits = match chars.next().expect("an escape") {
+        'n' => return '\n',
+        't' => return '\t',
+        'r' => return '\r',
+        'a' => return '\x07',
+        'b' => return '\x08',
+        'f' => return '\x0c',
+        'v' => return '\x0b',
+        c @ ('"' | '\\') => return c,
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
         other => panic!("\\{other} is no escape"),
-    }
+    };
+    let code: String = chars.by_ref().take(digits).collect();
+    char::from_u32(u32::from_str_radix(&code, 16).expect("digits")).expect("a character")
 }
 
 proptest! {

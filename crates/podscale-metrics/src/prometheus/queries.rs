@@ -10,8 +10,10 @@ use tokio::time::Instant;
 
 /// How many answers are kept at most.
 const MOST_ANSWERS: usize = 4096;
-/// How many samples the kept answers may have together before all are dropped.
-const MOST_SAMPLES: usize = 1_000_000;
+/// How much the kept answers may take together before all are dropped: samples, and the texts of queries in
+/// pieces of about the size of one.
+const MOST_WEIGHT: usize = 1_000_000;
+const SAMPLE_BYTES: usize = 128;
 /// How long an answer is kept at most.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);
 
@@ -65,13 +67,15 @@ impl Queries {
             }
         }
         entries.retain(|_, entry| now.duration_since(entry.asked) < LONGEST_KEPT);
-        let samples = |entry: &Entry| match entry.answer.get() {
-            Some(Ok(answer)) => answer.vector.samples.len(),
-            _ => 0,
+        let weight = |(query, entry): (&Arc<str>, &Entry)| {
+            let samples = match entry.answer.get() {
+                Some(Ok(answer)) => answer.vector.samples.len(),
+                _ => 0,
+            };
+            samples + query.len() / SAMPLE_BYTES
         };
-        if entries.len() >= MOST_ANSWERS
-            || entries.values().map(samples).sum::<usize>() > MOST_SAMPLES
-        {
+        let weighs = || entries.iter().map(weight).sum::<usize>();
+        if entries.len() >= MOST_ANSWERS || weighs() > MOST_WEIGHT {
             entries.clear();
         }
         let entry = Entry { asked: now, answer: Arc::default() };

@@ -14,7 +14,7 @@ use super::{Catalog, QueryError, Resource, ResourceRules, Resources, RuleSet};
 use crate::prometheus::{Answer, Client, PrometheusError, Queries};
 use discovery::Discovery;
 use negative::Unknown;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use podscale_api::Selector;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +84,8 @@ pub struct Engine {
     resources: Arc<dyn Resources>,
     timings: Timings,
     current: RwLock<Arc<Current>>,
+    /// Held while the metrics are worked out, so that nobody who reads waits for it.
+    installing: Mutex<()>,
     discovery: Discovery,
     unknown: Unknown,
 }
@@ -103,6 +105,7 @@ impl Engine {
             resources,
             timings,
             current: RwLock::new(Arc::new(current)),
+            installing: Mutex::new(()),
             discovery: Discovery::default(),
             unknown: Unknown::new(timings.unknown),
         }
@@ -111,7 +114,7 @@ impl Engine {
     /// Goes on with other rules; everything that is known of series and answers stays.
     pub fn replace(&self, rules: RuleSet) {
         self.unknown.clear();
-        self.install(Arc::new(rules));
+        self.install(Some(Arc::new(rules)));
     }
 
     /// The rules in use.
@@ -155,8 +158,7 @@ impl Engine {
         let round = || async {
             let (rules, client) = (self.rules(), self.queries.client());
             let mut discovered = self.discovery.round(client, &rules, self.timings.lookback).await;
-            // The rules may have been replaced meanwhile.
-            self.install(self.rules());
+            self.install(None);
             discovered.metrics = self.current().catalog.len();
             discovered
         };
@@ -167,11 +169,12 @@ impl Engine {
         Arc::clone(&self.current.read())
     }
 
-    fn install(&self, rules: Arc<RuleSet>) {
-        let mut current = self.current.write();
-        let series = self.discovery.series();
-        let catalog = Catalog::new(&rules, &series, &*self.resources);
-        *current = Arc::new(Current { rules, catalog });
+    /// Works out which metrics these rules give, or those in use, with the series that are known now.
+    fn install(&self, rules: Option<Arc<RuleSet>>) {
+        let _alone = self.installing.lock();
+        let rules = rules.unwrap_or_else(|| self.rules());
+        let catalog = Catalog::new(&rules, &self.discovery.series(), &*self.resources);
+        *self.current.write() = Arc::new(Current { rules, catalog });
     }
 
     /// The values of a metric of objects. Objects without a value are left out; one that is asked for

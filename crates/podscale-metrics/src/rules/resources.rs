@@ -188,8 +188,19 @@ impl LabelTemplate {
 
     fn resource(&self, label: &str, resources: &dyn Resources) -> Option<Arc<Resource>> {
         let found = self.expression.captures(label)?;
-        let part = |name| found.name(name).map_or("", |part| part.as_str());
-        resources.find(part("group"), part("resource"))
+        let resource = found.name("resource")?;
+        let Some(group) = found.name("group") else {
+            return resources.find("", resource.as_str());
+        };
+        let first = resources.find(group.as_str(), resource.as_str());
+        if first.is_some() || group.end() >= resource.start() {
+            return first;
+        }
+        // A group with dots has what is between group and resource in itself: any of them may be the end.
+        let between = label.get(group.end()..resource.start())?;
+        let both = label.get(group.start()..resource.end())?;
+        both.match_indices(between)
+            .find_map(|(at, _)| resources.find(both.get(..at)?, both.get(at + between.len()..)?))
     }
 }
 

@@ -288,7 +288,7 @@ extra: true
         "line 10: rules[2]: is empty",
         "line 11: externalRules: must be a list, not text",
         "line 13: resourceRules.cpu.resources: must say which labels hold namespace, pod and node",
-        "line 12: resourceRules.memory.containerQuery: must be set",
+        "line 13: resourceRules.memory.containerQuery: must be set",
         "line 14: resourceRules.window: \"soon\" is not a duration such as 5m or 1h30m",
     ];
     for expected in expected {

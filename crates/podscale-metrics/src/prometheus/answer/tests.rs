@@ -27,7 +27,7 @@ fn every_answer_to_a_query_has_its_outcome() {
     let with = |more: &str| {
         format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[]}},{more}}}"#)
     };
-    let four = vec![r#"{"metric":{},"value":[1,"1"]}"#; 4].join(",");
+    let four = [r#"{"metric":{},"value":[1,"1"]}"#; 4].join(",");
     let of_type = |kind: &str, result: &str| {
         format!(r#"{{"status":"success","data":{{"resultType":"{kind}","result":{result}}}}}"#)
     };

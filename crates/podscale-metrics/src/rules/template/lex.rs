@@ -59,7 +59,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<Placed>, TemplateError> {
         let mut between = rest.get(..end).unwrap_or_default();
         let action = rest.get(end..).filter(|rest| !rest.is_empty());
         let body = action.and_then(|action| action.strip_prefix(OPEN));
-        let trims = body.is_some_and(|body| trims_before(body));
+        let trims = body.is_some_and(trims_before);
         if trim {
             between = between.trim_start_matches(SPACES);
         }
