@@ -9,7 +9,10 @@ pub mod demo;
 pub mod explain;
 pub mod install;
 pub mod kubelet;
+pub mod leader;
 pub mod logs;
+pub mod pipeline;
+pub mod prometheus;
 pub mod recording;
 pub mod replay;
 pub mod run;
@@ -17,6 +20,7 @@ pub mod serve;
 pub mod serving;
 pub mod signal;
 pub mod top;
+pub mod validate;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.
 #[derive(Debug, Parser)]
@@ -42,6 +46,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Serve(Box<serve::Arguments>),
     Top(top::Arguments),
+    Validate(validate::Arguments),
 }
 
 impl Cli {
@@ -56,6 +61,7 @@ impl Cli {
             Command::Run(arguments) => run::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
+            Command::Validate(arguments) => validate::run(&arguments),
         }
     }
 }

@@ -44,6 +44,7 @@ use podscale_client::events;
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::Settings;
+use podscale_metrics::rules::engine::Engine;
 use reconcile::{Reconciler, WRITE_PERMITS};
 use refresh::RefreshRate;
 use std::sync::Arc;
@@ -122,6 +123,8 @@ pub enum ResourceSource {
     Api,
     /// From the kubelets, which are scraped directly.
     Kubelets(Arc<Kubelets>),
+    /// From Prometheus.
+    Prometheus(Arc<Engine>),
 }
 
 /// What must be known before anything is decided.
@@ -154,7 +157,7 @@ impl Controller {
         Controller::start_with(client, clock, config, dialects, watchers, role, api)
     }
 
-    /// Begins like [`Controller::start`]; what pods use comes from where it is told.
+    /// Begins like [`Controller::start`]; what pods use comes from this source.
     #[must_use]
     pub fn start_with(
         client: &Client,
@@ -170,8 +173,14 @@ impl Controller {
         let pods = Arc::new(Pods::default());
         let (notifier, announcements) = source::notifications();
         let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
-        if let ResourceSource::Kubelets(kubelets) = resource {
-            sources.read_kubelets(kubelets, Arc::clone(&pods), clock, notifier);
+        match resource {
+            ResourceSource::Api => {}
+            ResourceSource::Kubelets(kubelets) => {
+                sources.read_kubelets(kubelets, Arc::clone(&pods), clock, notifier);
+            }
+            ResourceSource::Prometheus(engine) => {
+                sources.read_prometheus(engine, Arc::clone(&pods), clock, metrics);
+            }
         }
         let parts =
             Parts { config, dialects, watchers, role, mapper, pods, sources, announcements };

@@ -10,9 +10,9 @@ pub mod readiness;
 pub mod settings;
 mod time;
 
-pub mod kubelets;
-
 pub mod dialect;
+pub mod kubelets;
+pub mod rules_file;
 
 pub mod spans;
 

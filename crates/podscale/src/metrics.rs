@@ -10,6 +10,7 @@ mod kubelets;
 mod process;
 pub(crate) mod registry;
 mod requests;
+mod rules;
 mod serving;
 mod text;
 
@@ -20,6 +21,7 @@ use kubelets::KubeletMetrics;
 use parking_lot::Mutex;
 use registry::{Registry, Visitor};
 use requests::Requests;
+use rules::RuleMetrics;
 use serving::Serving;
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +49,7 @@ struct Inner {
     registry: Registry,
     decisions: Decisions,
     requests: Requests,
+    rules: RuleMetrics,
     due_lag: Histogram,
     queue: Gauge,
     leader: Gauge,
@@ -140,6 +143,7 @@ impl Metrics {
         let inner = Inner {
             decisions,
             requests,
+            rules: RuleMetrics::register(&mut registry),
             due_lag,
             queue: registry.metric(
                 "podscale_queue_depth",

@@ -11,6 +11,8 @@ mod custom_metrics;
 mod decode;
 mod external_metrics;
 mod kubelet;
+mod namespaces;
+mod prometheus;
 mod question;
 mod resource_metrics;
 mod server;
@@ -32,6 +34,7 @@ use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_core::model::Source;
+use podscale_metrics::rules::engine::Engine;
 use std::sync::Arc;
 
 /// Into how many parts a sync period is divided for the age of answers: an answer may be used again
@@ -90,6 +93,18 @@ impl Sources {
     ) {
         let source = kubelet::KubeletMetrics::new(kubelets, pods, clock, notifier);
         self.resource = Arc::new(source);
+    }
+
+    /// Asks Prometheus what pods use instead.
+    pub(crate) fn read_prometheus(
+        &mut self,
+        engine: Arc<Engine>,
+        pods: Arc<Pods>,
+        clock: Clock,
+        metrics: &Metrics,
+    ) {
+        let usage = prometheus::PrometheusUsage::new(engine, pods, clock, metrics.clone());
+        self.resource = Arc::new(usage);
     }
 
     /// The source that answers for a metric, if any does.

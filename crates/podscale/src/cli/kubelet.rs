@@ -1,14 +1,10 @@
-//! The flags about where cpu and memory come from, and about kubelets that are scraped directly.
+//! The flags about kubelets that are scraped directly.
 
-use crate::controller::ResourceSource;
-use crate::kubelets::{Config, Kubelets, Purpose};
-use crate::metrics::Metrics;
+use crate::kubelets::Config;
 use crate::settings::{duration, period};
 use clap::{ArgAction, Args, ValueEnum};
 use podscale_api::selector::Selector;
-use podscale_client::clock::Clock;
 use podscale_client::connect::{BearerToken, Cluster, ConnectError};
-use podscale_client::election::Term;
 use podscale_metrics::kubelet::tls::{self, TlsError};
 use podscale_metrics::kubelet::{Access, Scheme, Token};
 use podscale_metrics::scraper::address::Addressing;
@@ -16,27 +12,12 @@ use podscale_metrics::store::Limits;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::watch;
 
-/// Where cpu and memory of pods come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ResourceMetrics {
-    /// From the cluster's metrics.k8s.io, which metrics-server serves.
-    #[default]
-    Api,
-    /// From the kubelets, scraped directly.
-    Kubelet,
-}
-
-/// Flags about where cpu and memory come from.
+/// Flags about kubelets that are scraped directly.
 #[derive(Clone, Debug, Args)]
 #[group(id = "kubelet")]
 #[command(next_help_heading = "Resource metrics")]
 pub struct Arguments {
-    /// Where cpu and memory of pods come from.
-    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
-    resource_metrics: ResourceMetrics,
-
     /// How often each kubelet is scraped; at least 1s.
     #[arg(
         long,
@@ -185,27 +166,6 @@ impl Arguments {
         }
     }
 
-    /// Where what pods use is read; kubelets are scraped from now on if they are it.
-    ///
-    /// # Errors
-    /// Says which file or flag makes no sense.
-    pub fn resource_source(
-        &self,
-        cluster: &Cluster,
-        clock: Clock,
-        metrics: &Metrics,
-        leading: watch::Receiver<Option<Term>>,
-    ) -> Result<ResourceSource, KubeletError> {
-        match self.resource_metrics {
-            ResourceMetrics::Api => Ok(ResourceSource::Api),
-            ResourceMetrics::Kubelet => {
-                let (config, purpose) = (self.config(cluster)?, Purpose::Deciding(leading));
-                let kubelets = Kubelets::start(&cluster.client, clock, config, metrics, purpose);
-                Ok(ResourceSource::Kubelets(kubelets))
-            }
-        }
-    }
-
     /// How kubelets are found and read.
     ///
     /// # Errors
@@ -267,15 +227,13 @@ mod tests {
     #[test]
     fn flags_are_as_metrics_server_has_them() {
         let usual = read("").expect("the defaults");
-        assert_eq!(usual.resource_metrics, ResourceMetrics::Api);
         assert_eq!(usual.kubelet_preferred_address_types, ["InternalIP", "ExternalIP", "Hostname"]);
         let all = read(
-            "--resource-metrics kubelet --metric-resolution 1s --metric-max-age 5s --kubelet-insecure-tls \
+            "--metric-resolution 1s --metric-max-age 5s --kubelet-insecure-tls \
              --kubelet-preferred-address-types=Hostname,InternalIP --node-selector a=b,c --kubelet-port 10255 \
              --kubelet-scheme http --kubelet-request-timeout 2s",
         )
         .expect("all flags");
-        assert_eq!(all.resource_metrics, ResourceMetrics::Kubelet);
         assert_eq!(all.metric_resolution, Duration::from_secs(1));
         assert_eq!((all.kubelet_port, all.kubelet_scheme), (Some(10255), KubeletScheme::Http));
         for (flags, words) in [

@@ -1,14 +1,15 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::{complain, conclude, kubelet, logs, recording, serving, signal};
+use super::pipeline::{self, PipelineError, Reading, ResourceMetrics};
+use super::{complain, conclude, leader, logs, recording, serving, signal};
 use crate::admin::{Admin, AdminError, Shown};
-use crate::controller::history_store;
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
 use crate::controller::{Config, Controller, Role, Watchers};
 use crate::dashboard::Hub;
 use crate::dialect;
+use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
@@ -17,8 +18,7 @@ use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
 use clap::{ArgAction, Args};
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
-use podscale_client::election;
-use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
+use podscale_client::election::candidate::LeaseTimingsError;
 use podscale_client::instrument::Instruments;
 use podscale_client::rate_limit::Rate;
 use podscale_core::Settings;
@@ -28,11 +28,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-
-/// How long releasing the lease may take before it is left to expire.
-const RELEASE: Duration = Duration::from_secs(3);
 
 /// Run the controller on a cluster.
 ///
@@ -81,6 +76,10 @@ pub struct Arguments {
     /// controller it says where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
+
+    /// Where the cpu and memory that pods use are read.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
+    resource_metrics: ResourceMetrics,
 
     /// How often each autoscaler is reconciled.
     #[arg(
@@ -189,71 +188,8 @@ pub struct Arguments {
     )]
     kube_api_burst: u32,
 
-    /// Act only while holding a lease, so that several replicas can run.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        default_value_t = true,
-        env = "PODSCALE_LEADER_ELECT"
-    )]
-    leader_elect: bool,
-
-    /// How long a lease holds without being renewed.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        value_parser = period,
-        allow_hyphen_values = true,
-        default_value = "15s",
-        env = "PODSCALE_LEADER_ELECT_LEASE_DURATION"
-    )]
-    leader_elect_lease_duration: Duration,
-
-    /// How long the leader tries to renew its lease before it stops leading.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        value_parser = period,
-        allow_hyphen_values = true,
-        default_value = "10s",
-        env = "PODSCALE_LEADER_ELECT_RENEW_DEADLINE"
-    )]
-    leader_elect_renew_deadline: Duration,
-
-    /// How long is waited between two tries to get or renew the lease.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        value_parser = period,
-        allow_hyphen_values = true,
-        default_value = "2s",
-        env = "PODSCALE_LEADER_ELECT_RETRY_PERIOD"
-    )]
-    leader_elect_retry_period: Duration,
-
-    /// The name of the lease; the ConfigMaps with the histories begin with it.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = name,
-        default_value = "podscale",
-        env = "PODSCALE_LEADER_ELECT_RESOURCE_NAME"
-    )]
-    leader_elect_resource_name: String,
-
-    /// The namespace of the lease and the histories; the one it runs in, or kube-system if it runs
-    /// outside.
-    #[arg(
-        long,
-        value_name = "NAMESPACE",
-        value_parser = namespace,
-        env = "PODSCALE_LEADER_ELECT_RESOURCE_NAMESPACE"
-    )]
-    leader_elect_resource_namespace: Option<String>,
+    #[command(flatten)]
+    election: leader::Arguments,
 
     /// Where metrics, health and the dashboard are served.
     #[arg(
@@ -273,6 +209,9 @@ pub struct Arguments {
     serving: serving::Arguments,
 
     #[command(flatten)]
+    pipeline: pipeline::Arguments,
+
+    #[command(flatten)]
     log: logs::Arguments,
 
     #[command(flatten)]
@@ -280,12 +219,29 @@ pub struct Arguments {
 
     #[command(flatten)]
     recording: recording::Arguments,
-
-    #[command(flatten)]
-    kubelet: kubelet::Arguments,
 }
 
 impl Arguments {
+    /// Begins to read what is decided by and what is served.
+    fn read(
+        &self,
+        cluster: &Cluster,
+        clock: Clock,
+        metrics: &Metrics,
+        role: &Role,
+    ) -> Result<Reading, PipelineError> {
+        let serves = self.serve_metrics.then_some(&self.serving);
+        let purpose = if serves.is_some_and(serving::Arguments::needs_kubelets) {
+            Some(Purpose::Serving)
+        } else {
+            let deciding = self.resource_metrics == ResourceMetrics::Kubelet;
+            deciding.then(|| Purpose::Deciding(role.leading.clone()))
+        };
+        let prometheus = self.resource_metrics == ResourceMetrics::Prometheus
+            || serves.is_some_and(serving::Arguments::needs_prometheus);
+        self.pipeline.start(cluster, clock, metrics, purpose, prometheus)
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             tolerance: self.tolerance,
@@ -334,30 +290,17 @@ impl Arguments {
     /// # Errors
     /// Those of the election do not, the collector cannot be sent to, or no namespace is left.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        self.lease_timings().check()?;
+        self.election.check()?;
         self.telemetry.check()?;
+        self.pipeline.check()?;
         if self.serve_metrics {
-            self.serving.check()?;
+            self.serving.check(&self.pipeline)?;
         }
-        self.kubelet.check()?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
         }
         Err(Failure::NoNamespace)
-    }
-
-    fn lease_timings(&self) -> LeaseTimings {
-        LeaseTimings {
-            lease: self.leader_elect_lease_duration,
-            renew: self.leader_elect_renew_deadline,
-            retry: self.leader_elect_retry_period,
-        }
-    }
-
-    /// Where the lease and the histories are.
-    fn own_namespace<'a>(&'a self, cluster: &'a Cluster) -> &'a str {
-        self.leader_elect_resource_namespace.as_deref().unwrap_or(&cluster.namespace)
     }
 }
 
@@ -379,7 +322,7 @@ pub(super) enum Failure {
     #[error("--serve-metrics: {0}")]
     Serve(#[from] serving::Failure),
     #[error(transparent)]
-    Kubelet(#[from] kubelet::KubeletError),
+    Pipeline(#[from] PipelineError),
     #[error("--exclude-namespaces leaves none of those that --namespaces names")]
     NoNamespace,
     #[error("cannot start: {0}")]
@@ -431,7 +374,7 @@ async fn control(
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
     let recording = arguments.recording.start(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
-    let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.own_namespace(&cluster));
+    let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(&cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
     let (server, admin_address) = (&cluster.url, admin.address());
     tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
@@ -444,15 +387,18 @@ async fn control(
         writing
     });
     let watchers = Watchers { observers, metrics, readiness };
-    let (elections, role) = elect(arguments, &cluster, clock, &watchers.metrics);
+    let (elections, role) =
+        arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
+    let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
     let serving = match arguments.serve_metrics {
-        true => Some(arguments.serving.start_beside(kubeconfig, context, &watchers.metrics)?),
+        true => {
+            let served = arguments.serving.served(&reading, client);
+            Some(arguments.serving.start_beside(kubeconfig, context, served, &watchers.metrics)?)
+        }
         false => None,
     };
-    let (dialects, leading) = (dialect::built_in(), role.leading.clone());
-    let resource =
-        arguments.kubelet.resource_source(&cluster, clock, &watchers.metrics, leading)?;
+    let (dialects, resource) = (dialect::built_in(), reading.source(arguments.resource_metrics));
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, resource);
     end.await;
@@ -466,48 +412,4 @@ async fn control(
     }
     admin.stop().await;
     Ok(())
-}
-
-/// The election, if there is one, while it goes on.
-struct Elections {
-    stop: watch::Sender<bool>,
-    task: JoinSet<()>,
-}
-
-impl Elections {
-    /// Releases the lease.
-    async fn stop(mut self) {
-        self.stop.send_replace(true);
-        let release = async { while self.task.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(RELEASE, release).await;
-    }
-}
-
-/// Takes part in the election, unless there is to be none.
-fn elect(
-    arguments: &Arguments,
-    cluster: &Cluster,
-    clock: Clock,
-    metrics: &Metrics,
-) -> (Elections, Role) {
-    let (namespace, name) =
-        (arguments.own_namespace(cluster), &arguments.leader_elect_resource_name);
-    let histories = history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
-    let (stop, stopped) = watch::channel(false);
-    let mut task = JoinSet::new();
-    if arguments.dry_run || !arguments.leader_elect {
-        let histories = Some(histories).filter(|_| !arguments.dry_run);
-        let role = Role { histories, ..Role::alone() };
-        return (Elections { stop, task }, role);
-    }
-    let config = election::Config {
-        namespace: namespace.to_owned(),
-        name: name.clone(),
-        identity: election::identity().to_owned(),
-        timings: arguments.lease_timings(),
-    };
-    let (elected, leading) = watch::channel(None);
-    let (client, instruments) = (cluster.client.clone(), Arc::new(metrics.clone()));
-    task.spawn(election::run(client, clock, config, instruments, elected, stopped));
-    (Elections { stop, task }, Role { leading, histories: Some(histories) })
 }

@@ -131,14 +131,44 @@ impl Arguments {
     ///
     /// # Errors
     /// Says what does not.
-    pub fn check(&self) -> Result<(), Failure> {
-        if self.serve.contains(&Api::Custom) {
+    pub fn check(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
+        let known = pipeline.has_prometheus();
+        if self.serve.contains(&Api::Custom) && !known {
             return Err(Failure::NoSource("custom"));
         }
-        if self.routes()?.is_empty() && self.serve.contains(&Api::External) {
+        if self.routes()?.is_empty() && self.serve.contains(&Api::External) && !known {
             return Err(Failure::NoSource("external"));
         }
         Ok(())
+    }
+
+    /// Whether kubelets must be scraped for what is served.
+    #[must_use]
+    pub fn needs_kubelets(&self) -> bool {
+        self.serve.contains(&Api::Resource)
+    }
+
+    /// Whether Prometheus may be asked for what is served.
+    #[must_use]
+    pub fn needs_prometheus(&self) -> bool {
+        self.serve.contains(&Api::Custom) || self.serve.contains(&Api::External)
+    }
+
+    /// What is served, from what is read.
+    #[must_use]
+    pub fn served(&self, reading: &Reading, client: &Client) -> Served {
+        let wants = |api: Api| self.serve.contains(&api);
+        let kubelets = reading.kubelets.as_ref().filter(|_| wants(Api::Resource));
+        let engine = |api| reading.engine.clone().filter(|_| wants(api));
+        Served {
+            resource: kubelets.map(|kubelets| kubelets.serving()),
+            custom: engine(Api::Custom).map(|engine| {
+                let client = client.clone();
+                Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
+            }),
+            external: engine(Api::External)
+                .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
+        }
     }
 
     fn routes(&self) -> Result<Routes, RoutesError> {

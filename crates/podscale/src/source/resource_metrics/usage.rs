@@ -3,25 +3,19 @@
 
 use super::super::cache::Cache;
 use super::super::decode::Described;
+use super::super::namespaces::Namespaces;
 use crate::pods::{demanded, label_number};
-use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_api::metrics::PodMetrics;
 use podscale_api::selector::Selector;
 use podscale_client::clock::Clock;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More namespaces than this and one list of all pods costs less than one for each.
-const FEW_NAMESPACES: usize = 4;
-/// How long namespaces are counted before the choice is made anew.
-const COUNTING_WINDOW: SignedDuration = SignedDuration::from_secs(60);
-/// How long it is remembered that the list of all pods is not allowed.
-const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(600);
 /// How long an answer is kept at most.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);
 
@@ -172,27 +166,18 @@ pub(super) struct Usages {
     clock: Clock,
     by_namespace: Cache<Box<str>, Read>,
     of_all: Cache<(), Read>,
-    choice: Mutex<Choice>,
-}
-
-struct Choice {
-    since: Timestamp,
-    namespaces: HashSet<Box<str>>,
-    all: bool,
-    refused: Option<Timestamp>,
+    namespaces: Mutex<Namespaces>,
 }
 
 impl Usages {
     /// Nothing is known yet.
     #[must_use]
     pub(super) fn new(clock: Clock) -> Usages {
-        let since = clock.now();
-        let choice = Choice { since, namespaces: HashSet::new(), all: false, refused: None };
         Usages {
             clock,
             by_namespace: Cache::new(clock, LONGEST_KEPT),
             of_all: Cache::new(clock, LONGEST_KEPT),
-            choice: Mutex::new(choice),
+            namespaces: Mutex::new(Namespaces::new(clock.now())),
         }
     }
 
@@ -203,34 +188,17 @@ impl Usages {
         max_age: Duration,
         fetch: impl Fn(Option<Box<str>>) -> F,
     ) -> Read {
-        if self.choice.lock().asks_for_all(namespace, self.clock.now()) {
+        if self.namespaces.lock().asks_for_all(namespace, self.clock.now()) {
             let read = self.of_all.get((), max_age, || fetch(None)).await;
             match read {
                 Err(failure) if failure.forbidden => {
-                    self.choice.lock().refused = Some(self.clock.now());
+                    self.namespaces.lock().refuse(self.clock.now());
                 }
                 read => return read,
             }
         }
         let namespace: Box<str> = namespace.into();
         self.by_namespace.get(namespace.clone(), max_age, || fetch(Some(namespace))).await
-    }
-}
-
-impl Choice {
-    fn asks_for_all(&mut self, namespace: &str, now: Timestamp) -> bool {
-        if now.duration_since(self.since) >= COUNTING_WINDOW {
-            self.all = self.namespaces.len() > FEW_NAMESPACES;
-            self.namespaces.clear();
-            self.since = now;
-        }
-        // More need not be counted.
-        if self.namespaces.len() <= FEW_NAMESPACES && !self.namespaces.contains(namespace) {
-            self.namespaces.insert(namespace.into());
-        }
-        self.all |= self.namespaces.len() > FEW_NAMESPACES;
-        let refused = self.refused.is_some_and(|at| now.duration_since(at) < FORBIDDEN_FOR);
-        self.all && !refused
     }
 }
 

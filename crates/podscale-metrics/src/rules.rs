@@ -1,0 +1,121 @@
+//! Rules that turn Prometheus' series into the metrics of Kubernetes' APIs: the configuration file of
+//! prometheus-adapter, unchanged.
+//!
+//! Everything but [`engine`] is a pure function: a file becomes a [`RuleSet`], a rule set with the series
+//! that exist becomes a [`Catalog`] of metrics, a request becomes the text of a query, and the vector that
+//! Prometheus answers becomes values.
+
+pub mod alias;
+pub mod catalog;
+mod config;
+pub mod document;
+pub mod engine;
+mod error;
+pub mod matchers;
+mod name;
+pub mod query;
+mod reader;
+pub mod reload;
+pub mod resources;
+mod series;
+pub mod template;
+pub mod usage;
+pub mod values;
+
+pub use catalog::Catalog;
+pub use error::RuleError;
+pub use query::QueryError;
+pub use resources::{KnownResources, Resource, Resources};
+pub use series::SeriesFilter;
+pub use usage::{ResourceRules, UsageRule};
+
+use name::NameRule;
+use resources::ResourceMapping;
+use template::Template;
+
+/// One rule: which series, whose metrics they are, how these are called and how they are asked for.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Where it stands in the file, such as `rules[3]`.
+    pub path: Box<str>,
+    /// The selector of the series that it is about.
+    pub series_query: Box<str>,
+    filters: Vec<SeriesFilter>,
+    resources: ResourceMapping,
+    name: NameRule,
+    query: Template,
+    /// Whether requests of a namespace see only its series.
+    namespaced: bool,
+}
+
+/// All rules of a file.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    custom: Vec<Rule>,
+    external: Vec<Rule>,
+    resource: Option<ResourceRules>,
+    warnings: Vec<RuleError>,
+}
+
+impl RuleSet {
+    /// Reads a file of rules.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str) -> Result<RuleSet, Vec<RuleError>> {
+        config::read(text)
+    }
+
+    /// The rules of custom metrics, in their order.
+    #[must_use]
+    pub fn custom(&self) -> &[Rule] {
+        &self.custom
+    }
+
+    /// The rules of external metrics, in their order.
+    #[must_use]
+    pub fn external(&self) -> &[Rule] {
+        &self.external
+    }
+
+    /// How cpu and memory are asked for, if the file says so.
+    #[must_use]
+    pub fn resource(&self) -> Option<&ResourceRules> {
+        self.resource.as_ref()
+    }
+
+    /// What is allowed and hardly meant.
+    #[must_use]
+    pub fn warnings(&self) -> &[RuleError] {
+        &self.warnings
+    }
+
+    /// The selectors of series that must be known, each once.
+    #[must_use]
+    pub fn series_queries(&self) -> Vec<&str> {
+        let mut queries: Vec<&str> = Vec::new();
+        for rule in self.custom.iter().chain(&self.external) {
+            if !queries.contains(&&*rule.series_query) {
+                queries.push(&rule.series_query);
+            }
+        }
+        queries
+    }
+}
+
+impl Rule {
+    /// Whether a series is one of this rule.
+    #[must_use]
+    pub fn accepts(&self, series: &str) -> bool {
+        self.filters.iter().all(|filter| filter.accepts(series)) && self.name.accepts(series)
+    }
+
+    /// What a series is called in the API.
+    #[must_use]
+    pub fn metric_name(&self, series: &str) -> Option<String> {
+        self.name.of(series)
+    }
+}
+
+#[cfg(test)]
+mod tests;

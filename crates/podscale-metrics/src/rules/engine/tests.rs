@@ -1,0 +1,161 @@
+use super::*;
+use crate::prometheus::Config;
+use crate::rules::KnownResources;
+use axum::Router;
+use axum::extract::Form;
+use axum::routing::post;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// A Prometheus whose series can be changed, and which counts requests.
+#[derive(Default)]
+struct Fake {
+    series: Mutex<Vec<&'static str>>,
+    broken: Mutex<bool>,
+    lists: Mutex<usize>,
+    queries: Mutex<Vec<String>>,
+}
+
+impl Fake {
+    fn list(&self) -> String {
+        *self.lists.lock() += 1;
+        if *self.broken.lock() {
+            return r#"{"status":"error","errorType":"internal","error":"broken"}"#.to_owned();
+        }
+        let shape = |name: &&str| format!(r#"{{"__name__":"{name}","namespace":"n","pod":"p"}}"#);
+        let series: Vec<String> = self.series.lock().iter().map(shape).collect();
+        format!(r#"{{"status":"success","data":[{}]}}"#, series.join(","))
+    }
+
+    fn query(&self, query: &str) -> String {
+        self.queries.lock().push(query.to_owned());
+        let series =
+            |pod, value| format!(r#"{{"metric":{{"pod":"{pod}"}},"value":[1,"{value}"]}}"#);
+        let result = format!("{},{}", series("a", "1"), series("b", "2.5"));
+        format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{result}]}}}}"#)
+    }
+}
+
+const RULES: &str = r#"
+rules:
+- seriesQuery: '{pod!=""}'
+  resources: {template: <<.Resource>>}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+externalRules:
+- seriesQuery: '{queue!=""}'
+  resources: {namespaced: false}
+  name: {as: "ext_$0"}
+  metricsQuery: <<.Series>>
+"#;
+
+async fn engine(fake: &Arc<Fake>, unknown: Duration) -> Engine {
+    let (lists, queries) = (Arc::clone(fake), Arc::clone(fake));
+    let query = move |Form(form): Form<HashMap<String, String>>| async move {
+        queries.query(form.get("query").map_or("", String::as_str))
+    };
+    let router = Router::new()
+        .route("/api/v1/series", post(move || async move { lists.list() }))
+        .route("/api/v1/query", post(query));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let client = Arc::new(Client::new(Config::new(url)).expect("a client"));
+    let rules = RuleSet::parse(RULES).expect("rules");
+    let timings = Timings { unknown, ..Timings::default() };
+    Engine::new(client, rules, Arc::new(KnownResources::everyday()), timings)
+}
+
+async fn ask(engine: &Engine, metric: &str, names: &[&str]) -> String {
+    let pods = engine.resource("", "pods").expect("pods");
+    let selector = Selector::everything();
+    let asked = Asked { resource: &pods, namespace: Some("n"), names, selector: &selector };
+    match engine.custom(metric, asked, Duration::ZERO).await {
+        Ok(values) => {
+            let words: Vec<String> =
+                values.iter().map(|v| format!("{}={}", v.name, v.value)).collect();
+            words.join(" ")
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+const NONE: &str = "the server could not find the metric y for pods";
+
+#[tokio::test]
+async fn a_metric_is_looked_up_when_it_is_asked_for() {
+    let fake = Arc::new(Fake::default());
+    fake.series.lock().push("x");
+    let engine = engine(&fake, Duration::from_secs(600)).await;
+    assert!(engine.custom_metrics().is_empty());
+    assert_eq!(ask(&engine, "x", &["a", "b", "c"]).await, "a=1 b=2500m");
+    assert_eq!(*fake.lists.lock(), 2, "one for each query of series");
+    assert_eq!(ask(&engine, "x", &["a"]).await, "a=1");
+    assert_eq!(
+        ask(&engine, "x", &["c"]).await,
+        "the server could not find the metric x for pods c"
+    );
+    assert_eq!(ask(&engine, "x", &[]).await, "");
+    assert_eq!(*fake.lists.lock(), 2);
+    for _ in 0..5 {
+        assert_eq!(ask(&engine, "y", &["a"]).await, NONE);
+    }
+    assert_eq!(*fake.lists.lock(), 4, "an unknown name is looked up once");
+    fake.series.lock().push("y");
+    assert_eq!(ask(&engine, "y", &["a"]).await, NONE, "for a while");
+    engine.refresh().await;
+    assert_eq!(ask(&engine, "y", &["a"]).await, "a=1");
+    let names: Vec<String> =
+        engine.custom_metrics().iter().map(|m| format!("{}/{}", m.resource, m.metric)).collect();
+    assert_eq!(names, ["namespaces/x", "namespaces/y", "pods/x", "pods/y"]);
+    assert_eq!(engine.external_metrics(), ["ext_x".into(), "ext_y".into()]);
+    let selector = Selector::everything();
+    let external = engine.external("ext_x", "n", &selector, Duration::ZERO).await.expect("values");
+    assert_eq!(external.len(), 2);
+    assert_eq!(fake.queries.lock().last().map(String::as_str), Some("x"));
+}
+
+#[tokio::test]
+async fn many_who_ask_for_unknown_metrics_cause_few_lookups() {
+    let fake = Arc::new(Fake::default());
+    fake.series.lock().push("x");
+    let engine = engine(&fake, Duration::from_secs(600)).await;
+    let names: Vec<String> = (0..40).map(|n| format!("none{n}")).collect();
+    let all = names.iter().map(|name| ask(&engine, name, &["a"]));
+    let same = (0..40).map(|_| ask(&engine, "x", &["a"]));
+    let (unknown, known) =
+        tokio::join!(futures::future::join_all(all), futures::future::join_all(same));
+    assert!(unknown.iter().all(|text| text.contains("could not find")));
+    assert!(known.iter().all(|text| text == "a=1"), "{known:?}");
+    assert!(*fake.lists.lock() <= 4, "two rounds at most: {}", fake.lists.lock());
+}
+
+#[tokio::test]
+async fn a_failed_lookup_keeps_what_was_known_and_is_no_missing_metric() {
+    let fake = Arc::new(Fake::default());
+    fake.series.lock().push("x");
+    let engine = engine(&fake, Duration::from_secs(600)).await;
+    engine.refresh().await;
+    *fake.broken.lock() = true;
+    let failed = engine.refresh().await;
+    assert_eq!((failed.queries, failed.failures.len(), failed.metrics), (2, 2, 3));
+    assert_eq!(ask(&engine, "x", &["a"]).await, "a=1");
+    for _ in 0..2 {
+        let text = ask(&engine, "y", &["a"]).await;
+        assert_eq!(text, "unable to fetch metrics: Prometheus answered 200 internal: broken");
+    }
+}
+
+#[tokio::test]
+async fn rules_are_replaced_while_everything_else_stays() {
+    let fake = Arc::new(Fake::default());
+    fake.series.lock().push("x");
+    let engine = engine(&fake, Duration::from_secs(600)).await;
+    engine.refresh().await;
+    let before = *fake.lists.lock();
+    let renamed = RULES.replace("  metricsQuery: sum", "  name: {as: other}\n  metricsQuery: max");
+    engine.replace(RuleSet::parse(&renamed).expect("rules"));
+    assert_eq!(ask(&engine, "other", &["a"]).await, "a=1");
+    let query = r#"max(x{namespace="n",pod="a"}) by (pod)"#;
+    assert_eq!(fake.queries.lock().last().map(String::as_str), Some(query));
+    assert_eq!(*fake.lists.lock(), before, "the series are known");
+}

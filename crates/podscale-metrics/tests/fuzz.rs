@@ -1,0 +1,104 @@
+//! Fuzz targets: no bytes from outside may cause a panic, take long or take much memory. As plain tests they
+//! run on random input for a second each; docs/development.md says how to run them for longer.
+
+use bolero::check;
+use podscale_metrics::prometheus::answer::{read_query, read_series};
+use podscale_metrics::rules::template::{Template, Value};
+use podscale_metrics::rules::{Catalog, KnownResources, RuleSet};
+
+/// Changes a few bytes of something real: that gets much further than noise.
+fn edited(seed: &[u8], edits: &[(u32, u8)]) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for (place, byte) in edits {
+        let length = u32::try_from(bytes.len()).expect("short");
+        bytes[(place % length) as usize] = *byte;
+    }
+    bytes
+}
+
+#[test]
+fn fuzz_prometheus_answers() {
+    const SEEDS: [&str; 4] = [
+        r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"up","pod":"a"},"value":[1700000000.5,"1.5"]},{"metric":{},"value":[1,"NaN"]}]},"warnings":["w"]}"#,
+        r#"{"status":"success","data":{"resultType":"scalar","result":[1,"2"]},"infos":["i"]}"#,
+        r#"{"status":"error","errorType":"bad_data","error":"parse error"}"#,
+        r#"{"status":"success","data":[{"__name__":"up","pod":"a"},{"__name__":"up","pod":"b"}]}"#,
+    ];
+    check!().with_type::<(u8, u16, Vec<(u32, u8)>)>().for_each(|(seed, code, edits)| {
+        let seed = SEEDS[usize::from(*seed) % SEEDS.len()].as_bytes();
+        let noise: Vec<u8> = edits.iter().map(|(_, byte)| *byte).collect();
+        for bytes in [edited(seed, edits), noise] {
+            for code in [200, *code] {
+                if let Ok(answer) = read_query(code, &bytes, 1) {
+                    assert!(answer.vector.samples.len() <= 1);
+                }
+                if let Ok(shapes) = read_series(code, &bytes, 1) {
+                    assert!(shapes.len() <= 1);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_templates() {
+    const PARTS: [&str; 16] = [
+        "<<",
+        ">>",
+        "<<- ",
+        " ->>",
+        ".Series",
+        ".GroupBySlice",
+        "index ",
+        "range ",
+        "end",
+        "if ",
+        "else",
+        "|",
+        "printf \"%s\" ",
+        "(",
+        ")",
+        " $x := ",
+    ];
+    let data =
+        Value::record([("Series", Value::text("s")), ("GroupBySlice", Value::list(["a", "b"]))]);
+    check!().with_type::<(Vec<u8>, Vec<u8>)>().for_each(|(parts, noise)| {
+        let made: String =
+            parts.iter().map(|part| PARTS[usize::from(*part) % PARTS.len()]).collect();
+        for text in [made, String::from_utf8_lossy(noise).into_owned()] {
+            let Ok(template) = Template::parse(&text) else { continue };
+            if let Ok(text) = template.render(&data) {
+                assert!(text.len() <= 2 << 20);
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_rules() {
+    const SEED: &str = include_str!("../src/rules/tests/table.yaml");
+    let seeds: Vec<&str> = SEED.split("\n- what: ").collect();
+    check!().with_type::<(u8, Vec<(u32, u8)>)>().for_each(|(seed, edits)| {
+        let seed = seeds[usize::from(*seed) % seeds.len()];
+        let config = seed.split("config: |\n").nth(1).unwrap_or(seed);
+        let config: String = config
+            .lines()
+            .map_while(|line| line.strip_prefix("    "))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        if config.is_empty() {
+            return;
+        }
+        let bytes = edited(config.as_bytes(), edits);
+        let noise: Vec<u8> = edits.iter().map(|(_, byte)| *byte).collect();
+        for bytes in [bytes, noise] {
+            match RuleSet::parse(&String::from_utf8_lossy(&bytes)) {
+                Ok(rules) => {
+                    let known = KnownResources::everyday();
+                    assert!(Catalog::new(&rules, &Default::default(), &known).is_empty());
+                }
+                Err(errors) => assert!(!errors.is_empty() && errors.len() <= 100),
+            }
+        }
+    });
+}

@@ -1,0 +1,178 @@
+//! The flags of the metrics pipeline, which `podscale run` and `podscale serve` share, and its start: what is
+//! read from kubelets and Prometheus is read once, for those who decide and those who serve.
+
+use super::kubelet::{self, KubeletError};
+use super::prometheus::{self, PrometheusFailure};
+use crate::controller::ResourceSource;
+use crate::kubelets::{Kubelets, Purpose};
+use crate::metrics::Metrics;
+use crate::rules_file;
+use crate::serve::rules::{Location, RuleWatch};
+use clap::{Args, ValueEnum};
+use podscale_client::clock::Clock;
+use podscale_client::connect::Cluster;
+use podscale_client::events;
+use podscale_metrics::rules::engine::{Discovered, Engine};
+use podscale_metrics::rules::reload::Reloader;
+use podscale_metrics::rules::{KnownResources, RuleError, RuleSet};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Where cpu and memory of pods come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ResourceMetrics {
+    /// From the cluster's metrics.k8s.io, which metrics-server serves, or Podscale.
+    #[default]
+    Api,
+    /// From the kubelets, scraped directly.
+    Kubelet,
+    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
+    Prometheus,
+}
+
+/// Flags about where metrics come from.
+#[derive(Clone, Debug, Args)]
+#[group(id = "pipeline")]
+pub struct Arguments {
+    #[command(flatten)]
+    kubelet: kubelet::Arguments,
+
+    #[command(flatten)]
+    prometheus: prometheus::Arguments,
+
+    /// A ConfigMap with prometheus-adapter's rules, instead of --metric-rules; it is followed.
+    #[arg(
+        long,
+        value_name = "NAMESPACE/NAME[/KEY]",
+        conflicts_with = "metric_rules",
+        help_heading = "Prometheus",
+        env = "PODSCALE_METRIC_RULES_CONFIGMAP"
+    )]
+    metric_rules_configmap: Option<Location>,
+}
+
+/// Why metrics cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// Kubelets cannot be scraped.
+    #[error(transparent)]
+    Kubelet(#[from] KubeletError),
+    /// Prometheus cannot be asked.
+    #[error(transparent)]
+    Prometheus(#[from] PrometheusFailure),
+}
+
+/// What is read, while this lives.
+pub struct Reading {
+    /// The kubelets, if they are scraped.
+    pub kubelets: Option<Arc<Kubelets>>,
+    /// Prometheus and the rules by which it is asked, if it is.
+    pub engine: Option<Arc<Engine>>,
+    _following: JoinSet<()>,
+    _stop: watch::Sender<bool>,
+}
+
+impl Reading {
+    /// What decisions are made by; the API where nothing else was started.
+    #[must_use]
+    pub fn source(&self, wanted: ResourceMetrics) -> ResourceSource {
+        let kubelets = || self.kubelets.clone().map(ResourceSource::Kubelets);
+        let prometheus = || self.engine.clone().map(ResourceSource::Prometheus);
+        let found = match wanted {
+            ResourceMetrics::Api => None,
+            ResourceMetrics::Kubelet => kubelets(),
+            ResourceMetrics::Prometheus => prometheus(),
+        };
+        found.unwrap_or_default()
+    }
+}
+
+impl Arguments {
+    /// Whether the flags make sense together.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), PipelineError> {
+        Ok(self.kubelet.check()?)
+    }
+
+    /// Whether it is said where Prometheus is.
+    #[must_use]
+    pub fn has_prometheus(&self) -> bool {
+        self.prometheus.is_given()
+    }
+
+    /// Begins to scrape kubelets if there is a purpose, and to follow rules and series if Prometheus is
+    /// wanted.
+    ///
+    /// # Errors
+    /// Says which file or flag makes no sense.
+    pub fn start(
+        &self,
+        cluster: &Cluster,
+        clock: Clock,
+        metrics: &Metrics,
+        purpose: Option<Purpose>,
+        prometheus: bool,
+    ) -> Result<Reading, PipelineError> {
+        let kubelets = match purpose {
+            Some(purpose) => {
+                let config = self.kubelet.config(cluster)?;
+                Some(Kubelets::start(&cluster.client, clock, config, metrics, purpose))
+            }
+            None => None,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let mut following = JoinSet::new();
+        let engine = if prometheus {
+            let engine = self.prometheus.engine(Arc::new(KnownResources::everyday()))?;
+            self.follow_rules(&engine, cluster, clock, metrics, stopped, &mut following);
+            Some(engine)
+        } else {
+            None
+        };
+        Ok(Reading { kubelets, engine, _following: following, _stop: stop })
+    }
+
+    fn follow_rules(
+        &self,
+        engine: &Arc<Engine>,
+        cluster: &Cluster,
+        clock: Clock,
+        metrics: &Metrics,
+        stopped: watch::Receiver<bool>,
+        following: &mut JoinSet<()>,
+    ) {
+        let file = self.prometheus.rules_file();
+        if let Some(file) = file {
+            let reloader = Arc::new(Reloader::new(Arc::clone(engine)));
+            following.spawn(rules_file::follow(file.to_owned(), reloader, metrics.clone()));
+        }
+        if let Some(location) = self.metric_rules_configmap.clone() {
+            let (recorder, pending) = events::channel("podscale");
+            let client = cluster.client.clone();
+            following.spawn(events::write(client.clone(), clock, pending, stopped));
+            let watch = RuleWatch { client, location, metrics: metrics.clone(), recorder };
+            following.spawn(follow_config_map(watch, Arc::clone(engine)));
+        }
+        if file.is_some() || self.metric_rules_configmap.is_some() {
+            following.spawn(follow_series(Arc::clone(engine)));
+        }
+    }
+}
+
+async fn follow_config_map(watch: RuleWatch, engine: Arc<Engine>) {
+    let texts = |errors: Vec<RuleError>| errors.iter().map(ToString::to_string).collect();
+    let parse = |text: &str| RuleSet::parse(text).map_err(texts);
+    watch.follow(parse, |rules| engine.replace(rules)).await;
+}
+
+async fn follow_series(engine: Arc<Engine>) {
+    let report = |discovered: &Discovered| {
+        for (query, error) in &discovered.failures {
+            tracing::warn!(%query, %error, "the series of a rule cannot be looked up");
+        }
+    };
+    engine.refresh_forever(report).await;
+}

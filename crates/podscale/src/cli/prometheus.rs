@@ -1,0 +1,213 @@
+//! The flags about Prometheus and the rules for metrics.
+
+use crate::rules_file::{self, RulesFileError};
+use crate::settings::period;
+use clap::Args;
+use podscale_metrics::prometheus::{Client, Config, Credentials, SetupError, Tls};
+use podscale_metrics::rules::engine::{Engine, Timings};
+use podscale_metrics::rules::{Resources, RuleSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Flags about Prometheus.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "prometheus")]
+#[command(next_help_heading = "Prometheus")]
+pub struct Arguments {
+    /// Where Prometheus is, such as http://prometheus.monitoring:9090, with a path if its API is below one.
+    #[arg(long, value_name = "URL", env = "PODSCALE_PROMETHEUS_URL")]
+    prometheus_url: Option<String>,
+
+    /// A file with the certificates to trust; those of the system if not given.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_PROMETHEUS_CA_FILE")]
+    prometheus_ca_file: Option<PathBuf>,
+
+    /// A file with the certificate to show to Prometheus.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "prometheus_client_key",
+        env = "PODSCALE_PROMETHEUS_CLIENT_CERTIFICATE"
+    )]
+    prometheus_client_certificate: Option<PathBuf>,
+
+    /// A file with the key of that certificate.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "prometheus_client_certificate",
+        env = "PODSCALE_PROMETHEUS_CLIENT_KEY"
+    )]
+    prometheus_client_key: Option<PathBuf>,
+
+    /// Accept any certificate. Whoever is in between can then read the token and forge every value.
+    #[arg(long, env = "PODSCALE_PROMETHEUS_INSECURE_TLS")]
+    prometheus_insecure_tls: bool,
+
+    /// A file with a bearer token; it is read again when it changes.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "prometheus_username",
+        env = "PODSCALE_PROMETHEUS_TOKEN_FILE"
+    )]
+    prometheus_token_file: Option<PathBuf>,
+
+    /// A user name for basic authentication.
+    #[arg(long, value_name = "NAME", env = "PODSCALE_PROMETHEUS_USERNAME")]
+    prometheus_username: Option<String>,
+
+    /// A file with the password; it is read again when it changes.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "prometheus_username",
+        env = "PODSCALE_PROMETHEUS_PASSWORD_FILE"
+    )]
+    prometheus_password_file: Option<PathBuf>,
+
+    /// A header for every request, such as "X-Scope-OrgID: team"; may be given several times.
+    #[arg(long = "prometheus-header", value_name = "NAME: VALUE")]
+    prometheus_headers: Vec<String>,
+
+    /// How long an answer may take.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        default_value = "10s",
+        env = "PODSCALE_PROMETHEUS_TIMEOUT"
+    )]
+    prometheus_timeout: Duration,
+
+    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
+    /// changes are in use within seconds.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
+    metric_rules: Option<PathBuf>,
+}
+
+/// Why Prometheus cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PrometheusFailure {
+    /// Nothing says where it is.
+    #[error("--prometheus-url must say where Prometheus is")]
+    NoUrl,
+    /// Its address, a file or a header cannot be used.
+    #[error("Prometheus: {0}")]
+    Setup(#[from] SetupError),
+    /// The rules cannot be used.
+    #[error("--metric-rules: {0}")]
+    Rules(#[from] RulesFileError),
+}
+
+impl Arguments {
+    /// Whether Prometheus is asked for at all.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.prometheus_url.is_some()
+    }
+
+    /// The file with the rules.
+    #[must_use]
+    pub fn rules_file(&self) -> Option<&Path> {
+        self.metric_rules.as_deref()
+    }
+
+    /// A client of Prometheus; connects to nothing yet.
+    ///
+    /// # Errors
+    /// Nothing says where it is, or the flags cannot be used.
+    pub fn client(&self) -> Result<Arc<Client>, PrometheusFailure> {
+        let url = self.prometheus_url.as_ref().ok_or(PrometheusFailure::NoUrl)?;
+        let identity =
+            self.prometheus_client_certificate.clone().zip(self.prometheus_client_key.clone());
+        let config = Config {
+            tls: Tls {
+                ca_file: self.prometheus_ca_file.clone(),
+                identity,
+                insecure: self.prometheus_insecure_tls,
+            },
+            credentials: Credentials {
+                token_file: self.prometheus_token_file.clone(),
+                username: self.prometheus_username.clone(),
+                password_file: self.prometheus_password_file.clone(),
+                headers: self.prometheus_headers.clone(),
+            },
+            timeout: self.prometheus_timeout,
+            ..Config::new(url)
+        };
+        Ok(Arc::new(Client::new(config)?))
+    }
+
+    /// An engine with the rules of the file, or with none.
+    ///
+    /// # Errors
+    /// As [`Arguments::client`], or the file cannot be used.
+    pub fn engine(&self, resources: Arc<dyn Resources>) -> Result<Arc<Engine>, PrometheusFailure> {
+        let rules = match &self.metric_rules {
+            Some(file) => rules_file::read(file)?,
+            None => RuleSet::default(),
+        };
+        let engine = Engine::new(self.client()?, rules, resources, Timings::default());
+        Ok(Arc::new(engine))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use podscale_metrics::rules::KnownResources;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        prometheus: Arguments,
+    }
+
+    fn outcome(line: &str) -> String {
+        let words = line.split(' ').filter(|word| !word.is_empty());
+        match Line::try_parse_from(["podscale"].into_iter().chain(words)) {
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Ok(parsed) => match parsed.prometheus.engine(Arc::new(KnownResources::everyday())) {
+                Ok(engine) => engine.queries().client().url().to_owned(),
+                Err(error) => error.to_string(),
+            },
+        }
+    }
+
+    #[test]
+    fn flags_make_a_client_or_say_what_is_wrong() {
+        for (line, expected) in [
+            ("--prometheus-url http://p:9090/", "http://p:9090"),
+            (
+                "--prometheus-url http://p/prom --prometheus-header X-Scope:a --prometheus-timeout 2s",
+                "http://p/prom",
+            ),
+            ("", "--prometheus-url must say where"),
+            ("--prometheus-url p:9090", "must begin with http:// or https://"),
+            ("--prometheus-url http://u:p@host", "must have no user name"),
+            ("--prometheus-url http://p?x=1", "must end before the question mark"),
+            (
+                "--prometheus-url http://p --prometheus-header nonsense",
+                "must have a name and a value",
+            ),
+            ("--prometheus-url https://p --prometheus-ca-file /none/ca", "/none/ca: No such file"),
+            (
+                "--prometheus-url http://p --metric-rules /none/rules",
+                "--metric-rules: /none/rules: No such file",
+            ),
+            ("--prometheus-url http://p --prometheus-timeout 0s", "error: invalid value '0s'"),
+            ("--prometheus-password-file x", "error: the following required arguments"),
+            (
+                "--prometheus-username a --prometheus-token-file b",
+                "error: the argument '--prometheus-",
+            ),
+            ("--prometheus-client-key a", "error: the following required arguments"),
+        ] {
+            let found = outcome(line);
+            assert!(found.contains(expected), "{line}: {found}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What pods use, by Prometheus: one query for a namespace, or one for the whole cluster as soon as objects
+//! of several namespaces ask.
+
+use super::MetricSource;
+use super::answer::Answer;
+use super::cache::Cache;
+use super::circuit_breaker::CircuitBreaker;
+use super::namespaces::Namespaces;
+use super::question::Question;
+use crate::metrics::Metrics;
+use crate::pods::Pods;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use podscale_api::metrics::{ContainerMetrics, MetricsMeta, PodMetrics};
+use podscale_api::pod::Pod;
+use podscale_api::quantity::Format;
+use podscale_api::resources::ResourceList;
+use podscale_api::selector::Selector;
+use podscale_api::time::{GoDuration, Timestamp};
+use podscale_api::{Labels, Quantity};
+use podscale_client::call::CallError;
+use podscale_client::clock::Clock;
+use podscale_core::Time;
+use podscale_core::model::Source;
+use podscale_metrics::prometheus::PrometheusError;
+use podscale_metrics::rules::ResourceRules;
+use podscale_metrics::rules::engine::{Engine, EngineError};
+use podscale_metrics::rules::usage::{Measured, Scope, Used};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an answer is kept at most.
+const LONGEST_KEPT: Duration = Duration::from_secs(60);
+/// A younger answer is asked for by nobody: Prometheus has a sample every so many seconds at best.
+const YOUNGEST_ASKED: Duration = Duration::from_secs(5);
+
+/// What was read by one query.
+type Read = Result<Arc<Usage>, Arc<str>>;
+
+/// What containers use, by namespace and pod.
+#[derive(Default)]
+struct Usage(HashMap<Box<str>, HashMap<Box<str>, Vec<Used>>>);
+
+impl Usage {
+    fn new(used: Vec<Used>, asked: Option<&str>) -> Usage {
+        let mut usage = Usage::default();
+        for mut one in used {
+            if let Some(namespace) = asked {
+                one.namespace = namespace.into();
+            }
+            let pods = match usage.0.get_mut(&one.namespace) {
+                Some(pods) => pods,
+                None => usage.0.entry(one.namespace.clone()).or_default(),
+            };
+            match pods.get_mut(&one.name) {
+                Some(containers) => containers.push(one),
+                None => {
+                    pods.insert(one.name.clone(), vec![one]);
+                }
+            }
+        }
+        usage
+    }
+
+    fn of(&self, pod: &Pod) -> Option<&[Used]> {
+        let pods = self.0.get(&pod.metadata.namespace)?;
+        pods.get(&pod.metadata.name).map(Vec::as_slice)
+    }
+}
+
+/// Prometheus as the source of what pods use.
+pub(super) struct PrometheusUsage {
+    engine: Arc<Engine>,
+    /// How to ask where the rules do not say it.
+    everyday: Option<ResourceRules>,
+    pods: Arc<Pods>,
+    clock: Clock,
+    namespaces: Mutex<Namespaces>,
+    answers: Cache<(Measured, Option<Box<str>>), Read>,
+    breaker: CircuitBreaker,
+    metrics: Metrics,
+}
+
+impl PrometheusUsage {
+    /// Asks through an engine about the pods that are known.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        pods: Arc<Pods>,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> PrometheusUsage {
+        PrometheusUsage {
+            engine,
+            everyday: ResourceRules::everyday().ok(),
+            pods,
+            clock,
+            namespaces: Mutex::new(Namespaces::new(clock.now())),
+            answers: Cache::new(clock, LONGEST_KEPT),
+            breaker: CircuitBreaker::new("prometheus"),
+            metrics,
+        }
+    }
+
+    async fn usage(&self, measured: Measured, namespace: &str, max_age: Duration) -> Read {
+        let rules = self.engine.rules();
+        let Some(rules) = rules.resource().or(self.everyday.as_ref()) else {
+            return Err("there are no rules for cpu and memory".into());
+        };
+        let many = self.namespaces.lock().asks_for_all(namespace, self.clock.now());
+        let all = many && rules.of(measured).serves_cluster();
+        let asked: Option<Box<str>> = if all { None } else { Some(namespace.into()) };
+        let max_age = max_age.max(YOUNGEST_ASKED);
+        let fetch = || self.fetch(measured, asked.clone(), rules, max_age);
+        self.answers.get((measured, asked.clone()), max_age, fetch).await
+    }
+
+    async fn fetch(
+        &self,
+        measured: Measured,
+        namespace: Option<Box<str>>,
+        rules: &ResourceRules,
+        max_age: Duration,
+    ) -> Read {
+        let began = Instant::now();
+        let scope = namespace.as_deref().map_or(Scope::Cluster, Scope::Namespace);
+        let ask = async {
+            self.engine.containers(measured, scope, rules, max_age).await.map_err(call_error)
+        };
+        let used = self.breaker.call(ask).await;
+        self.metrics.source_answered("prometheus", used.is_ok(), began.elapsed());
+        self.breaker.report(used.as_ref().err());
+        match used {
+            Ok(used) => Ok(Arc::new(Usage::new(used, namespace.as_deref()))),
+            Err(error) => Err(format!("Prometheus: {error}").into()),
+        }
+    }
+
+    /// What the selected pods use. A pod without a sample is left out, as one that is not measured yet.
+    fn of_pods(
+        &self,
+        usage: &Usage,
+        measured: Measured,
+        question: &Question<'_>,
+    ) -> Arc<[Arc<PodMetrics>]> {
+        let Ok(selector) = Selector::parse(question.pods) else { return Arc::default() };
+        let window = self.engine.rules().resource().or(self.everyday.as_ref()).map(|r| r.window);
+        let window = window.unwrap_or_default();
+        let pods = self.pods.select(question.namespace, &selector);
+        let metrics = |pod: &Arc<Pod>| {
+            let used = usage.of(pod)?;
+            Some(Arc::new(pod_metrics(pod, used, measured, window)))
+        };
+        pods.iter().filter_map(metrics).collect()
+    }
+}
+
+/// What one pod uses, in the form of the resource metrics API.
+fn pod_metrics(pod: &Pod, used: &[Used], measured: Measured, window: Duration) -> PodMetrics {
+    let format = match measured {
+        Measured::Cpu => Format::DecimalSi,
+        Measured::Memory => Format::BinarySi,
+    };
+    let container = |used: &Used| {
+        let amount = Quantity::from_milli(used.milli, format);
+        let amounts: ResourceList = [(measured.name(), amount)].into_iter().collect();
+        ContainerMetrics { name: used.container.clone(), usage: amounts.into() }
+    };
+    // The oldest sample, to be careful about pods that have just started.
+    let oldest = used.iter().map(|used| used.time).min().unwrap_or_default();
+    let labels: Labels = pod.metadata.labels.clone();
+    PodMetrics {
+        metadata: MetricsMeta {
+            name: pod.metadata.name.clone(),
+            namespace: pod.metadata.namespace.clone(),
+            labels,
+        },
+        timestamp: Some(Timestamp(Time(oldest.as_microsecond()))),
+        window: GoDuration(i64::try_from(window.as_nanos()).unwrap_or(i64::MAX)),
+        containers: used.iter().map(container).collect(),
+    }
+}
+
+/// A failure as the circuit breaker knows them.
+fn call_error(error: EngineError) -> CallError {
+    match error {
+        EngineError::Prometheus(PrometheusError::Late(timeout)) => CallError::Late(timeout),
+        EngineError::Prometheus(error) => match error.code() {
+            Some(code) => {
+                let (reason, message) = (error.kind().to_owned(), error.to_string());
+                CallError::Refused { code, reason, message }
+            }
+            None => CallError::Unreachable(error.to_string()),
+        },
+        other => CallError::Unreadable(other.to_string()),
+    }
+}
+
+impl MetricSource for PrometheusUsage {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            let (Source::Resource { name, .. } | Source::ContainerResource { name, .. }) =
+                question.metric
+            else {
+                return Answer::Nothing;
+            };
+            let measured = match &**name {
+                "cpu" => Measured::Cpu,
+                "memory" => Measured::Memory,
+                other => {
+                    let problem =
+                        format!("Prometheus is asked for cpu and memory, not for {other}");
+                    return Answer::Failed(problem.into());
+                }
+            };
+            match self.usage(measured, question.namespace, question.max_age).await {
+                Ok(usage) => Answer::Resource(self.of_pods(&usage, measured, &question)),
+                Err(problem) => Answer::Failed(problem),
+            }
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;
