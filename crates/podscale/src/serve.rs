@@ -11,6 +11,7 @@ pub mod authorize;
 pub mod certificate;
 mod documents;
 mod guard;
+pub mod judge;
 pub mod reviews;
 pub mod routes;
 pub mod rules;
