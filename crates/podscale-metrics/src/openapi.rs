@@ -27,6 +27,73 @@ struct Operation {
     description: &'static str,
 }
 
+const RESOURCE: [Operation; 5] = [
+    Operation {
+        path: "/nodes",
+        id: "listMetricsV1beta1NodeMetrics",
+        action: "list",
+        kind: "NodeMetrics",
+        schema: "io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetricsList",
+        description: "list what nodes use",
+    },
+    Operation {
+        path: "/nodes/{name}",
+        id: "readMetricsV1beta1NodeMetrics",
+        action: "get",
+        kind: "NodeMetrics",
+        schema: "io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetrics",
+        description: "read what a node uses",
+    },
+    Operation {
+        path: "/pods",
+        id: "listMetricsV1beta1PodMetricsForAllNamespaces",
+        action: "list",
+        kind: "PodMetrics",
+        schema: "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetricsList",
+        description: "list what the pods of all namespaces use",
+    },
+    Operation {
+        path: "/namespaces/{namespace}/pods",
+        id: "listMetricsV1beta1NamespacedPodMetrics",
+        action: "list",
+        kind: "PodMetrics",
+        schema: "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetricsList",
+        description: "list what the pods of a namespace use",
+    },
+    Operation {
+        path: "/namespaces/{namespace}/pods/{name}",
+        id: "readMetricsV1beta1NamespacedPodMetrics",
+        action: "get",
+        kind: "PodMetrics",
+        schema: "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetrics",
+        description: "read what a pod uses",
+    },
+];
+const CUSTOM_V1BETA1: [Operation; 1] = [Operation {
+    path: "/namespaces/{namespace}/{resource}/{name}/{metric}",
+    id: "listCustomMetricsV1beta1NamespacedValues",
+    action: "list",
+    kind: "MetricValueList",
+    schema: "io.k8s.metrics.pkg.apis.custom_metrics.v1beta1.MetricValueList",
+    description: "list values of a metric of objects",
+}];
+const CUSTOM_V1BETA2: [Operation; 1] = [Operation {
+    path: "/namespaces/{namespace}/{resource}/{name}/{metric}",
+    id: "listCustomMetricsV1beta2NamespacedValues",
+    action: "list",
+    kind: "MetricValueList",
+    schema: "io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList",
+    description: "list values of a metric of objects",
+}];
+const EXTERNAL: [Operation; 1] = [Operation {
+    path: "/namespaces/{namespace}/{metric}",
+    id: "listExternalMetricsV1beta1NamespacedValues",
+    action: "list",
+    kind: "ExternalMetricValueList",
+    schema: "io.k8s.metrics.pkg.apis.external_metrics.v1beta1.ExternalMetricValueList",
+    description: "list values of a metric",
+}];
+
 impl Api {
     /// Group and version, as paths have them.
     #[must_use]
@@ -48,83 +115,12 @@ impl Api {
         }
     }
 
-    fn operations(self) -> Vec<Operation> {
-        let operation = |path, id, action, kind, schema, description| Operation {
-            path,
-            id,
-            action,
-            kind,
-            schema,
-            description,
-        };
-        let values = "values of a metric";
+    fn operations(self) -> &'static [Operation] {
         match self {
-            Api::Resource => vec![
-                operation(
-                    "/nodes",
-                    "listMetricsV1beta1NodeMetrics",
-                    "list",
-                    "NodeMetrics",
-                    "io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetricsList",
-                    "list what nodes use",
-                ),
-                operation(
-                    "/nodes/{name}",
-                    "readMetricsV1beta1NodeMetrics",
-                    "get",
-                    "NodeMetrics",
-                    "io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetrics",
-                    "read what a node uses",
-                ),
-                operation(
-                    "/pods",
-                    "listMetricsV1beta1PodMetricsForAllNamespaces",
-                    "list",
-                    "PodMetrics",
-                    "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetricsList",
-                    "list what the pods of all namespaces use",
-                ),
-                operation(
-                    "/namespaces/{namespace}/pods",
-                    "listMetricsV1beta1NamespacedPodMetrics",
-                    "list",
-                    "PodMetrics",
-                    "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetricsList",
-                    "list what the pods of a namespace use",
-                ),
-                operation(
-                    "/namespaces/{namespace}/pods/{name}",
-                    "readMetricsV1beta1NamespacedPodMetrics",
-                    "get",
-                    "PodMetrics",
-                    "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetrics",
-                    "read what a pod uses",
-                ),
-            ],
-            Api::CustomV1beta1 => vec![operation(
-                "/namespaces/{namespace}/{resource}/{name}/{metric}",
-                "listCustomMetricsV1beta1NamespacedValues",
-                "list",
-                "MetricValueList",
-                "io.k8s.metrics.pkg.apis.custom_metrics.v1beta1.MetricValueList",
-                values,
-            )],
-            Api::CustomV1beta2 => vec![operation(
-                "/namespaces/{namespace}/{resource}/{name}/{metric}",
-                "listCustomMetricsV1beta2NamespacedValues",
-                "list",
-                "MetricValueList",
-                "io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList",
-                values,
-            )],
-            Api::External => vec![operation(
-                "/namespaces/{namespace}/{metric}",
-                "listExternalMetricsV1beta1NamespacedValues",
-                "list",
-                "ExternalMetricValueList",
-                "io.k8s.metrics.pkg.apis.external_metrics.v1beta1.ExternalMetricValueList",
-                values,
-            )],
+            Api::Resource => &RESOURCE,
+            Api::CustomV1beta1 => &CUSTOM_V1BETA1,
+            Api::CustomV1beta2 => &CUSTOM_V1BETA2,
+            Api::External => &EXTERNAL,
         }
     }
 
@@ -158,7 +154,7 @@ impl Api {
         parameter: &dyn Fn(&str, &str, &str) -> Value,
     ) -> Map<String, Value> {
         let (group, version) = self.group_version().split_once('/').unwrap_or_default();
-        let of = |operation: Operation| {
+        let of = |operation: &Operation| {
             let mut parameters: Vec<Value> = names(operation.path)
                 .map(|name| parameter(name, "path", &format!("the {name}")))
                 .collect();
@@ -177,7 +173,7 @@ impl Api {
             });
             (path, json!({"get": get}))
         };
-        self.operations().into_iter().map(of).collect()
+        self.operations().iter().map(of).collect()
     }
 }
 

@@ -12,6 +12,7 @@ pub mod certificate;
 mod documents;
 mod guard;
 pub mod providers;
+pub mod judge;
 pub mod reviews;
 pub mod routes;
 pub mod rules;

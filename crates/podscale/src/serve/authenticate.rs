@@ -1,19 +1,18 @@
 //! Finds out who asks: by the word of the front proxy, by a certificate, or by a token, in the order
 //! and with the outcomes of Kubernetes' aggregated servers.
 
+use super::judge::{CertificateProblem, Peer, judge};
 use super::reviews::Reviews;
-use super::tls::Peer;
 use super::trust::{FrontProxy, Trusted};
 use super::user::User;
 use axum::http::{HeaderMap, HeaderName, header};
 use kube::Client;
 use podscale_client::call::{self, About, CallError};
-use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use x509_parser::parse_x509_certificate;
+use tokio::time::Instant;
 
 #[cfg(test)]
 mod tests;
@@ -24,15 +23,9 @@ const MAX_TOKEN_BYTES: usize = 64 * 1024;
 /// Why somebody is not who they claim to be; not shown to them.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthenticateError {
-    /// The certificate is not signed by whom it should be, or not valid now.
-    #[error("the client's certificate: {0}")]
-    Certificate(#[from] rustls::Error),
-    /// The certificate has no name.
-    #[error("the client's certificate names nobody")]
-    Nameless,
-    /// The certificate is that of somebody who may not ask for others.
-    #[error("the certificate of {0:?} is not that of a front proxy")]
-    NotAllowed(String),
+    /// The certificate convinces nobody.
+    #[error(transparent)]
+    Certificate(#[from] CertificateProblem),
     /// The token is not valid.
     #[error("the token is not valid")]
     Token,
@@ -71,19 +64,19 @@ impl Authenticator {
         peer: &Peer,
         headers: &HeaderMap,
     ) -> Result<User, AuthenticateError> {
-        let trust = self.trusted.now();
         let mut problem = None;
         if let Some(chain) = &peer.certificates {
-            let by_proxy = trust.proxy.as_ref().map(|proxy| by_proxy(proxy, chain, headers));
-            let by_name = trust.clients.as_ref().map(|clients| {
-                clients.verify(chain)?;
-                named(chain).map(Some)
-            });
+            let trust = self.trusted.now();
+            let judgement = judge(peer, chain, &trust, Instant::now());
+            let by_proxy = judgement.proxy.clone().zip(trust.proxy.as_ref());
+            let by_proxy =
+                by_proxy.map(|(found, proxy)| found.map(|()| of_headers(proxy, headers)));
+            let by_name = judgement.user.clone().map(|found| found.map(Some));
             for outcome in by_proxy.into_iter().chain(by_name) {
                 match outcome {
                     Ok(Some(user)) => return Ok(user.authenticated()),
                     Ok(None) => {}
-                    Err(error) => problem = Some(error),
+                    Err(error) => problem = Some(error.into()),
                 }
             }
         }
@@ -115,20 +108,6 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// For whom the front proxy asks; nobody if the certificate is not of a front proxy that says so.
-fn by_proxy(
-    proxy: &FrontProxy,
-    chain: &[CertificateDer<'_>],
-    headers: &HeaderMap,
-) -> Result<Option<User>, AuthenticateError> {
-    proxy.authority.verify(chain)?;
-    let name = common_name(chain);
-    if !proxy.names.is_empty() && !proxy.names.contains(&name) {
-        return Err(AuthenticateError::NotAllowed(name));
-    }
-    Ok(of_headers(proxy, headers))
-}
-
 /// The user that headers name, if they do.
 fn of_headers(proxy: &FrontProxy, headers: &HeaderMap) -> Option<User> {
     let first = |names: &[HeaderName]| {
@@ -157,24 +136,6 @@ fn unescape(key: &str) -> String {
     let plain = key.replace('+', "%2B");
     let pair = form_urlencoded::parse(plain.as_bytes()).next();
     pair.map(|(key, _)| key.into_owned()).unwrap_or_default()
-}
-
-fn common_name(chain: &[CertificateDer<'_>]) -> String {
-    let certificate = chain.first().and_then(|first| parse_x509_certificate(first).ok());
-    let name = certificate.as_ref().and_then(|(_, c)| c.subject().iter_common_name().next());
-    name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned()
-}
-
-/// The user that a certificate names: its common name, with its organizations as groups.
-fn named(chain: &[CertificateDer<'_>]) -> Result<User, AuthenticateError> {
-    let name = common_name(chain);
-    if name.is_empty() {
-        return Err(AuthenticateError::Nameless);
-    }
-    let certificate = chain.first().and_then(|first| parse_x509_certificate(first).ok());
-    let groups = certificate.iter().flat_map(|(_, c)| c.subject().iter_organization());
-    let groups = groups.filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-    Ok(User { name, groups, ..User::default() })
 }
 
 #[derive(Deserialize)]

@@ -77,35 +77,54 @@ async fn groups(State(served): State<Served>, headers: HeaderMap) -> Response {
 
 /// All groups with their resources.
 fn discovery(served: &Served) -> Value {
-    let items: Vec<Value> = served
-        .groups()
-        .into_iter()
-        .map(|(group, resources)| {
-            let resources: Vec<Value> = resources.iter().map(discovered).collect();
-            let versions: Vec<Value> = group["versions"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|version| {
-                    json!({"version": version["version"], "freshness": "Current", "resources": resources})
-                })
-                .collect();
-            json!({"metadata": {"name": group["name"], "creationTimestamp": null}, "versions": versions})
-        })
-        .collect();
+    let mut items = Vec::new();
+    for (group, resources) in served.groups() {
+        let name = group["name"].as_str().unwrap_or_default();
+        let mut versions = Vec::new();
+        for version in group["versions"].as_array().into_iter().flatten() {
+            let version = version["version"].as_str().unwrap_or_default();
+            let resources = discovered((name, version), &resources);
+            versions.push(json!({
+                "version": version, "freshness": "Current", "resources": resources,
+            }));
+        }
+        let metadata = json!({"name": name, "creationTimestamp": null});
+        items.push(json!({"metadata": metadata, "versions": versions}));
+    }
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
         "items": items,
     })
 }
 
-/// A resource in the form of aggregated discovery.
-fn discovered(resource: &Value) -> Value {
-    let scope = if resource["namespaced"] == true { "Namespaced" } else { "Cluster" };
-    json!({
-        "resource": resource["name"], "responseKind": {"group": "", "version": "", "kind": resource["kind"]},
-        "scope": scope, "singularResource": resource["singularName"], "verbs": resource["verbs"],
-    })
+/// Resources in the form of aggregated discovery. Metrics of objects, such as `pods/requests`, are
+/// parts of a resource that itself cannot be read.
+fn discovered((group, version): (&str, &str), resources: &[Value]) -> Vec<Value> {
+    let mut found = Vec::<Value>::new();
+    for resource in resources {
+        let name = resource["name"].as_str().unwrap_or_default();
+        let scope = if resource["namespaced"] == true { "Namespaced" } else { "Cluster" };
+        let kind = json!({"group": group, "version": version, "kind": resource["kind"]});
+        let Some((parent, part)) = name.split_once('/') else {
+            found.push(json!({
+                "resource": name, "responseKind": kind, "scope": scope,
+                "singularResource": resource["singularName"], "verbs": resource["verbs"],
+            }));
+            continue;
+        };
+        let part = json!({"subresource": part, "responseKind": kind, "verbs": resource["verbs"]});
+        match found.last_mut().filter(|last| last["resource"] == parent) {
+            Some(last) => last["subresources"]
+                .as_array_mut()
+                .into_iter()
+                .for_each(|parts| parts.push(part.clone())),
+            None => found.push(json!({
+                "resource": parent, "responseKind": {"group": "", "version": "", "kind": ""},
+                "scope": scope, "singularResource": "", "verbs": [], "subresources": [part],
+            })),
+        }
+    }
+    found
 }
 
 impl Served {
@@ -146,5 +165,25 @@ impl Served {
             format!("{version}.{group}")
         };
         self.apis().into_iter().map(name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_of_objects_are_parts_of_resources() {
+        let resource =
+            |name: &str| json!({"name": name, "namespaced": true, "kind": "K", "verbs": ["get"]});
+        let resources = ["nodes", "pods/a", "pods/b", "services/a"].map(resource);
+        let found = discovered(("g", "v1"), &resources);
+        let names = |value: &Value| {
+            let parts = value["subresources"].as_array().into_iter().flatten();
+            let parts: Vec<&str> = parts.filter_map(|part| part["subresource"].as_str()).collect();
+            format!("{} {}", value["resource"].as_str().unwrap_or_default(), parts.join(","))
+        };
+        let found: Vec<String> = found.iter().map(names).collect();
+        assert_eq!(found, ["nodes ", "pods a,b", "services a"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::attributes::{Attributes, Target};
 use super::authenticate::Authenticator;
 use super::authorize::Authorizer;
-use super::tls::Peer;
+use super::judge::Peer;
 use crate::metrics::Metrics;
 use axum::extract::{Request, State};
 use axum::http::{Method, header};

@@ -1,6 +1,7 @@
 //! TLS for the server: a certificate that can be replaced while it serves, and clients that may show
 //! one. Whose certificate a client shows is judged with its requests, since who is trusted can change.
 
+use super::judge::Peer;
 use crate::connections::{Accept, Accepted, WriteTimeout};
 use parking_lot::RwLock;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -55,6 +56,12 @@ impl Shown {
         Shown(Arc::new(RwLock::new(certified)))
     }
 
+    /// What is shown now.
+    #[must_use]
+    pub fn now(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.0.read())
+    }
+
     /// Shows another one to those who connect from now on.
     pub fn set(&self, certified: Arc<CertifiedKey>) {
         *self.0.write() = certified;
@@ -63,7 +70,7 @@ impl Shown {
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read()))
+        Some(self.now())
     }
 }
 
@@ -115,13 +122,6 @@ impl ClientCertVerifier for AnyClient {
     }
 }
 
-/// What a client showed when it connected: certificates that nobody has judged yet.
-#[derive(Clone, Debug, Default)]
-pub struct Peer {
-    /// Its own certificate first; none if it showed none.
-    pub certificates: Option<Arc<[CertificateDer<'static>]>>,
-}
-
 /// Speaks TLS with those who connect.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
@@ -155,9 +155,7 @@ impl Accept for Tls {
             }
         };
         let (_, connection) = stream.get_ref();
-        let certificates = connection.peer_certificates();
-        let certificates = certificates.filter(|chain| !chain.is_empty());
-        let peer = Peer { certificates: certificates.map(|chain| chain.to_vec().into()) };
+        let peer = Peer::showing(connection.peer_certificates().unwrap_or_default());
         let http2 = connection.alpn_protocol() == Some(b"h2");
         Some(Accepted { stream, peer, http2 })
     }

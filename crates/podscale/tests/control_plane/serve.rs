@@ -11,6 +11,7 @@ use super::fixture::api;
 use super::harness::Harness;
 use super::plane::ControlPlane;
 use super::process::{Process, TIMEOUT, free_ports};
+use super::program::Program;
 use anyhow::{Context, Result, bail, ensure};
 use kube::api::{Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
@@ -47,7 +48,7 @@ async fn resource_metrics(plane: &ControlPlane) -> Result<()> {
     };
     let mut outcome = through().await;
     if outcome.is_ok() {
-        outcome = second_replica(plane, ports[1]).await;
+        outcome = beside_the_controller(plane, ports[1]).await;
     }
     let status = first.terminate().await?;
     outcome
@@ -179,14 +180,29 @@ fn kubectl_works(plane: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// Another replica shows a certificate of the same authority.
-async fn second_replica(plane: &ControlPlane, port: u16) -> Result<()> {
+/// A controller that serves as well shows a certificate of the same authority.
+async fn beside_the_controller(plane: &ControlPlane, port: u16) -> Result<()> {
     let before = direct::authority(plane).await?;
-    let mut second = serve(plane, "serve-2", port).await?;
-    ensure!(direct::authority(plane).await? == before, "the second replica has another authority");
-    let status = second.terminate().await?;
-    ensure!(status.success(), "the second replica ended with {status}");
-    Ok(())
+    let (address, secure) = ("--bind-address=127.0.0.1", format!("--secure-port={port}"));
+    let flags = ["--dry-run", "--serve-metrics", address, &secure];
+    let mut program = Program::quick("run-and-serve", plane, &flags)?;
+    let asked = direct::Asked { port, path: "/readyz", ..direct::Asked::default() };
+    until_ready(&asked, plane).await.with_context(|| program.log_tail())?;
+    direct::everybody(plane, port).await?;
+    ensure!(direct::authority(plane).await? == before, "it has another authority");
+    program.stop().await
+}
+
+async fn until_ready(asked: &direct::Asked<'_>, plane: &ControlPlane) -> Result<()> {
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    loop {
+        let answer = asked.ask(plane).await;
+        if matches!(answer, Ok((200, _))) {
+            return Ok(());
+        }
+        ensure!(tokio::time::Instant::now() < deadline, "not ready: {answer:?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// Whether kubectl ended well, and what it printed.

@@ -34,7 +34,7 @@ impl Signer {
             params.distinguished_name.push(DnType::CommonName, name);
         }
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Peer { certificates: Some(Arc::from([certificate.der().clone()])) }
+        Peer::showing(&[certificate.der().clone()])
     }
 }
 
@@ -137,6 +137,24 @@ async fn somebody_is_known_by_proxy_certificate_or_token() {
     }
     assert_eq!(asked.load(Ordering::Relaxed), 2, "each token is asked about once");
     assert_eq!(authenticator.remembered(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_is_verified_again_when_trust_changes_or_time_passes() {
+    let (clients, others) = (Signer::new("c"), Signer::new("o"));
+    let trusted = trusted(&clients, &clients);
+    let peer = clients.peer("joe", &[]);
+    let chain = peer.certificates.clone().unwrap();
+    let first = judge(&peer, &chain, &trusted.now(), Instant::now());
+    let again = judge(&peer, &chain, &trusted.now(), Instant::now());
+    assert!(Arc::ptr_eq(&first, &again) && matches!(first.user, Some(Ok(_))));
+    tokio::time::advance(std::time::Duration::from_secs(10)).await;
+    let later = judge(&peer, &chain, &trusted.now(), Instant::now());
+    assert!(!Arc::ptr_eq(&first, &later));
+    let data = json!({"data": {"client-ca-file": others.pem}});
+    trusted.set(Trust::read(&data).unwrap());
+    let changed = judge(&peer, &chain, &trusted.now(), Instant::now());
+    assert!(matches!(changed.user, Some(Err(CertificateProblem::Unverified(_)))));
 }
 
 #[test]

@@ -65,3 +65,40 @@ async fn read(path: &Path) -> Result<Vec<u8>, CertificateError> {
     let fail = |source| CertificateError::Read { path: path.to_owned(), source };
     tokio::fs::read(path).await.map_err(fail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::generate_simple_self_signed;
+
+    #[tokio::test(start_paused = true)]
+    async fn files_that_change_are_read_again() {
+        let folder = std::env::temp_dir().join(format!("podscale-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let files = Files { certificate: folder.join("tls.crt"), key: folder.join("tls.key") };
+        assert!(files.read().await.is_err(), "there are none");
+        let write = || {
+            let signed = generate_simple_self_signed(vec!["a.svc".to_owned()]).expect("signed");
+            std::fs::write(&files.certificate, signed.cert.pem()).expect("written");
+            std::fs::write(&files.key, signed.signing_key.serialize_pem()).expect("written");
+            signed.cert.der().clone()
+        };
+        let first = write();
+        let shown = Shown::new(files.read().await.expect("a certificate"));
+        let following = tokio::spawn(files.clone().follow(shown.clone()));
+        // It reads the first ones before they change.
+        tokio::time::sleep(READ_INTERVAL / 2).await;
+        let is =
+            |expected: &rustls::pki_types::CertificateDer<'_>| shown.now().cert[0] == *expected;
+        assert!(is(&first));
+        std::fs::write(&files.certificate, "nonsense").expect("written");
+        tokio::time::sleep(READ_INTERVAL * 2).await;
+        assert!(is(&first), "the last good one stays");
+        let second = write();
+        while !is(&second) {
+            tokio::time::sleep(READ_INTERVAL).await;
+        }
+        following.abort();
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}

@@ -58,7 +58,7 @@ impl Own {
             match self.write(stored, &new).await {
                 Ok(()) => {
                     let secret = self.path_name();
-                    tracing::info!(%secret, ?step, "the serving certificate was renewed");
+                    tracing::info!(%secret, ?step, "the serving certificate was made anew");
                     return Ok(new);
                 }
                 Err(error) if error.is_conflict() || error.is_already_exists() => {

@@ -1,5 +1,5 @@
-//! A node whose kubelet always uses one core and 1 GiB, and a quarter of a core and 64 MiB in each
-//! container.
+//! A node that always uses one core and 1 GiB, and a quarter of a core and 64 MiB in each container.
+//! kubectl rounds thousandths of a core up, so it is half of one less.
 
 use crate::fixture::api;
 use anyhow::Result;
@@ -72,8 +72,9 @@ async fn exposition(State(containers): State<Containers>) -> String {
     let ms = Timestamp::now().as_millisecond();
     let seconds = ms as f64 / 1000.0;
     let mut text = format!(
-        "node_cpu_usage_seconds_total {seconds} {ms}\n\
+        "node_cpu_usage_seconds_total {} {ms}\n\
          node_memory_working_set_bytes {} {ms}\n",
+        seconds * 0.9995,
         1u64 << 30
     );
     for (pod, container) in &*containers.lock() {
@@ -83,7 +84,7 @@ async fn exposition(State(containers): State<Containers>) -> String {
             "container_start_time_seconds{labels} 1000 {ms}\n\
              container_cpu_usage_seconds_total{labels} {} {ms}\n\
              container_memory_working_set_bytes{labels} {} {ms}\n",
-            seconds / 4.0,
+            seconds * 0.2495,
             64u64 << 20
         );
     }
