@@ -125,6 +125,19 @@ impl Cluster {
         run(&mut self.kubectl(arguments)?)
     }
 
+    /// What `kubectl top pods` shows in a namespace: each pod's CPU in thousandths of a core. Whoever serves
+    /// `metrics.k8s.io` answers.
+    pub fn top_pods(&self, namespace: &str) -> Result<Vec<(String, u64)>> {
+        let table = self.ask(&["top", "pods", "--namespace", namespace, "--no-headers"])?;
+        let row = |line: &str| {
+            let mut fields = line.split_whitespace();
+            let (name, cpu) = (fields.next()?, fields.next()?.strip_suffix('m')?);
+            Some((name.to_owned(), cpu.parse().ok()?))
+        };
+        let rows = table.lines().map(|line| row(line).with_context(|| format!("a row {line:?}")));
+        rows.collect()
+    }
+
     /// The state of all pods, for those who look at a failure.
     pub fn describe(&self) -> String {
         let kubelet = self.kubelet.lock().as_ref().map(Process::log).unwrap_or_default();

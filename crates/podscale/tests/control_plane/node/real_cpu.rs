@@ -61,6 +61,7 @@ async fn up_and_down(
     space.until_replicas(NAME, 4).await.context("after the load rose")?;
     space.until_pods(NAME, 4).await?;
     until_usage(space, FOUR / 4).await.context("with four pods")?;
+    until_top_shows(cluster, space, 4, FOUR / 4).await?;
     let generation = generation(space).await?;
 
     containers_end(space, load).await.context("containers that end")?;
@@ -120,6 +121,23 @@ async fn until_usage(space: &Workspace, expected: u64) -> Result<()> {
             let number = shown.strip_suffix('m').and_then(|number| number.parse::<u64>().ok());
             let near = number.is_some_and(|number| number.abs_diff(expected) * 10 <= expected);
             Ok(if near { Ok(()) } else { Err(shown) })
+        })
+        .await
+}
+
+/// Waits until `kubectl top` shows so many pods, and each within a tenth.
+async fn until_top_shows(
+    cluster: &Cluster,
+    space: &Workspace,
+    pods: usize,
+    expected: u64,
+) -> Result<()> {
+    space
+        .until("whether kubectl top shows what the pods burn", &Ok(()), async || {
+            let shown = cluster.top_pods(&space.namespace)?;
+            let near = |(_, cpu): &(String, u64)| cpu.abs_diff(expected) * 10 <= expected;
+            let right = shown.len() == pods && shown.iter().all(near);
+            Ok(if right { Ok(()) } else { Err(shown) })
         })
         .await
 }
