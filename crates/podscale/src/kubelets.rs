@@ -16,6 +16,7 @@ use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
 use podscale_metrics::directory::Directory;
 use podscale_metrics::kubelet::{Access, KubeletReader};
+use podscale_metrics::resource;
 use podscale_metrics::scraper::address::Addressing;
 use podscale_metrics::scraper::fleet::Fleet;
 use podscale_metrics::scraper::{self, Scraper};
@@ -113,6 +114,14 @@ impl Kubelets {
         tasks: JoinSet<()>,
     ) -> Arc<Kubelets> {
         Arc::new(Kubelets { store, directory, reports, _tasks: tasks })
+    }
+
+    /// What `metrics.k8s.io` answers with.
+    #[must_use]
+    pub fn serving(&self) -> resource::Source {
+        let (store, directory) = (Arc::clone(&self.store), Arc::clone(&self.directory));
+        let clock = Clock::wall();
+        resource::Source { store, directory, clock: Arc::new(move || clock.now()) }
     }
 
     /// Calls this with the pods of every scrape that have new samples. It must not wait.

@@ -132,9 +132,9 @@ impl Arguments {
         metrics: &Metrics,
         dry_run: bool,
     ) -> (Elections, Role) {
-        let (namespace, name) =
-            (self.own_namespace(cluster), &self.leader_elect_resource_name);
-        let histories = history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
+        let (namespace, name) = (self.own_namespace(cluster), &self.leader_elect_resource_name);
+        let histories =
+            history_store::Config { namespace: namespace.to_owned(), name: name.clone() };
         let (stop, stopped) = watch::channel(false);
         let mut task = JoinSet::new();
         if dry_run || !self.leader_elect {

@@ -13,9 +13,9 @@ use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
-use crate::settings::{address, amount, duration, name, namespace, period, span, sync_period};
+use crate::settings::{address, amount, duration, namespace, span, sync_period};
 use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
-use clap::{ArgAction, Args};
+use clap::Args;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
 use podscale_client::election::candidate::LeaseTimingsError;
@@ -374,7 +374,8 @@ async fn control(
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
     let recording = arguments.recording.start(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
-    let (version, namespace) = (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(&cluster));
+    let (version, namespace) =
+        (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(&cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
     let (server, admin_address) = (&cluster.url, admin.address());
     tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");

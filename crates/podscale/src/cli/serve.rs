@@ -1,7 +1,7 @@
 //! `podscale serve`: the metrics APIs, without the controller.
 
 use super::serving::{self, Failure};
-use super::{complain, conclude, logs, signal};
+use super::{complain, conclude, logs, pipeline, signal};
 use crate::metrics::Metrics;
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use clap::Args;
@@ -10,9 +10,10 @@ use std::process::ExitCode;
 
 /// Serve the metrics APIs of a cluster.
 ///
-/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets), and for external
-/// metrics of other servers, over TLS and behind the API server's aggregation: in the place of
-/// metrics-server. Flags that metrics-server has carry its names. SIGTERM and Ctrl-C shut it down
+/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets), and for custom and external
+/// metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
+/// API server's aggregation: in the place of metrics-server and prometheus-adapter. Flags that these have
+/// carry their names. SIGTERM and Ctrl-C shut it down
 /// gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
@@ -28,6 +29,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     serving: serving::Arguments,
+
+    #[command(flatten)]
+    pipeline: pipeline::Arguments,
 
     #[command(flatten)]
     log: logs::Arguments,
@@ -61,7 +65,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     arguments.telemetry.check()?;
-    Ok(arguments.serving.check()?)
+    arguments.pipeline.check().map_err(Failure::from)?;
+    Ok(arguments.serving.check(&arguments.pipeline)?)
 }
 
 fn start(arguments: &Arguments) -> Result<(), ServeFailure> {
@@ -82,7 +87,7 @@ async fn serve(arguments: &Arguments, metrics: Metrics) -> Result<(), Failure> {
     let running = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        running = arguments.serving.start(kubeconfig, context, metrics) => running?,
+        running = arguments.serving.start(kubeconfig, context, &arguments.pipeline, metrics) => running?,
     };
     end.await;
     tracing::info!("ending");

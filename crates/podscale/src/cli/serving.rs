@@ -1,17 +1,21 @@
 //! The flags about serving the metrics APIs, which `podscale serve` and `podscale run` share, and
 //! starting the server from them.
 
+use super::pipeline::{self, PipelineError, Reading};
+use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::serve::certificate::Files;
+use crate::serve::providers::{RuledCustomMetrics, RuledExternalMetrics};
 use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
 use crate::settings::{address, name, namespace};
 use clap::{Args, ValueEnum};
+use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
 use podscale_client::instrument::Instruments;
-use podscale_cluster::metrics::{Metrics as Scraper, RESOLUTION};
+use podscale_metrics::{custom, external};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,8 +123,11 @@ pub enum Failure {
     #[error("--external-metrics-routes: {0}")]
     Routes(#[from] RoutesError),
     /// Custom or external metrics are wanted, but nothing says where they come from.
-    #[error("--serve {0}: nothing says where these metrics come from")]
+    #[error("--serve {0}: nothing says where these metrics come from; --prometheus-url does")]
     NoSource(&'static str),
+    /// Kubelets or Prometheus cannot be read.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
     /// The system has no thread or memory for it.
     #[error("cannot start: {0}")]
     Runtime(#[from] std::io::Error),
@@ -201,25 +208,35 @@ impl Arguments {
         &self,
         kubeconfig: Option<&Path>,
         context: Option<&str>,
+        pipeline: &pipeline::Arguments,
         metrics: Metrics,
     ) -> Result<Running, Failure> {
         let instruments: Instruments = Arc::new(metrics.clone());
         let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
-        let (config, clock, client) = (self.config(&cluster)?, Clock::wall(), cluster.client);
-        let wants = |api: Api| self.serve.contains(&api);
-        let scraper =
-            wants(Api::Resource).then(|| Scraper::start(client.clone(), clock, RESOLUTION));
-        let resource = scraper.as_ref().map(Scraper::source);
-        let served = Served { resource, ..Served::default() };
-        let readiness = Readiness::new();
+        let purpose = self.needs_kubelets().then_some(Purpose::Serving);
+        let prometheus = self.needs_prometheus() && pipeline.has_prometheus();
+        let reading = pipeline.start(&cluster, Clock::wall(), &metrics, purpose, prometheus)?;
+        let served = self.served(&reading, &cluster.client);
+        let server = self.serve(cluster, served, metrics).await?;
+        Ok(Running { server, _reading: reading })
+    }
+
+    async fn serve(
+        &self,
+        cluster: Cluster,
+        served: Served,
+        metrics: Metrics,
+    ) -> Result<Server, Failure> {
+        let (config, clock) = (self.config(&cluster)?, Clock::wall());
+        let (client, readiness) = (cluster.client, Readiness::new());
         let server =
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
         tracing::info!(version, server = %cluster.url, %address, "serving metrics");
-        Ok(Running { server, _scraper: scraper })
+        Ok(server)
     }
 
-    /// Serves in a thread of its own, so that large answers hold nobody up.
+    /// Serves what somebody else reads, in a thread of its own, so that large answers hold nobody up.
     ///
     /// # Errors
     /// The system has no thread for it.
@@ -227,6 +244,7 @@ impl Arguments {
         &self,
         kubeconfig: Option<&Path>,
         context: Option<&str>,
+        served: Served,
         metrics: &Metrics,
     ) -> Result<Beside, Failure> {
         let runtime =
@@ -235,17 +253,22 @@ impl Arguments {
         let (kubeconfig, context) = (kubeconfig.map(Path::to_owned), context.map(str::to_owned));
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
-            let starting = arguments.start(kubeconfig.as_deref(), context.as_deref(), metrics);
+            let starting = async {
+                let instruments: Instruments = Arc::new(metrics.clone());
+                let (kubeconfig, context) = (kubeconfig.as_deref(), context.as_deref());
+                let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
+                arguments.serve(cluster, served, metrics).await
+            };
             let mut stopped = stopped;
-            let running = tokio::select! {
+            let server: Result<Server, Failure> = tokio::select! {
                 biased;
                 _ = &mut stopped => return,
-                running = starting => running,
+                server = starting => server,
             };
-            match running {
-                Ok(running) => {
+            match server {
+                Ok(server) => {
                     let _ = stopped.await;
-                    running.stop().await;
+                    server.stop().await;
                 }
                 Err(error) => tracing::error!(%error, "metrics are not served"),
             }
@@ -256,10 +279,10 @@ impl Arguments {
     }
 }
 
-/// The server, and what scrapes for it.
+/// The server, and what is read for it.
 pub struct Running {
     server: Server,
-    _scraper: Option<Scraper>,
+    _reading: Reading,
 }
 
 impl Running {

@@ -71,8 +71,7 @@ impl RuledCustomMetrics {
 
     async fn answer(&self, request: &CustomRequest) -> Result<Vec<CustomValue>, Refusal> {
         let GroupResource { group, resource } = &request.resource;
-        let resource =
-            self.engine.resource(group, resource).ok_or_else(|| request.not_found())?;
+        let resource = self.engine.resource(group, resource).ok_or_else(|| request.not_found())?;
         // What belongs to a namespace itself is asked for by its name.
         let namespace = request.namespace.as_deref().filter(|_| resource.namespaced);
         let names = match &request.objects {
