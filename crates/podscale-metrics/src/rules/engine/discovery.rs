@@ -87,10 +87,16 @@ impl Discovery {
     ) -> Discovered {
         let queries = rules.series_queries();
         let down = Mutex::new(None);
-        let asked = futures::stream::iter(queries.iter().map(|query| {
+        // Owned names: with borrowed ones the compiler cannot see that this may move between threads.
+        let names: Vec<Box<str>> = queries.iter().map(|query| Box::from(*query)).collect();
+        let asked = names.into_iter().map(|query| {
             let down = &down;
-            async move { (Box::<str>::from(*query), ask(client, query, lookback, down).await) }
-        }));
+            async move {
+                let answer = ask(client, &query, lookback, down).await;
+                (query, answer)
+            }
+        });
+        let asked = futures::stream::iter(asked);
         let answers: Vec<_> = asked.buffer_unordered(CONCURRENT_QUERIES).collect().await;
         let mut series = SeriesByQuery::clone(&self.series());
         series.retain(|query, _| queries.contains(&&**query));
