@@ -5,9 +5,7 @@ app.kubernetes.io/instance: podscale
 
 {{/* Not empty where kubelets are read. */}}
 {{- define "podscale.readsKubelets" -}}
-{{- if eq .Values.metrics.resource "kubelet" }}yes
-{{- else if and (has "resource" .Values.metrics.serve) (ne .Values.metrics.resource "prometheus") }}yes
-{{- end }}
+{{- if or (eq .Values.metrics.resource "kubelet") (has "resource" .Values.metrics.serve) }}yes{{ end }}
 {{- end }}
 
 {{/* The names of the APIServices, a line each. */}}

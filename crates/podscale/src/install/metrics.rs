@@ -79,9 +79,7 @@ impl MetricOptions {
     }
 
     fn reads_kubelets(&self) -> bool {
-        self.resource == ResourceMetrics::Kubelet
-            || (self.serve.contains(&ServedApi::Resource)
-                && self.resource != ResourceMetrics::Prometheus)
+        self.resource == ResourceMetrics::Kubelet || self.serve.contains(&ServedApi::Resource)
     }
 
     /// The flags of `podscale run`.
