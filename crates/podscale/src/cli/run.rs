@@ -395,7 +395,7 @@ async fn control(
     let serving = match arguments.serve_metrics {
         true => {
             let served = arguments.serving.served(&reading, client);
-            Some(arguments.serving.start_beside(kubeconfig, context, served, &watchers.metrics)?)
+            Some(arguments.serving.start_beside(kubeconfig, context, served, &watchers)?)
         }
         false => None,
     };

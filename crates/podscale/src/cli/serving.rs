@@ -2,6 +2,7 @@
 //! starting the server from them.
 
 use super::pipeline::{self, PipelineError, Reading};
+use crate::controller::Watchers;
 use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
@@ -217,7 +218,7 @@ impl Arguments {
         let prometheus = self.needs_prometheus() && pipeline.has_prometheus();
         let reading = pipeline.start(&cluster, Clock::wall(), &metrics, purpose, prometheus)?;
         let served = self.served(&reading, &cluster.client);
-        let server = self.serve(cluster, served, metrics).await?;
+        let server = self.serve(cluster, served, metrics, Readiness::new()).await?;
         Ok(Running { server, _reading: reading })
     }
 
@@ -226,9 +227,10 @@ impl Arguments {
         cluster: Cluster,
         served: Served,
         metrics: Metrics,
+        readiness: Readiness,
     ) -> Result<Server, Failure> {
         let (config, clock) = (self.config(&cluster)?, Clock::wall());
-        let (client, readiness) = (cluster.client, Readiness::new());
+        let client = cluster.client;
         let server =
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
@@ -236,7 +238,8 @@ impl Arguments {
         Ok(server)
     }
 
-    /// Serves what somebody else reads, in a thread of its own, so that large answers hold nobody up.
+    /// Serves what somebody else reads, in a thread of its own, so that large answers hold nobody up. The
+    /// process is ready only when the server is: a Service leads to ready pods.
     ///
     /// # Errors
     /// The system has no thread for it.
@@ -245,11 +248,12 @@ impl Arguments {
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         served: Served,
-        metrics: &Metrics,
+        watchers: &Watchers,
     ) -> Result<Beside, Failure> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let (arguments, metrics) = (self.clone(), metrics.clone());
+        let (arguments, metrics) = (self.clone(), watchers.metrics.clone());
+        let readiness = watchers.readiness.clone();
         let (kubeconfig, context) = (kubeconfig.map(Path::to_owned), context.map(str::to_owned));
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
@@ -257,7 +261,7 @@ impl Arguments {
                 let instruments: Instruments = Arc::new(metrics.clone());
                 let (kubeconfig, context) = (kubeconfig.as_deref(), context.as_deref());
                 let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
-                arguments.serve(cluster, served, metrics).await
+                arguments.serve(cluster, served, metrics, readiness).await
             };
             let mut stopped = stopped;
             let server: Result<Server, Failure> = tokio::select! {
