@@ -59,6 +59,10 @@ const LIMITS: Limits = Limits {
 };
 /// What must be known before anybody can be trusted.
 const AUTHENTICATION: &str = "the ConfigMap kube-system/extension-apiserver-authentication";
+/// Nothing can be said of what nodes and pods use before.
+const SAMPLES: &str = "two samples of a node";
+/// How often it is checked whether there are any.
+const SAMPLES_EVERY: Duration = Duration::from_secs(1);
 
 /// What is served; what is none of it is not.
 #[derive(Clone, Default)]
@@ -164,6 +168,10 @@ impl Server {
         readiness.needs(AUTHENTICATION);
         let read = move || readiness.has(AUTHENTICATION);
         tasks.spawn(trusted.clone().follow(context.client.clone(), instruments, read));
+        if let Some(source) = served.resource.clone() {
+            context.readiness.needs(SAMPLES);
+            tasks.spawn(await_samples(source, context.readiness.clone()));
+        }
         let (stop, stopped) = watch::channel(false);
         let mut listeners = JoinSet::new();
         let plain = match (config.plain_address, &served.resource) {
@@ -269,4 +277,12 @@ fn router(mut served: Served, routes: &Routes, trusted: Trusted, context: Contex
         router = router.merge(routes.around(external::router(provider)));
     }
     router.layer(from_fn_with_state(judge, guard))
+}
+
+/// A pod that is ready before it can answer would make autoscalers lose their metrics.
+async fn await_samples(source: resource::Source, readiness: Readiness) {
+    while !source.has_samples() {
+        tokio::time::sleep(SAMPLES_EVERY).await;
+    }
+    readiness.has(SAMPLES);
 }

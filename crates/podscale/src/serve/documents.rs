@@ -1,5 +1,6 @@
 //! What the server says of itself: discovery, OpenAPI, its version, its health and its metrics.
 
+use super::SAMPLES;
 use super::Served;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::readiness::Readiness;
@@ -44,8 +45,9 @@ pub(super) fn router(served: Served, metrics: Metrics, readiness: Readiness) -> 
 /// Ready once it knows whom to trust and has something to answer with.
 fn ready(served: &Served, readiness: &Readiness) -> Response {
     let mut missing: Vec<&str> = readiness.missing();
-    if served.resource.as_ref().is_some_and(|source| !source.has_samples()) {
-        missing.push("two samples of a node");
+    let silent = served.resource.as_ref().is_some_and(|source| !source.has_samples());
+    if silent && !missing.contains(&SAMPLES) {
+        missing.push(SAMPLES);
     }
     if missing.is_empty() {
         return "ok".into_response();
