@@ -1,7 +1,6 @@
 //! What the server says of itself: discovery, OpenAPI, its version, its health and its metrics.
 
-use super::SAMPLES;
-use super::Served;
+use super::{SAMPLES, Served};
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::readiness::Readiness;
 use axum::extract::State;
