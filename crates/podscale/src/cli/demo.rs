@@ -1,7 +1,7 @@
 //! `podscale demo`: a cluster in one process, scaled while one watches.
 
-use super::conclude;
-use super::signal;
+use super::kubelet::ResourceMetrics;
+use super::{conclude, signal};
 use crate::demo::decision_log::DecisionLog;
 use crate::demo::{Config, Demo, DemoError, PLAIN};
 use crate::scenario::{self, Scenario, ScenarioError};
@@ -53,6 +53,15 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT")]
     kubelet_port: Option<u16>,
 
+    /// Where the controller reads cpu and memory of pods.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = ResourceMetrics::Kubelet,
+        env = "PODSCALE_RESOURCE_METRICS"
+    )]
+    resource_metrics: ResourceMetrics,
+
     /// Where to write the kubeconfig; a new temporary folder if not given.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -101,6 +110,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
     config.port = arguments.port;
     config.kubelet_port =
         arguments.kubelet_port.map_or_else(KubeletPort::default, KubeletPort::Required);
+    config.read_kubelets = arguments.resource_metrics == ResourceMetrics::Kubelet;
     config.kubeconfig.clone_from(&arguments.kubeconfig);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Runtime)?;
