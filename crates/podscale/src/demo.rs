@@ -61,6 +61,8 @@ pub struct Config {
     pub port: u16,
     /// The port of the nodes' kubelets, each on an address of its own where there are such.
     pub kubelet_port: KubeletPort,
+    /// Whether the controller reads the kubelets itself instead of `metrics.k8s.io`.
+    pub read_kubelets: bool,
     /// Where the kubeconfig is written; in a new temporary folder if not given.
     pub kubeconfig: Option<PathBuf>,
 }
@@ -75,6 +77,7 @@ impl Config {
             scenario,
             port: 0,
             kubelet_port: KubeletPort::Required(0),
+            read_kubelets: true,
             kubeconfig: None,
         }
     }
@@ -182,9 +185,14 @@ impl Demo {
         server.register_backend(metrics::SERVICE.0, metrics::SERVICE.1, router);
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
-        let resource::Source { store, directory, .. } = metrics.source();
-        let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
-        let (controller, shown) = start_controller(service, clock, &hub, observers, own, kubelets);
+        let resource = if config.read_kubelets {
+            let resource::Source { store, directory, .. } = metrics.source();
+            let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
+            ResourceSource::Kubelets(kubelets)
+        } else {
+            ResourceSource::Api
+        };
+        let (controller, shown) = start_controller(service, clock, &hub, observers, own, resource);
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()))
@@ -320,7 +328,7 @@ fn start_controller(
     hub: &Hub,
     observers: Vec<Arc<dyn Observer>>,
     metrics: crate::metrics::Metrics,
-    kubelets: Arc<Kubelets>,
+    resource: ResourceSource,
 ) -> (Controller, Shown) {
     let counting = DecisionMetrics(metrics.clone());
     let mut all: Vec<Arc<dyn Observer>> =
@@ -332,7 +340,6 @@ fn start_controller(
     let client = Client::new(requests.layer(service), "default");
     let defaults = controller::Config::default();
     let (dialects, role) = (dialect::built_in(), controller::Role::alone());
-    let resource = ResourceSource::Kubelets(kubelets);
     let controller =
         Controller::start_with(&client, clock, defaults, dialects, watchers, role, resource);
     (controller, shown)

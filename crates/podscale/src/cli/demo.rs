@@ -5,7 +5,7 @@ use crate::demo::decision_log::DecisionLog;
 use crate::demo::{Config, Demo, DemoError, PLAIN};
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::settings::duration;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use podscale_client::clock::Clock;
 use podscale_cluster::nodes::{KubeletPort, address::MAX_NODES};
 use std::io;
@@ -52,9 +52,23 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT")]
     kubelet_port: Option<u16>,
 
+    /// Where the controller reads cpu and memory of pods.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
+    resource_metrics: DemoMetrics,
+
     /// Where to write the kubeconfig; a new temporary folder if not given.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+}
+
+/// Where the demo's controller reads cpu and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum DemoMetrics {
+    /// From the cluster's metrics.k8s.io.
+    Api,
+    /// From its kubelets, scraped directly.
+    #[default]
+    Kubelet,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -100,6 +114,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
     config.port = arguments.port;
     config.kubelet_port =
         arguments.kubelet_port.map_or_else(KubeletPort::default, KubeletPort::Required);
+    config.read_kubelets = arguments.resource_metrics == DemoMetrics::Kubelet;
     config.kubeconfig.clone_from(&arguments.kubeconfig);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Runtime)?;
