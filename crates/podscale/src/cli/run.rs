@@ -356,10 +356,14 @@ impl Arguments {
     /// Whether the flags make sense together.
     ///
     /// # Errors
-    /// Those of the election do not, the collector cannot be sent to, or no namespace is left.
+    /// Those of the election do not, the collector cannot be sent to, Prometheus cannot be asked, or no
+    /// namespace is left.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.lease_timings().check()?;
         self.telemetry.check()?;
+        if self.resource_metrics == ResourceMetrics::Prometheus {
+            self.prometheus.check()?;
+        }
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
