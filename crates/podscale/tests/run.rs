@@ -45,7 +45,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let taken = listener.local_addr().expect("an address").to_string();
     let folder = Folder::new("wrong");
     let kubeconfig = folder.kubeconfig("http://127.0.0.1:1");
-    let cases: [(&[&str], i32, &str); 18] = [
+    let cases: [(&[&str], i32, &str); 20] = [
         (
             &["--kubeconfig", "/nonexistent"],
             1,
@@ -69,6 +69,16 @@ fn what_is_wrong_is_said_in_one_line() {
             &["--namespaces", "a", "--exclude-namespaces", "a"],
             2,
             "podscale: --exclude-namespaces leaves",
+        ),
+        (
+            &["--resource-metrics", "prometheus"],
+            2,
+            "podscale: --prometheus-url must say where Prometheus is",
+        ),
+        (
+            &["--resource-metrics", "prometheus", "--prometheus-url", "p:9090"],
+            2,
+            "podscale: Prometheus: p:9090: must begin with http:// or https://",
         ),
         (
             &["--kubeconfig", &kubeconfig, "--record", "/proc/none"],

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 const ONE: &str = r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"7"]}]}}"#;
@@ -187,18 +188,33 @@ async fn all_who_ask_the_same_share_an_answer() {
     assert_eq!(seen.lock().len(), 3, "failures are shared");
 }
 
-#[tokio::test]
-async fn certificates_are_checked_unless_they_need_not_be() {
-    let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("made");
-    let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der());
+type Certified = rcgen::CertifiedKey<rcgen::KeyPair>;
+
+fn certificate() -> Certified {
+    rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("made")
+}
+
+/// Answers over TLS; clients must show a certificate if there is one to trust.
+async fn serve_tls(own: &Certified, client: Option<&Certified>) -> String {
+    let key = rustls::pki_types::PrivateKeyDer::try_from(own.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = rustls::ServerConfig::builder_with_provider(provider)
+    let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key.expect("a key"))
-        .expect("a server");
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server));
+        .expect("versions");
+    let builder = match client {
+        None => builder.with_no_client_auth(),
+        Some(client) => {
+            let mut roots = rustls::RootCertStore::empty();
+            roots.add(client.cert.der().clone()).expect("trusted");
+            let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+                Arc::new(roots),
+                provider,
+            );
+            builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
+        }
+    };
+    let config = builder.with_single_cert(vec![own.cert.der().clone()], key.expect("a key"));
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config.expect("a server")));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move {
@@ -206,7 +222,6 @@ async fn certificates_are_checked_unless_they_need_not_be() {
             let (stream, _) = listener.accept().await.expect("a connection");
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                use tokio::io::{AsyncReadExt, AsyncWriteExt};
                 let Ok(mut stream) = acceptor.accept(stream).await else { return };
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request).await;
@@ -219,27 +234,59 @@ async fn certificates_are_checked_unless_they_need_not_be() {
             });
         }
     });
-    let ca = file("ca.pem", &certified.cert.pem());
+    url
+}
+
+fn client(url: &str, tls: Tls) -> Client {
+    Client::new(Config { tls, ..Config::new(url) }).expect("a client")
+}
+
+#[tokio::test]
+async fn certificates_are_checked_unless_they_need_not_be() {
+    let own = certificate();
+    let url = serve_tls(&own, None).await;
+    let ca = file("ca.pem", &own.cert.pem());
+    let other = file("other.pem", &certificate().cert.pem());
+    let trust = |path: &PathBuf| Tls { ca_file: Some(path.clone()), ..Tls::default() };
     for (tls, works) in [
-        (Tls { ca_file: Some(ca.clone()), ..Tls::default() }, true),
+        (trust(&ca), true),
         (Tls { insecure: true, ..Tls::default() }, true),
-        (Tls { ca_file: Some(file("other.pem", &other_certificate())), ..Tls::default() }, false),
+        (trust(&other), false),
     ] {
-        let client =
-            Client::new(Config { tls: tls.clone(), ..Config::new(&*url) }).expect("a client");
-        let answer = client.query("up").await;
+        let answer = client(&url, tls.clone()).query("up").await;
         assert_eq!(answer.is_ok(), works, "{tls:?}: {answer:?}");
     }
     let none = file("none.pem", "nothing");
-    let tls = Tls { ca_file: Some(none.clone()), ..Tls::default() };
-    let error = Client::new(Config { tls, ..Config::new(url) }).err().expect("refused").to_string();
+    let config = Config { tls: trust(&none), ..Config::new(&*url) };
+    let error = Client::new(config).err().expect("refused").to_string();
     assert!(error.contains("it holds no certificate"), "{error}");
-    for path in [ca, none] {
+
+    let changing = client(&url, trust(&ca));
+    for (pem, works) in
+        [(certificate().cert.pem(), false), ("nothing".to_owned(), false), (own.cert.pem(), true)]
+    {
+        std::fs::write(&ca, pem).expect("written");
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(11)).await;
+        tokio::time::resume();
+        assert_eq!(changing.query("up").await.is_ok(), works, "files are read again");
+    }
+    for path in [ca, other, none] {
         std::fs::remove_file(path).expect("removed");
     }
 }
 
-fn other_certificate() -> String {
-    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]);
-    made.expect("made").cert.pem()
+#[tokio::test]
+async fn a_client_shows_its_certificate() {
+    let (own, mine) = (certificate(), certificate());
+    let url = serve_tls(&own, Some(&mine)).await;
+    let shown = file("shown.pem", &mine.cert.pem());
+    let key = file("key.pem", &mine.signing_key.serialize_pem());
+    let with = Tls { insecure: true, identity: Some((shown.clone(), key.clone())), ca_file: None };
+    let without = Tls { identity: None, ..with.clone() };
+    assert!(client(&url, with).query("up").await.is_ok());
+    assert_eq!(client(&url, without).query("up").await.expect_err("refused").kind(), "unreachable");
+    for path in [shown, key] {
+        std::fs::remove_file(path).expect("removed");
+    }
 }

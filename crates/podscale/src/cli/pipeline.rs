@@ -89,12 +89,16 @@ impl Reading {
 }
 
 impl Arguments {
-    /// Whether the flags make sense together.
+    /// Whether the flags make sense together, with those of Prometheus if it is asked.
     ///
     /// # Errors
     /// They do not.
-    pub fn check(&self) -> Result<(), PipelineError> {
-        Ok(self.kubelet.check()?)
+    pub fn check(&self, prometheus: bool) -> Result<(), PipelineError> {
+        self.kubelet.check()?;
+        if prometheus {
+            self.prometheus.check()?;
+        }
+        Ok(())
     }
 
     /// Whether it is said where Prometheus is.

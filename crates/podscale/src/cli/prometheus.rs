@@ -114,6 +114,22 @@ impl Arguments {
         self.metric_rules.as_deref()
     }
 
+    /// Whether the flags make sense; reads no files, which may be on another machine.
+    ///
+    /// # Errors
+    /// Nothing says where Prometheus is, or the address or a header cannot be used.
+    pub fn check(&self) -> Result<(), PrometheusFailure> {
+        let url = self.prometheus_url.as_ref().ok_or(PrometheusFailure::NoUrl)?;
+        let headers = self.prometheus_headers.clone();
+        let config = Config {
+            // Certificates to trust would be read.
+            tls: Tls { insecure: true, ..Tls::default() },
+            credentials: Credentials { headers, ..Credentials::default() },
+            ..Config::new(url)
+        };
+        Ok(Client::new(config).map(drop)?)
+    }
+
     /// A client of Prometheus; connects to nothing yet.
     ///
     /// # Errors

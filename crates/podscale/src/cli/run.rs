@@ -288,11 +288,12 @@ impl Arguments {
     /// Whether the flags make sense together.
     ///
     /// # Errors
-    /// Those of the election do not, the collector cannot be sent to, or no namespace is left.
+    /// Those of the election do not, the collector cannot be sent to, Prometheus cannot be asked, or no
+    /// namespace is left.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.election.check()?;
         self.telemetry.check()?;
-        self.pipeline.check()?;
+        self.pipeline.check(self.resource_metrics == ResourceMetrics::Prometheus)?;
         if self.serve_metrics {
             self.serving.check(&self.pipeline)?;
         }

@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     arguments.telemetry.check()?;
-    arguments.pipeline.check().map_err(Failure::from)?;
+    arguments.pipeline.check(arguments.pipeline.has_prometheus()).map_err(Failure::from)?;
     Ok(arguments.serving.check(&arguments.pipeline)?)
 }
 
