@@ -71,7 +71,7 @@ fn conclude(done: Result<(), impl std::fmt::Display>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            complain(failure);
+            print_error(failure);
             ExitCode::FAILURE
         }
     }
@@ -84,7 +84,7 @@ fn print(text: &str) {
 }
 
 /// One line on standard error; if even that fails, nobody can read it.
-fn complain(message: impl std::fmt::Display) {
+fn print_error(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "podscale: {message}");
 }
 

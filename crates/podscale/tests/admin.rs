@@ -119,7 +119,7 @@ async fn seen_from_outside(admin: &str) {
     for part in [
         "horizontal_pod_autoscaler_controller_reconciliations_total{action=\"scale_up\",error=\"none\"}",
         "podscale_cache_objects{cache=\"pods\"}",
-        "podscale_source_requests_total{source=\"resource\",outcome=\"ok\"}",
+        "podscale_kubelet_scrapes_total{outcome=\"new\"}",
         "podscale_api_requests_total{verb=\"update\",resource=\"status\",code=\"200\"}",
         "podscale_due_lag_seconds_count",
     ] {

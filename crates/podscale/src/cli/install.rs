@@ -1,6 +1,6 @@
 //! `podscale install`: prints what to apply to a cluster.
 
-use super::{complain, conclude, print, run as controller};
+use super::{conclude, print, print_error, run as controller};
 use crate::controller::manage::Which;
 use crate::install::{
     MetricOptions, NAME, Options, ResourceMetrics, ScaleResource, ServedApi, manifests,
@@ -182,7 +182,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let options = arguments.options();
     if let Err(wrong) = check(&options.run_flags()) {
-        complain(wrong);
+        print_error(wrong);
         return ExitCode::from(2);
     }
     let text = text(&manifests(&options), arguments.output);

@@ -1,6 +1,6 @@
 //! `podscale replay`: decides recordings anew and says whether the decisions agree.
 
-use crate::cli::complain;
+use crate::cli::print_error;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use podscale_api::recording::{Line, RecordingError, RecordingReader};
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let pool = match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool,
         Err(error) => {
-            complain(format_args!("cannot start worker threads: {error}"));
+            print_error(format_args!("cannot start worker threads: {error}"));
             return ExitCode::from(2);
         }
     };
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            complain(format_args!("cannot write the answer: {error}"));
+            print_error(format_args!("cannot write the answer: {error}"));
             ExitCode::from(2)
         }
     }
@@ -105,7 +105,7 @@ fn replay_all(
         if let Err(error) = replay_file(path, &selection, pool, report) {
             match error {
                 FileError::Answer(error) => return Err(error),
-                FileError::Input(message) => complain(message),
+                FileError::Input(message) => print_error(message),
             }
             unreadable = true;
         }
@@ -114,13 +114,13 @@ fn replay_all(
     let nothing = report.recordings == 0 && !unreadable;
     report.finish()?;
     if nothing {
-        complain(match arguments.names.as_slice() {
+        print_error(match arguments.names.as_slice() {
             [] => "no recording in what was given".to_owned(),
             names => format!("no recording is called {}", names.join(" or ")),
         });
     } else if report.selected_steps == 0 && !unreadable {
         let step = arguments.step.unwrap_or_default();
-        complain(format_args!("no recording has a step {step}"));
+        print_error(format_args!("no recording has a step {step}"));
     }
     Ok(if unreadable || nothing || report.selected_steps == 0 {
         ExitCode::from(2)
@@ -177,7 +177,7 @@ fn judge_batch(
             Ok(None) => {}
             Err(error) => {
                 report.unreadable_lines += 1;
-                bar.suspend(|| complain(format_args!("{name}: {error}")));
+                bar.suspend(|| print_error(format_args!("{name}: {error}")));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `podscale run`: the controller on a real cluster.
 
 use super::pipeline::{self, PipelineError, Reading, ResourceMetrics};
-use super::{complain, conclude, leader, logs, recording, serving, signal};
+use super::{conclude, leader, logs, print_error, recording, serving, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
@@ -334,7 +334,7 @@ pub(super) enum Failure {
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
     if let Err(wrong) = arguments.check() {
-        complain(wrong);
+        print_error(wrong);
         return ExitCode::from(2);
     }
     conclude(start(arguments))

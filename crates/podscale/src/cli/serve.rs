@@ -1,7 +1,7 @@
 //! `podscale serve`: the metrics APIs, without the controller.
 
 use super::serving::{self, Failure};
-use super::{complain, conclude, logs, pipeline, signal};
+use super::{conclude, logs, pipeline, print_error, signal};
 use crate::metrics::Metrics;
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use clap::Args;
@@ -57,7 +57,7 @@ enum ServeFailure {
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
     if let Err(wrong) = check(arguments) {
-        complain(wrong);
+        print_error(wrong);
         return ExitCode::from(2);
     }
     conclude(start(arguments))

@@ -2,7 +2,7 @@
 
 mod adapter;
 
-use super::{complain, print};
+use super::{print, print_error};
 use clap::{Args, ValueEnum};
 use podscale_metrics::rules::document::Node;
 use serde::Serialize;
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         match read(path) {
             Ok(text) => report.check_file(&path.display().to_string(), &text),
             Err(error) => {
-                complain(format_args!("{}: {error}", path.display()));
+                print_error(format_args!("{}: {error}", path.display()));
                 unreadable = true;
             }
         }

@@ -7,17 +7,27 @@ use serde_json::{Value, json};
 /// The user and group of the image: nobody in particular, never root.
 const USER: u32 = 65532;
 
-pub(super) fn deployment(options: &Options) -> Value {
+fn arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec![
         "run".to_owned(),
         format!("--admin-address=0.0.0.0:{ADMIN_PORT}"),
         "--log-format=json".to_owned(),
     ];
     arguments.extend(options.run_flags());
+    arguments
+}
+
+fn ports(options: &Options) -> Vec<Value> {
     let mut ports = vec![json!({"name": "admin", "containerPort": ADMIN_PORT})];
     if options.metrics.serves() {
         ports.push(json!({"name": "metrics", "containerPort": SERVING_PORT}));
     }
+    ports
+}
+
+pub(super) fn deployment(options: &Options) -> Value {
+    let arguments = arguments(options);
+    let ports = ports(options);
     let probe = |path: &str, failures: u32| {
         json!({
             "httpGet": {"path": path, "port": "admin"},
