@@ -3,6 +3,11 @@
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 
+#[path = "demo/kubelets.rs"]
+mod kubelets;
+#[path = "demo/ports.rs"]
+mod ports;
+
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams};
@@ -214,58 +219,6 @@ async fn one_goes_up_another_down_and_all_ends_well() {
     for closed in [dashboard, server] {
         assert!(TcpStream::connect(closed).is_err(), "{closed} is closed");
     }
-}
-
-/// A program that is ended with the test.
-struct Program(std::process::Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_controller_reads_the_kubelets_of_a_cluster_itself() {
-    let real_time = SCENARIO.replace("speed: 10", "speed: 1");
-    let demo = Demo::start(Config::of(scenario(&real_time)), Vec::new()).await.expect("starts");
-    let free = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
-    let admin = free.local_addr().expect("an address");
-    drop(free);
-    let program = std::process::Command::new(env!("CARGO_BIN_EXE_podscale"))
-        .args(["run", "--dry-run", "--resource-metrics", "kubelet", "--metric-resolution", "1s"])
-        .args(["--admin-address", &admin.to_string(), "--kubeconfig"])
-        .arg(demo.kubeconfig())
-        .stderr(std::process::Stdio::null())
-        .spawn();
-    let _program = Program(program.expect("the program"));
-    let text = until("samples of both nodes", async || {
-        TcpStream::connect(admin).ok()?;
-        let text = page(admin, "/metrics").await;
-        let scraped = text.contains("podscale_kubelet_scrapes_total{outcome=\"new\"}");
-        (scraped && text.contains("podscale_kubelet_nodes 2")).then_some(text)
-    })
-    .await;
-    assert!(!text.contains("outcome=\"failed\""), "{text}");
-    // The idle one is measured by cpu, which nothing but the kubelets tells this program.
-    until("a decision by cpu", async || {
-        let shown = page(admin, "/api/autoscalers").await;
-        let idle = shown.split("\"idle\"").nth(1)?.to_owned();
-        idle.contains("cpu").then_some(())
-    })
-    .await;
-    timeout(TIMEOUT, demo.stop()).await.expect("ends");
-}
-
-#[tokio::test]
-async fn a_busy_port_is_an_error_of_one_line() {
-    let taken = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
-    let port = taken.local_addr().expect("an address").port();
-    let config = Config { port, ..Config::of(scenario(SCENARIO)) };
-    let error = Demo::start(config, Vec::new()).await.err().expect("the port is taken").to_string();
-    assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
 }
 
 /// A scenario without pods, for what happens before there are any.

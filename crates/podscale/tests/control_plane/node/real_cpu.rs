@@ -14,10 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Where cpu comes from, and the flags that say so.
-const SOURCES: [(&str, &[&str]); 2] = [
-    ("api", &[]),
-    ("kubelet", &["--resource-metrics=kubelet", "--metric-resolution=5s"]),
-];
+const SOURCES: [(&str, &[&str]); 2] =
+    [("api", &[]), ("kubelet", &["--resource-metrics=kubelet", "--metric-resolution=5s"])];
 
 /// Passes of seconds, but the usual patience with new pods: until their samples are whole, those of the
 /// old ones still show the load that they have handed over. A size is kept for as long as one sample.
