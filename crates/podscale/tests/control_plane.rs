@@ -35,6 +35,8 @@ mod node;
 mod objects;
 #[path = "control_plane/outages.rs"]
 mod outages;
+#[path = "control_plane/pipeline.rs"]
+mod pipeline;
 #[path = "control_plane/plane.rs"]
 mod plane;
 #[path = "control_plane/process.rs"]
@@ -80,6 +82,10 @@ fn main() -> Result<ExitCode> {
     }
     let harness = Harness::new()?;
     let mut trials = trials(&harness)?;
+    match (asked && !in_ci).then(pipeline::possible) {
+        Some(Err(reason)) => eprintln!("\n!! LEFT OUT: the tests with Prometheus: {reason}\n"),
+        _ => trials.splice(0..0, pipeline::trials(&harness)).for_each(drop),
+    }
     let on_node = node::trials(&harness);
     match (asked && !in_ci).then(node::possible) {
         Some(Err(reason)) => eprintln!("\n!! LEFT OUT: all tests on a real node: {reason}\n"),

@@ -3,7 +3,7 @@
 #[path = "serve/direct.rs"]
 mod direct;
 #[path = "serve/node.rs"]
-mod node;
+pub mod node;
 
 use super::aggregation::{self, until_available};
 use super::binaries;
@@ -15,13 +15,13 @@ use super::program::Program;
 use anyhow::{Context, Result, bail, ensure};
 use kube::api::{Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
-use node::Node;
+use node::{Node, Used};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-const NAMESPACE: &str = "kube-system";
+pub const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "podscale-metrics";
 const ACCOUNT: &str = "podscale-serve";
 
@@ -34,14 +34,19 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
 }
 
 async fn resource_metrics(plane: &ControlPlane) -> Result<()> {
-    let node = Node::start(&plane.client, "node-1").await?;
+    let used = || {
+        let [namespace, pod, container] = ["default", "web", "app"].map(str::to_owned);
+        vec![Used { namespace, pod, container, cores: 0.2495 }]
+    };
+    let node = Node::start(plane, "node-1", Box::new(used)).await?;
     node.pod("web", "app").await?;
     account(plane).await?;
     let ports: [u16; 2] = free_ports()?;
-    announce(plane, ports[0]).await?;
-    let mut first = serve(plane, "serve-1", ports[0]).await?;
+    let groups = [("metrics.k8s.io", "v1beta1")];
+    announce(plane, ports[0], &groups).await?;
+    let mut first = serve(plane, "serve-1", ports[0], &[]).await?;
     let through = async || -> Result<()> {
-        until_available(&plane.client, &[("metrics.k8s.io", "v1beta1")]).await?;
+        until_available(&plane.client, &groups).await?;
         listed(plane).await?;
         kubectl_works(plane)?;
         direct::everybody(plane, ports[0]).await
@@ -58,7 +63,7 @@ async fn resource_metrics(plane: &ControlPlane) -> Result<()> {
 }
 
 /// The rights that `docs/serve.md` names, and no others.
-async fn account(plane: &ControlPlane) -> Result<()> {
+pub async fn account(plane: &ControlPlane) -> Result<()> {
     let rbac = "rbac.authorization.k8s.io/v1";
     let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
     let subject = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}]);
@@ -69,6 +74,7 @@ async fn account(plane: &ControlPlane) -> Result<()> {
         json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": ACCOUNT}, "rules": [
             rule("", "nodes", &["list", "watch"]),
             rule("", "pods", &["list", "watch"]),
+            rule("", "services", &["list"]),
             rule("", "nodes/metrics", &["get"]),
             rule("authentication.k8s.io", "tokenreviews", &["create"]),
             rule("authorization.k8s.io", "subjectaccessreviews", &["create"]),
@@ -77,7 +83,9 @@ async fn account(plane: &ControlPlane) -> Result<()> {
         json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": ACCOUNT},
             "roleRef": role_ref("ClusterRole", ACCOUNT), "subjects": subject}),
         json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": ACCOUNT},
-            "rules": [rule("", "secrets", &["get", "create", "update"])]}),
+            "rules": [rule("", "secrets", &["get", "create", "update"]),
+                rule("", "configmaps", &["list", "watch"]),
+                rule("", "events", &["create", "patch"])]}),
         json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": ACCOUNT},
             "roleRef": role_ref("Role", ACCOUNT), "subjects": subject}),
         json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": format!("{ACCOUNT}-trust")},
@@ -99,26 +107,28 @@ async fn create(plane: &ControlPlane, object: Value) -> Result<()> {
     Ok(())
 }
 
-/// A Service that leads to this machine, and an APIService without a caBundle: Podscale puts it there.
-async fn announce(plane: &ControlPlane, port: u16) -> Result<()> {
+/// A Service that leads to this machine, and APIServices without a caBundle: Podscale puts it there.
+pub async fn announce(plane: &ControlPlane, port: u16, groups: &[(&str, &str)]) -> Result<()> {
     let params = PatchParams::apply("test").force();
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE},
         "spec": {"type": "ExternalName", "externalName": "localhost"}});
     let services = api(&plane.client, Some(NAMESPACE), "v1", "Service");
     services.patch(SERVICE, &params, &Patch::Apply(&service)).await?;
-    let name = "v1beta1.metrics.k8s.io";
-    let object = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-        "metadata": {"name": name},
-        "spec": {"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100,
-            "versionPriority": 100,
-            "service": {"name": SERVICE, "namespace": NAMESPACE, "port": port}}});
     let registrations = aggregation::registrations(&plane.client);
-    registrations.patch(name, &params, &Patch::Apply(&object)).await?;
+    for (group, version) in groups {
+        let name = format!("{version}.{group}");
+        let object = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {"name": name},
+            "spec": {"group": group, "version": version, "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "service": {"name": SERVICE, "namespace": NAMESPACE, "port": port}}});
+        registrations.patch(&name, &params, &Patch::Apply(&object)).await?;
+    }
     Ok(())
 }
 
-/// Starts the program, and waits until it is ready.
-async fn serve(plane: &ControlPlane, name: &str, port: u16) -> Result<Process> {
+/// Starts the program with some more flags, and waits until it is ready.
+pub async fn serve(plane: &ControlPlane, name: &str, port: u16, flags: &[&str]) -> Result<Process> {
     let kubeconfig = plane.kubeconfig_of(NAMESPACE, ACCOUNT).await?;
     let arguments = [
         "serve".to_owned(),
@@ -127,6 +137,7 @@ async fn serve(plane: &ControlPlane, name: &str, port: u16) -> Result<Process> {
         format!("--secure-port={port}"),
         "--log-level=info,podscale=debug".to_owned(),
     ];
+    let arguments = arguments.into_iter().chain(flags.iter().map(|flag| (*flag).to_owned()));
     let program = Path::new(env!("CARGO_BIN_EXE_podscale"));
     let mut process = Process::start(name, program, arguments, plane.folder())?;
     let ready = async || {

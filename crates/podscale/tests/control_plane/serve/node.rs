@@ -1,7 +1,9 @@
-//! A node that always uses one core and 1 GiB, and a quarter of a core and 64 MiB in each container.
-//! kubectl rounds thousandths of a core up, so it is half of one less.
+//! A node whose kubelet says what a test wants its containers to use. The node itself always uses one core
+//! and 1 GiB, each container 64 MiB. kubectl rounds thousandths of a core up, so it is half of one less.
 
+use crate::aggregation;
 use crate::fixture::api;
+use crate::plane::ControlPlane;
 use anyhow::Result;
 use axum::Router;
 use axum::extract::State;
@@ -11,18 +13,32 @@ use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use parking_lot::Mutex;
 use serde_json::json;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Pods and their containers.
-type Containers = Arc<Mutex<Vec<(String, String)>>>;
+/// A container, and how many cores it uses at the moment.
+pub struct Used {
+    pub namespace: String,
+    pub pod: String,
+    pub container: String,
+    pub cores: f64,
+}
 
-pub(super) struct Node {
+/// Says what the containers that run use.
+pub type Usage = Box<dyn Fn() -> Vec<Used> + Send + Sync>;
+
+/// What the kubelet has counted: for each container the seconds of its cores, until a moment.
+struct Counted {
+    usage: Usage,
+    counters: Mutex<HashMap<String, (f64, i64)>>,
+}
+
+pub struct Node {
     client: Client,
     name: String,
-    containers: Containers,
     serving: JoinHandle<()>,
 }
 
@@ -34,18 +50,14 @@ impl Drop for Node {
 
 impl Node {
     /// Registers a node and answers for its kubelet.
-    pub(super) async fn start(client: &Client, name: &str) -> Result<Node> {
+    pub async fn start(plane: &ControlPlane, name: &str, usage: Usage) -> Result<Node> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let containers = Containers::default();
-        let router = Router::new()
-            .route("/metrics/resource", get(exposition))
-            .with_state(Arc::clone(&containers));
-        let serving = tokio::spawn(async move {
-            // It ends with the node.
-            let _ = axum::serve(listener, router).await;
-        });
-        let nodes = api(client, None, "v1", "Node");
+        let acceptor = plane.authority.sign(name, &["127.0.0.1"])?.acceptor()?;
+        let counted = Arc::new(Counted { usage, counters: Mutex::default() });
+        let router = Router::new().route("/metrics/resource", get(exposition)).with_state(counted);
+        let serving = tokio::spawn(aggregation::accept(listener, acceptor, router));
+        let nodes = api(&plane.client, None, "v1", "Node");
         let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
         nodes.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
         let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
@@ -53,38 +65,49 @@ impl Node {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}});
         nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await?;
-        Ok(Node { client: client.clone(), name: name.to_owned(), containers, serving })
+        Ok(Node { client: plane.client.clone(), name: name.to_owned(), serving })
     }
 
     /// Creates a pod on this node that runs at once.
-    pub(super) async fn pod(&self, name: &str, container: &str) -> Result<()> {
+    pub async fn pod(&self, name: &str, container: &str) -> Result<()> {
         let object = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "labels": {"app": name}},
             "spec": {"nodeName": self.name, "containers": [{"name": container, "image": "none"}]}});
         let pods = api(&self.client, Some("default"), "v1", "Pod");
         pods.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
-        self.containers.lock().push((name.to_owned(), container.to_owned()));
         Ok(())
     }
 }
 
-async fn exposition(State(containers): State<Containers>) -> String {
+impl Counted {
+    /// The seconds of a container until now. None of its counters begins at zero, as none of a real kubelet
+    /// does.
+    fn seconds(&self, labels: &str, cores: f64, now: i64) -> f64 {
+        let mut counters = self.counters.lock();
+        let (seconds, until) = counters.entry(labels.to_owned()).or_insert((1.0, now));
+        *seconds += cores * (now - *until) as f64 / 1000.0;
+        *until = now;
+        *seconds
+    }
+}
+
+async fn exposition(State(counted): State<Arc<Counted>>) -> String {
     let ms = Timestamp::now().as_millisecond();
-    let seconds = ms as f64 / 1000.0;
     let mut text = format!(
         "node_cpu_usage_seconds_total {} {ms}\n\
          node_memory_working_set_bytes {} {ms}\n",
-        seconds * 0.9995,
+        ms as f64 / 1000.0 * 0.9995,
         1u64 << 30
     );
-    for (pod, container) in &*containers.lock() {
-        let labels = format!("{{container=\"{container}\",namespace=\"default\",pod=\"{pod}\"}}");
+    for Used { namespace, pod, container, cores } in (counted.usage)() {
+        let labels =
+            format!("{{container=\"{container}\",namespace=\"{namespace}\",pod=\"{pod}\"}}");
+        let seconds = counted.seconds(&labels, cores, ms);
         let _ = write!(
             text,
             "container_start_time_seconds{labels} 1000 {ms}\n\
-             container_cpu_usage_seconds_total{labels} {} {ms}\n\
+             container_cpu_usage_seconds_total{labels} {seconds} {ms}\n\
              container_memory_working_set_bytes{labels} {} {ms}\n",
-            seconds * 0.2495,
             64u64 << 20
         );
     }

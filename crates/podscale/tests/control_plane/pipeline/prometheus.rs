@@ -1,0 +1,91 @@
+//! The real Prometheus, and a small exporter that it scrapes every second.
+
+use super::load::Load;
+use crate::plane::ControlPlane;
+use crate::process::{Process, free_ports};
+use anyhow::{Context, Result, ensure};
+use axum::Router;
+use axum::extract::State;
+use axum::http::Request;
+use axum::routing::get;
+use kube::{Client, Config};
+use serde_json::json;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+const PROGRAM: &str = "prometheus";
+
+/// Whether it is installed, or why the tests with it cannot run.
+pub fn possible() -> Result<()> {
+    let mut version = Command::new(PROGRAM);
+    version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let status =
+        version.status().context("prometheus is not installed (Debian's package of it)")?;
+    ensure!(status.success(), "prometheus does not run: {status}");
+    Ok(())
+}
+
+/// A running Prometheus and what it scrapes.
+pub struct Prometheus {
+    /// Where it is.
+    pub url: String,
+    exporter: JoinHandle<()>,
+    _process: Process,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.exporter.abort();
+    }
+}
+
+impl Prometheus {
+    /// Starts it, and waits until it is ready.
+    pub async fn start(plane: &ControlPlane, load: Arc<Load>) -> Result<Prometheus> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let target = listener.local_addr()?.to_string();
+        let router = Router::new().route("/metrics", get(exposition)).with_state(load);
+        let exporter = tokio::spawn(async move {
+            // It ends with Prometheus.
+            let _ = axum::serve(listener, router).await;
+        });
+        let folder = plane.folder();
+        let settings = folder.join("prometheus.yml");
+        let config = json!({"global": {"scrape_interval": "1s"}, "scrape_configs": [
+            {"job_name": "test", "static_configs": [{"targets": [target]}]}]});
+        std::fs::write(&settings, config.to_string())?;
+        let [port] = free_ports()?;
+        let arguments = [
+            format!("--config.file={}", settings.display()),
+            format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
+            format!("--web.listen-address=127.0.0.1:{port}"),
+        ];
+        let mut process = Process::start(PROGRAM, Path::new(PROGRAM), arguments, folder)?;
+        let url = format!("http://127.0.0.1:{port}");
+        let client = Client::try_from(Config::new(url.parse()?))?;
+        let ready = async || match Request::get("/-/ready").body(Vec::new()) {
+            Ok(request) => client.request_text(request).await.is_ok(),
+            Err(_) => false,
+        };
+        process.until_ready(ready).await?;
+        Ok(Prometheus { url, exporter, _process: process })
+    }
+}
+
+async fn exposition(State(load): State<Arc<Load>>) -> String {
+    let namespace = load.namespace();
+    let mut text = format!(
+        "shop_hits{{namespace=\"{namespace}\",service=\"front\"}} {}\n\
+         shop_queue{{namespace=\"{namespace}\",queue=\"mail\"}} {}\n\
+         shop_queue{{namespace=\"{namespace}\",queue=\"other\"}} 1000\n",
+        load.total("hits"),
+        load.total("queue")
+    );
+    for (pod, share) in load.shares("rps") {
+        text += &format!("shop_rps{{namespace=\"{namespace}\",pod=\"{pod}\"}} {share}\n");
+    }
+    text
+}
