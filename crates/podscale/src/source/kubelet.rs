@@ -85,7 +85,8 @@ fn pod_metrics(pod: &Pod, used: &PodUsed) -> PodMetrics {
             namespace: pod.metadata.namespace.clone(),
             labels: pod.metadata.labels.clone(),
         },
-        timestamp: Some(Timestamp(Time(used.time.as_microsecond()))),
+        // Whole seconds, as the API has them and Recordings keep them: what is decided is what is replayed.
+        timestamp: Some(Timestamp(Time(used.time.as_second().saturating_mul(1_000_000)))),
         window: GoDuration(window),
         containers: used.containers.iter().map(|(name, used)| container(name, used)).collect(),
     }

@@ -176,7 +176,8 @@ fn pod_metrics(pod: &Pod, used: &[Used], measured: Measured, window: Duration) -
             namespace: pod.metadata.namespace.clone(),
             labels,
         },
-        timestamp: Some(Timestamp(Time(oldest.as_microsecond()))),
+        // Whole seconds, as the API has them and Recordings keep them.
+        timestamp: Some(Timestamp(Time(oldest.as_second().saturating_mul(1_000_000)))),
         window: GoDuration(i64::try_from(window.as_nanos()).unwrap_or(i64::MAX)),
         containers: used.iter().map(container).collect(),
     }
