@@ -1,11 +1,15 @@
 //! Where the programs of Kubernetes come from.
 
 use anyhow::{Context, Result, ensure};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The programs of a control plane, and who talks to it.
 pub const BINARIES: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
+
+/// Held while something is built: tests that start at the same time need the same programs.
+static BUILDING: Mutex<()> = Mutex::new(());
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -30,6 +34,7 @@ pub fn obtainable() -> bool {
 
 /// The folder that holds the programs; they are built, which takes minutes, if there is none.
 pub fn folder() -> Result<PathBuf> {
+    let _alone = BUILDING.lock();
     if let Some(folder) = folder_with_all() {
         return Ok(folder);
     }
@@ -43,6 +48,7 @@ pub fn folder() -> Result<PathBuf> {
 /// One of the other programs: a node's, metrics-server, or kubectl. It is built if it is not there.
 #[allow(dead_code, reason = "some benchmarks need none of them")]
 pub fn program(name: &str) -> Result<PathBuf> {
+    let _alone = BUILDING.lock();
     let find = || folders().map(|folder| folder.join(name)).find(|program| program.is_file());
     if let Some(program) = find() {
         return Ok(program);
