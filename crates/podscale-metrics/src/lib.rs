@@ -3,6 +3,7 @@
 //! client.
 
 pub mod answer;
+mod any_server;
 pub mod custom;
 pub mod directory;
 pub mod exposition;

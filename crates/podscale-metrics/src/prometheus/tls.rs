@@ -1,12 +1,12 @@
 //! Whom a client trusts and what it proves itself with, from files that may change.
 
 use super::SetupError;
+use crate::any_server::AnyServer;
 use hyper_rustls::ConfigBuilderExt;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,16 +46,14 @@ impl Tls {
         contents: &Contents,
         spoken: bool,
     ) -> Result<ClientConfig, SetupError> {
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| SetupError::new("TLS", error))?;
         let mut contents = contents.0.iter();
         let trusted =
             self.ca_file.as_ref().zip(self.ca_file.as_ref().and_then(|_| contents.next()));
         let builder = if self.insecure {
-            let verifier = Arc::new(Anybody(provider));
-            builder.dangerous().with_custom_certificate_verifier(verifier)
+            builder.dangerous().with_custom_certificate_verifier(AnyServer::verifier())
         } else if let Some((file, pem)) = trusted {
             builder.with_root_certificates(roots(file, pem)?)
         } else if spoken {
@@ -96,45 +94,4 @@ fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
 
 fn unusable(file: &Path, why: impl ToString) -> SetupError {
     SetupError::new(file.display().to_string(), why)
-}
-
-/// Trusts any certificate, though not a signature that is wrong.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
