@@ -13,7 +13,7 @@ app.kubernetes.io/instance: podscale
 {{- $names := list }}
 {{- range .Values.metrics.serve }}
 {{- if eq . "resource" }}{{ $names = append $names "v1beta1.metrics.k8s.io" }}{{ end }}
-{{- if eq . "custom" }}{{ $names = concat $names (list "v1beta1.custom.metrics.k8s.io" "v1beta2.custom.metrics.k8s.io") }}{{ end }}
+{{- if eq . "custom" }}{{ $names = concat $names (list "v1beta2.custom.metrics.k8s.io" "v1beta1.custom.metrics.k8s.io") }}{{ end }}
 {{- if eq . "external" }}{{ $names = append $names "v1beta1.external.metrics.k8s.io" }}{{ end }}
 {{- end }}
 {{- join "\n" $names }}

@@ -5,7 +5,7 @@ pub mod metrics;
 mod roles;
 mod workload;
 
-pub use metrics::{MetricOptions, ResourceMetrics, ServedApi};
+pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 
 use serde_json::{Value, json};

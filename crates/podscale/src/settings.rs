@@ -1,9 +1,57 @@
 //! Reads the values of settings, as flags and annotations give them.
 
+use clap::ValueEnum;
 use podscale_api::time::GoDuration;
 use podscale_core::Span;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Where cpu and memory of pods come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ResourceMetrics {
+    /// From the cluster's metrics.k8s.io, which metrics-server serves, or Podscale.
+    #[default]
+    Api,
+    /// From the kubelets, scraped directly.
+    Kubelet,
+    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
+    Prometheus,
+}
+
+impl ResourceMetrics {
+    /// Its name in flags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ResourceMetrics::Api => "api",
+            ResourceMetrics::Kubelet => "kubelet",
+            ResourceMetrics::Prometheus => "prometheus",
+        }
+    }
+}
+
+/// One of the metrics APIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MetricsApi {
+    /// metrics.k8s.io: what pods and nodes use.
+    Resource,
+    /// custom.metrics.k8s.io: what belongs to objects.
+    Custom,
+    /// external.metrics.k8s.io: what belongs to no object.
+    External,
+}
+
+impl MetricsApi {
+    /// Its name in flags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MetricsApi::Resource => "resource",
+            MetricsApi::Custom => "custom",
+            MetricsApi::External => "external",
+        }
+    }
+}
 
 /// A duration as Go writes it, such as `90s` or `1m30s`.
 ///

@@ -1,8 +1,7 @@
 //! The Helm chart must render to what `podscale install` prints.
 
-use podscale::install::{
-    MetricOptions, Options, ResourceMetrics, ScaleResource, ServedApi, manifests,
-};
+use podscale::install::{MetricOptions, Options, ScaleResource, manifests};
+use podscale::settings::{MetricsApi, ResourceMetrics};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +57,7 @@ fn the_chart_renders_to_what_install_prints() {
         scales: vec![rollouts],
         metrics: MetricOptions {
             resource: ResourceMetrics::Kubelet,
-            serve: vec![ServedApi::Resource, ServedApi::Custom, ServedApi::External],
+            serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
             prometheus_url: Some("http://prometheus.monitoring:9090".into()),
             rules: Some("metric-rules".into()),
         },
@@ -79,7 +78,7 @@ fn the_chart_renders_to_what_install_prints() {
         "metrics.rules=metric-rules",
     ];
     let resource = Options {
-        metrics: MetricOptions { serve: vec![ServedApi::Resource], ..MetricOptions::default() },
+        metrics: MetricOptions { serve: vec![MetricsApi::Resource], ..MetricOptions::default() },
         ..Options::default()
     };
     let rows = [

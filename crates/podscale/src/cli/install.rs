@@ -2,10 +2,8 @@
 
 use super::{conclude, print, print_error, run as controller};
 use crate::controller::manage::Which;
-use crate::install::{
-    MetricOptions, NAME, Options, ResourceMetrics, ScaleResource, ServedApi, manifests,
-};
-use crate::settings::{name, namespace};
+use crate::install::{MetricOptions, NAME, Options, ScaleResource, manifests};
+use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -50,11 +48,11 @@ pub struct Arguments {
 
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
-    resource_metrics: CpuAndMemory,
+    resource_metrics: ResourceMetrics,
 
     /// Serve these metrics APIs in the cluster, in the place of metrics-server and prometheus-adapter.
     #[arg(long, value_enum, value_name = "API,...", value_delimiter = ',')]
-    serve_metrics: Vec<Api>,
+    serve_metrics: Vec<MetricsApi>,
 
     /// The Prometheus to ask, as `podscale run --prometheus-url` takes it.
     #[arg(long, value_name = "URL")]
@@ -71,27 +69,6 @@ pub struct Arguments {
     /// The form to print.
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum CpuAndMemory {
-    /// From metrics.k8s.io.
-    #[default]
-    Api,
-    /// From the kubelets.
-    Kubelet,
-    /// From Prometheus.
-    Prometheus,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Api {
-    /// metrics.k8s.io.
-    Resource,
-    /// custom.metrics.k8s.io.
-    Custom,
-    /// external.metrics.k8s.io.
-    External,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -154,25 +131,12 @@ impl Arguments {
             replicas: self.replicas,
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
-            metrics: self.metrics(),
-        }
-    }
-
-    fn metrics(&self) -> MetricOptions {
-        let served = |api: &Api| match api {
-            Api::Resource => ServedApi::Resource,
-            Api::Custom => ServedApi::Custom,
-            Api::External => ServedApi::External,
-        };
-        MetricOptions {
-            resource: match self.resource_metrics {
-                CpuAndMemory::Api => ResourceMetrics::Api,
-                CpuAndMemory::Kubelet => ResourceMetrics::Kubelet,
-                CpuAndMemory::Prometheus => ResourceMetrics::Prometheus,
+            metrics: MetricOptions {
+                resource: self.resource_metrics,
+                serve: self.serve_metrics.clone(),
+                prometheus_url: self.prometheus_url.clone(),
+                rules: self.metric_rules.clone(),
             },
-            serve: self.serve_metrics.iter().map(served).collect(),
-            prometheus_url: self.prometheus_url.clone(),
-            rules: self.metric_rules.clone(),
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::kubelets::{Kubelets, Purpose};
 use crate::metrics::Metrics;
 use crate::rules_file;
 use crate::serve::rules::{Location, RuleWatch};
-use clap::{Args, ValueEnum};
+use crate::settings::ResourceMetrics;
+use clap::Args;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
 use podscale_client::events;
@@ -18,18 +19,6 @@ use podscale_metrics::rules::{KnownResources, RuleError, RuleSet};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-
-/// Where cpu and memory of pods come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ResourceMetrics {
-    /// From the cluster's metrics.k8s.io, which metrics-server serves, or Podscale.
-    #[default]
-    Api,
-    /// From the kubelets, scraped directly.
-    Kubelet,
-    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
-    Prometheus,
-}
 
 /// Flags about where metrics come from.
 #[derive(Clone, Debug, Args)]

@@ -1,6 +1,6 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::pipeline::{self, PipelineError, Reading, ResourceMetrics};
+use super::pipeline::{self, PipelineError, Reading};
 use super::{conclude, leader, logs, print_error, recording, serving, signal};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::manage::{Manage, Which};
@@ -13,7 +13,7 @@ use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::record::RecordError;
-use crate::settings::{address, amount, duration, namespace, span, sync_period};
+use crate::settings::{ResourceMetrics, address, amount, duration, namespace, span, sync_period};
 use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
 use clap::Args;
 use podscale_client::clock::Clock;

@@ -3,6 +3,7 @@
 
 use super::pipeline::{self, PipelineError, Reading};
 use crate::controller::Watchers;
+use crate::install::metrics::{SERVICE, SERVING_PORT, SERVING_SECRET};
 use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
@@ -10,8 +11,8 @@ use crate::serve::certificate::Files;
 use crate::serve::providers::{RuledCustomMetrics, RuledExternalMetrics};
 use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
-use crate::settings::{address, name, namespace};
-use clap::{Args, ValueEnum};
+use crate::settings::{MetricsApi, address, name, namespace};
+use clap::Args;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
@@ -22,17 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
-
-/// The metrics APIs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Api {
-    /// metrics.k8s.io: what pods and nodes use.
-    Resource,
-    /// custom.metrics.k8s.io: what belongs to objects.
-    Custom,
-    /// external.metrics.k8s.io: what belongs to no object.
-    External,
-}
 
 /// Flags about serving the metrics APIs.
 #[derive(Clone, Debug, Args)]
@@ -48,14 +38,14 @@ pub struct Arguments {
         default_value = "resource",
         env = "PODSCALE_SERVE"
     )]
-    serve: Vec<Api>,
+    serve: Vec<MetricsApi>,
 
     /// The address to serve on.
     #[arg(long, value_name = "IP", default_value = "0.0.0.0", env = "PODSCALE_BIND_ADDRESS")]
     bind_address: IpAddr,
 
     /// The port to serve on, with TLS.
-    #[arg(long, value_name = "PORT", default_value_t = 6443, env = "PODSCALE_SECURE_PORT")]
+    #[arg(long, value_name = "PORT", default_value_t = SERVING_PORT, env = "PODSCALE_SECURE_PORT")]
     secure_port: u16,
 
     /// The certificate to show, in PEM, with those that lead to its authority; it is read again when it
@@ -83,7 +73,7 @@ pub struct Arguments {
         long,
         value_name = "NAME",
         value_parser = name,
-        default_value = "podscale-metrics",
+        default_value = SERVICE,
         env = "PODSCALE_SERVICE_NAME"
     )]
     service_name: String,
@@ -97,7 +87,7 @@ pub struct Arguments {
         long,
         value_name = "NAME",
         value_parser = name,
-        default_value = "podscale-serving",
+        default_value = SERVING_SECRET,
         env = "PODSCALE_SERVING_SECRET"
     )]
     serving_secret: String,
@@ -141,10 +131,10 @@ impl Arguments {
     /// Says what does not.
     pub fn check(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
         let known = pipeline.has_prometheus();
-        if self.serve.contains(&Api::Custom) && !known {
+        if self.serve.contains(&MetricsApi::Custom) && !known {
             return Err(Failure::NoSource("custom"));
         }
-        if self.routes()?.is_empty() && self.serve.contains(&Api::External) && !known {
+        if self.routes()?.is_empty() && self.serve.contains(&MetricsApi::External) && !known {
             return Err(Failure::NoSource("external"));
         }
         Ok(())
@@ -153,28 +143,28 @@ impl Arguments {
     /// Whether kubelets must be scraped for what is served.
     #[must_use]
     pub fn needs_kubelets(&self) -> bool {
-        self.serve.contains(&Api::Resource)
+        self.serve.contains(&MetricsApi::Resource)
     }
 
     /// Whether Prometheus may be asked for what is served.
     #[must_use]
     pub fn needs_prometheus(&self) -> bool {
-        self.serve.contains(&Api::Custom) || self.serve.contains(&Api::External)
+        self.serve.contains(&MetricsApi::Custom) || self.serve.contains(&MetricsApi::External)
     }
 
     /// What is served, from what is read.
     #[must_use]
     pub fn served(&self, reading: &Reading, client: &Client) -> Served {
-        let wants = |api: Api| self.serve.contains(&api);
-        let kubelets = reading.kubelets.as_ref().filter(|_| wants(Api::Resource));
+        let wants = |api: MetricsApi| self.serve.contains(&api);
+        let kubelets = reading.kubelets.as_ref().filter(|_| wants(MetricsApi::Resource));
         let engine = |api| reading.engine.clone().filter(|_| wants(api));
         Served {
             resource: kubelets.map(|kubelets| kubelets.serving()),
-            custom: engine(Api::Custom).map(|engine| {
+            custom: engine(MetricsApi::Custom).map(|engine| {
                 let client = client.clone();
                 Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
             }),
-            external: engine(Api::External)
+            external: engine(MetricsApi::External)
                 .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
         }
     }

@@ -3,6 +3,8 @@
 
 use super::roles::rule;
 use super::{NAME, labels};
+use crate::settings::{MetricsApi, ResourceMetrics};
+use podscale_metrics::{custom, external, resource};
 use serde_json::{Value, json};
 
 /// What the Service of the metrics APIs is called.
@@ -14,47 +16,12 @@ pub const SERVING_PORT: u16 = 6443;
 
 const API_REGISTRATION: &str = "apiregistration.k8s.io";
 
-/// Where cpu and memory come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResourceMetrics {
-    /// From `metrics.k8s.io`, whoever serves it.
-    #[default]
-    Api,
-    /// From the kubelets, directly.
-    Kubelet,
-    /// From Prometheus.
-    Prometheus,
-}
-
-/// One of the metrics APIs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServedApi {
-    /// `metrics.k8s.io`.
-    Resource,
-    /// `custom.metrics.k8s.io`.
-    Custom,
-    /// `external.metrics.k8s.io`.
-    External,
-}
-
-impl ServedApi {
-    /// Its name in flags.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            ServedApi::Resource => "resource",
-            ServedApi::Custom => "custom",
-            ServedApi::External => "external",
-        }
-    }
-
-    /// Its group and versions.
-    fn versions(self) -> (&'static str, &'static [&'static str]) {
-        match self {
-            ServedApi::Resource => ("metrics.k8s.io", &["v1beta1"]),
-            ServedApi::Custom => ("custom.metrics.k8s.io", &["v1beta1", "v1beta2"]),
-            ServedApi::External => ("external.metrics.k8s.io", &["v1beta1"]),
-        }
+/// The group of an API and its versions.
+fn versions(api: MetricsApi) -> (&'static str, &'static [&'static str]) {
+    match api {
+        MetricsApi::Resource => (resource::GROUP, &resource::VERSIONS),
+        MetricsApi::Custom => (custom::GROUP, &custom::VERSIONS),
+        MetricsApi::External => (external::GROUP, &external::VERSIONS),
     }
 }
 
@@ -64,7 +31,7 @@ pub struct MetricOptions {
     /// Where cpu and memory come from.
     pub resource: ResourceMetrics,
     /// Which metrics APIs are served.
-    pub serve: Vec<ServedApi>,
+    pub serve: Vec<MetricsApi>,
     /// The address of Prometheus, if it is asked.
     pub prometheus_url: Option<String>,
     /// The ConfigMap, beside the pods, with the rules by which Prometheus is asked.
@@ -79,18 +46,14 @@ impl MetricOptions {
     }
 
     fn reads_kubelets(&self) -> bool {
-        self.resource == ResourceMetrics::Kubelet || self.serve.contains(&ServedApi::Resource)
+        self.resource == ResourceMetrics::Kubelet || self.serve.contains(&MetricsApi::Resource)
     }
 
     /// The flags of `podscale run`.
     pub(super) fn arguments(&self, namespace: &str) -> Vec<String> {
         let mut arguments = Vec::new();
-        match self.resource {
-            ResourceMetrics::Api => {}
-            ResourceMetrics::Kubelet => arguments.push("--resource-metrics=kubelet".to_owned()),
-            ResourceMetrics::Prometheus => {
-                arguments.push("--resource-metrics=prometheus".to_owned());
-            }
+        if self.resource != ResourceMetrics::default() {
+            arguments.push(format!("--resource-metrics={}", self.resource.name()));
         }
         arguments.extend(self.prometheus_url.iter().map(|url| format!("--prometheus-url={url}")));
         let rules = self.rules.iter();
@@ -119,7 +82,7 @@ impl MetricOptions {
                 "resourceNames": self.api_service_names(), "verbs": ["get", "patch"],
             }));
         }
-        if self.serve.contains(&ServedApi::Custom) {
+        if self.serve.contains(&MetricsApi::Custom) {
             // Objects are found by their labels. Pods may be listed anyway.
             rules.push(rule("", &["services"], &["list"]));
         }
@@ -152,7 +115,7 @@ impl MetricOptions {
 
     fn groups(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.serve.iter().flat_map(|api| {
-            let (group, versions) = api.versions();
+            let (group, versions) = versions(*api);
             versions.iter().map(move |version| (group, *version))
         })
     }
@@ -163,7 +126,7 @@ impl MetricOptions {
             return Vec::new();
         }
         let mut objects = vec![service(namespace), authentication_reader(namespace)];
-        if self.serve.contains(&ServedApi::Resource) {
+        if self.serve.contains(&MetricsApi::Resource) {
             objects.push(metrics_reader());
         }
         objects.extend(self.groups().map(|(group, version)| {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::settings::{MetricsApi, ResourceMetrics};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -16,7 +17,7 @@ fn check<T: DeserializeOwned + Serialize>(manifest: &Value) {
 fn everything() -> Options {
     let metrics = MetricOptions {
         resource: ResourceMetrics::Kubelet,
-        serve: vec![ServedApi::Resource, ServedApi::Custom, ServedApi::External],
+        serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
         prometheus_url: Some("http://prometheus.monitoring:9090".to_owned()),
         rules: Some("metric-rules".to_owned()),
     };
@@ -76,7 +77,7 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
         let rules: Vec<String> = rules.chain(own).map(|rule| text(&rule)).collect();
         rules.join("; ").replace('"', "")
     };
-    let of = |resource, serve: &[ServedApi]| MetricOptions {
+    let of = |resource, serve: &[MetricsApi]| MetricOptions {
         resource,
         serve: serve.to_vec(),
         ..MetricOptions::default()
@@ -88,8 +89,11 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
         (MetricOptions::default(), String::new()),
         (of(ResourceMetrics::Kubelet, &[]), nodes.to_owned()),
         (of(ResourceMetrics::Prometheus, &[]), String::new()),
-        (of(ResourceMetrics::Api, &[ServedApi::Resource]), format!("{nodes}; {serving}; {secret}")),
-        (of(ResourceMetrics::Api, &[ServedApi::External]), format!("{serving}; {secret}")),
+        (
+            of(ResourceMetrics::Api, &[MetricsApi::Resource]),
+            format!("{nodes}; {serving}; {secret}"),
+        ),
+        (of(ResourceMetrics::Api, &[MetricsApi::External]), format!("{serving}; {secret}")),
         (
             MetricOptions { rules: Some("x".to_owned()), ..MetricOptions::default() },
             "configmaps [watch]".to_owned(),
