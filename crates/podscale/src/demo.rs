@@ -32,7 +32,6 @@ use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
 use podscale_cluster::nodes::{self, Identity, KubeletPort, Nodes, NodesConfig, NodesError};
 use podscale_metrics::kubelet::tls::TlsError;
-use podscale_metrics::resource;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -186,7 +185,7 @@ impl Demo {
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
         let resource = if config.read_kubelets {
-            let resource::Source { store, directory, .. } = metrics.source();
+            let (store, directory) = (Arc::clone(&metrics.store), Arc::clone(&metrics.directory));
             let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
             ResourceSource::Kubelets(kubelets)
         } else {
@@ -267,9 +266,9 @@ impl Demo {
             apply(&self.client, &mapper, manifest).await?;
         }
         if !last.is_empty() {
-            let (table, source) = (self.parts.nodes.table(), self.parts.metrics.source());
+            let (table, store) = (self.parts.nodes.table(), &self.parts.metrics.store);
             let wanted = first_metrics::pods_of(&scenario.manifests);
-            first_metrics::wait(self.clock, wanted, &table, &source.store).await;
+            first_metrics::wait(self.clock, wanted, &table, store).await;
         }
         for manifest in last {
             apply(&self.client, &mapper, manifest).await?;

@@ -81,8 +81,23 @@ fn the_chart_renders_to_what_install_prints() {
         metrics: MetricOptions { serve: vec![MetricsApi::Resource], ..MetricOptions::default() },
         ..Options::default()
     };
+    let by_prometheus = Options {
+        metrics: MetricOptions {
+            resource: ResourceMetrics::Prometheus,
+            serve: vec![MetricsApi::Resource],
+            prometheus_url: Some("http://prometheus:9090".into()),
+            ..MetricOptions::default()
+        },
+        ..Options::default()
+    };
+    let from_prometheus = [
+        "metrics.resource=prometheus",
+        "metrics.serve={resource}",
+        "metrics.prometheusUrl=http://prometheus:9090",
+    ];
     let rows = [
         (Options::default(), &[][..]),
+        (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
         (many, &sets[..]),
     ];

@@ -41,7 +41,7 @@ fn source() -> resource::Source {
     let nodes = ["node-1", "node-2"].map(|name| (name.into(), Default::default()));
     directory.replace_nodes(nodes.into());
     let clock = Arc::new(|| Timestamp::from_second(1020).unwrap());
-    resource::Source { store: Arc::new(store), directory: Arc::new(directory), clock }
+    resource::Source::scraped(Arc::new(store), Arc::new(directory), clock)
 }
 
 fn load() -> LoadModel {
