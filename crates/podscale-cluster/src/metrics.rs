@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 
 mod custom_series;
 mod external_series;
+pub mod prometheus;
 pub mod scrape;
 pub mod series;
 #[cfg(test)]

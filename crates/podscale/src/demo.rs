@@ -195,6 +195,7 @@ impl Demo {
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()))
+            .merge(metrics::prometheus::router(load.clone(), address))
             .nest(PLAIN, podscale_metrics::plain::server::router(metrics.source()));
         let page = show(listener, router, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
