@@ -25,6 +25,8 @@ mod installed;
 mod kubelet;
 #[path = "control_plane/many.rs"]
 mod many;
+#[path = "control_plane/metric_rights.rs"]
+mod metric_rights;
 #[path = "control_plane/metric_types.rs"]
 mod metric_types;
 #[path = "control_plane/metrics.rs"]
@@ -110,6 +112,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
     trials.extend(serve::trials(harness));
+    trials.extend(metric_rights::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

@@ -4,15 +4,18 @@
 use crate::aggregation;
 use crate::fixture::api;
 use crate::plane::ControlPlane;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -49,13 +52,27 @@ impl Drop for Node {
 }
 
 impl Node {
-    /// Registers a node and answers for its kubelet.
+    /// Registers a node and answers for its kubelet, to everybody.
     pub async fn start(plane: &ControlPlane, name: &str, usage: Usage) -> Result<Node> {
+        let counted = Arc::new(Counted { usage, counters: Mutex::default() });
+        let router = Router::new().route("/metrics/resource", get(exposition)).with_state(counted);
+        Node::serve(plane, name, router).await
+    }
+
+    /// The same, but the kubelet asks the API server who asks it, and what they may, as real ones do.
+    pub async fn start_guarded(plane: &ControlPlane, name: &str, usage: Usage) -> Result<Node> {
+        let counted = Arc::new(Counted { usage, counters: Mutex::default() });
+        let router = Router::new().route("/metrics/resource", get(exposition)).with_state(counted);
+        let asked = (plane.client.clone(), name.to_owned());
+        let router = router.layer(from_fn_with_state(asked, only_those_allowed));
+        Node::serve(plane, name, router).await
+    }
+
+    /// Registers a node whose kubelet answers with this.
+    pub async fn serve(plane: &ControlPlane, name: &str, router: Router) -> Result<Node> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let acceptor = plane.authority.sign(name, &["127.0.0.1"])?.acceptor()?;
-        let counted = Arc::new(Counted { usage, counters: Mutex::default() });
-        let router = Router::new().route("/metrics/resource", get(exposition)).with_state(counted);
         let serving = tokio::spawn(aggregation::accept(listener, acceptor, router));
         let nodes = api(&plane.client, None, "v1", "Node");
         let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
@@ -77,6 +94,36 @@ impl Node {
         pods.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
         Ok(())
     }
+}
+
+async fn only_those_allowed(
+    State((client, node)): State<(Client, String)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match is_allowed(&client, &node, request.headers()).await {
+        Ok(true) => next.run(request).await,
+        Ok(false) => StatusCode::FORBIDDEN.into_response(),
+        Err(_) => StatusCode::UNAUTHORIZED.into_response(),
+    }
+}
+
+async fn is_allowed(client: &Client, node: &str, headers: &HeaderMap) -> Result<bool> {
+    let token = headers.get("authorization").context("no token")?.to_str()?;
+    let token = token.strip_prefix("Bearer ").context("no token")?;
+    let review = async |path: &str, object: Value| -> Result<Value> {
+        let request = axum::http::Request::post(path).header("content-type", "application/json");
+        Ok(client.request(request.body(object.to_string().into_bytes())?).await?)
+    };
+    let who = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": token}});
+    let who = review("/apis/authentication.k8s.io/v1/tokenreviews", who).await?;
+    let user = &who["status"]["user"];
+    let may = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": user["username"], "groups": user["groups"], "resourceAttributes":
+            {"verb": "get", "resource": "nodes", "subresource": "metrics", "name": node}}});
+    let may = review("/apis/authorization.k8s.io/v1/subjectaccessreviews", may).await?;
+    Ok(may["status"]["allowed"] == true)
 }
 
 impl Counted {
