@@ -15,6 +15,8 @@ mod binaries;
 mod certificates;
 #[path = "control_plane/dry_run.rs"]
 mod dry_run;
+#[path = "control_plane/faults.rs"]
+mod faults;
 #[path = "control_plane/fixture.rs"]
 mod fixture;
 #[path = "control_plane/harness.rs"]
@@ -111,6 +113,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(rbac::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
+    trials.extend(faults::trials(harness));
     trials.extend(serve::trials(harness));
     trials.extend(metric_rights::trials(harness));
     trials.extend(timelines::trials(harness)?);

@@ -10,7 +10,7 @@ use axum::http::Request;
 use axum::routing::get;
 use kube::{Client, Config};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -33,7 +33,9 @@ pub struct Prometheus {
     /// Where it is.
     pub url: String,
     exporter: JoinHandle<()>,
-    _process: Process,
+    arguments: [String; 3],
+    folder: PathBuf,
+    process: Option<Process>,
 }
 
 impl Drop for Prometheus {
@@ -63,15 +65,29 @@ impl Prometheus {
             format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
             format!("--web.listen-address=127.0.0.1:{port}"),
         ];
-        let mut process = Process::start(PROGRAM, Path::new(PROGRAM), arguments, folder)?;
-        let url = format!("http://127.0.0.1:{port}");
-        let client = Client::try_from(Config::new(url.parse()?))?;
+        let (url, folder) = (format!("http://127.0.0.1:{port}"), folder.to_owned());
+        let mut prometheus = Prometheus { url, exporter, arguments, folder, process: None };
+        prometheus.start_again().await?;
+        Ok(prometheus)
+    }
+
+    /// Ends it without asking.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it with what it had before, and waits until it is ready.
+    pub async fn start_again(&mut self) -> Result<()> {
+        let program = Path::new(PROGRAM);
+        let mut process = Process::start(PROGRAM, program, &self.arguments, &self.folder)?;
+        let client = Client::try_from(Config::new(self.url.parse()?))?;
         let ready = async || match Request::get("/-/ready").body(Vec::new()) {
             Ok(request) => client.request_text(request).await.is_ok(),
             Err(_) => false,
         };
         process.until_ready(ready).await?;
-        Ok(Prometheus { url, exporter, _process: process })
+        self.process = Some(process);
+        Ok(())
     }
 }
 
