@@ -6,7 +6,7 @@ mod load;
 #[path = "pipeline/prometheus.rs"]
 mod prometheus;
 
-pub use prometheus::possible;
+pub use prometheus::{Prometheus, possible};
 
 use super::aggregation::until_available;
 use super::fixture::{Workspace, api, deployment};
@@ -21,7 +21,6 @@ use axum::http::Request;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use load::Load;
-use prometheus::Prometheus;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -45,16 +45,20 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it, and waits until it is ready.
+    /// Starts it on loopback, where it scrapes what the workloads have to do.
     pub async fn start(plane: &ControlPlane, load: Arc<Load>) -> Result<Prometheus> {
+        let router = Router::new().route("/metrics", get(exposition)).with_state(load);
+        Prometheus::start_at("127.0.0.1", plane.folder(), router).await
+    }
+
+    /// Starts it at an address, where it scrapes the `/metrics` of a router, and waits until it is ready.
+    pub async fn start_at(host: &str, folder: &Path, router: Router) -> Result<Prometheus> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let target = listener.local_addr()?.to_string();
-        let router = Router::new().route("/metrics", get(exposition)).with_state(load);
         let exporter = tokio::spawn(async move {
             // It ends with Prometheus.
             let _ = axum::serve(listener, router).await;
         });
-        let folder = plane.folder();
         let settings = folder.join("prometheus.yml");
         let config = json!({"global": {"scrape_interval": "1s"}, "scrape_configs": [
             {"job_name": "test", "static_configs": [{"targets": [target]}]}]});
@@ -63,9 +67,9 @@ impl Prometheus {
         let arguments = [
             format!("--config.file={}", settings.display()),
             format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
-            format!("--web.listen-address=127.0.0.1:{port}"),
+            format!("--web.listen-address={host}:{port}"),
         ];
-        let (url, folder) = (format!("http://127.0.0.1:{port}"), folder.to_owned());
+        let (url, folder) = (format!("http://{host}:{port}"), folder.to_owned());
         let mut prometheus = Prometheus { url, exporter, arguments, folder, process: None };
         prometheus.start_again().await?;
         Ok(prometheus)
