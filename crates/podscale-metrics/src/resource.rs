@@ -3,7 +3,8 @@
 mod source;
 
 use crate::answer::{
-    Query, Refusal, Row, bytes, cores, group_document, seconds_text, table, wants_table, window_text,
+    Query, Refusal, Row, bytes, cores, group_document, seconds_text, table, wants_table,
+    window_text,
 };
 use crate::store::Used;
 use axum::extract::{Path, RawQuery, State};
@@ -14,8 +15,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub use source::{Source, UsageProvider};
 pub(crate) use source::{FoundNode, FoundPod};
+pub use source::{Source, UsageProvider};
 
 /// The group.
 pub const GROUP: &str = "metrics.k8s.io";

@@ -325,9 +325,12 @@ async fn a_prometheus_finds_the_pods_and_what_they_say() {
     let targets = targets.as_array().unwrap();
     let pods: Vec<&str> = targets.iter().filter_map(|t| t["labels"]["pod"].as_str()).collect();
     assert_eq!(pods, ["web-1", "web-2", "web-3"]);
-    assert_eq!(targets[0], json!({"targets": ["127.0.0.1:8700"], "labels": {
+    assert_eq!(
+        targets[0],
+        json!({"targets": ["127.0.0.1:8700"], "labels": {
         "__metrics_path__": "/pods/shop/web-1/metrics", "instance": "shop/web-1",
-        "namespace": "shop", "pod": "web-1", "workload": "web"}}));
+        "namespace": "shop", "pod": "web-1", "workload": "web"}})
+    );
     let text = async |path: &str| {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = router.clone().oneshot(request).await.unwrap();

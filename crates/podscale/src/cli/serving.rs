@@ -161,7 +161,7 @@ impl Arguments {
         let wants = |api: MetricsApi| self.serve.contains(&api);
         let engine = |api| reading.engine.clone().filter(|_| wants(api));
         Served {
-            resource: wants(MetricsApi::Resource).then(|| resource(reading)).flatten(),
+            resource: wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
             custom: engine(MetricsApi::Custom).map(|engine| {
                 let client = client.clone();
                 Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
@@ -277,7 +277,7 @@ impl Arguments {
 }
 
 /// What answers for `metrics.k8s.io`, of what is read.
-fn resource(reading: &Reading) -> Option<resource::Source> {
+fn usage(reading: &Reading) -> Option<resource::Source> {
     let by_rules = || {
         let directory = Arc::clone(&reading.roster.as_ref()?.directory);
         let usage = Arc::new(RuledUsage::new(Arc::clone(reading.engine.as_ref()?)).ok()?);

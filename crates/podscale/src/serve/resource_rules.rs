@@ -114,11 +114,7 @@ impl RuledUsage {
         Ok(pods)
     }
 
-    async fn ask_for(
-        &self,
-        namespace: Option<&str>,
-        pods: &[PodEntry],
-    ) -> Result<Pods, Refusal> {
+    async fn ask_for(&self, namespace: Option<&str>, pods: &[PodEntry]) -> Result<Pods, Refusal> {
         match (namespace, pods) {
             (Some(namespace), [((_, name), _)]) => {
                 self.ask(Scope::Pods(namespace, &[&**name])).await
@@ -126,7 +122,8 @@ impl RuledUsage {
             (Some(namespace), _) => self.ask(Scope::Namespace(namespace)).await,
             (None, _) if self.serves_cluster() => self.ask(Scope::Cluster).await,
             (None, _) => {
-                let all: BTreeSet<&str> = pods.iter().map(|((namespace, _), _)| &**namespace).collect();
+                let all: BTreeSet<&str> =
+                    pods.iter().map(|((namespace, _), _)| &**namespace).collect();
                 let asked = all.into_iter().map(|namespace| self.ask(Scope::Namespace(namespace)));
                 let asked = futures::stream::iter(asked).buffer_unordered(CONCURRENT_NAMESPACES);
                 let join = |mut all: Pods, some: Pods| {
@@ -148,7 +145,7 @@ impl RuledUsage {
         }
         let (mut known, window) = (self.ask_for(namespace, pods).await?, self.window());
         let used = |((namespace, name), _): &PodEntry| {
-            let key = ((&**namespace).into(), (&**name).into());
+            let key: (Box<str>, Box<str>) = ((&**namespace).into(), (&**name).into());
             pod_used(&known.remove(&key)?, window)
         };
         Ok(pods.iter().map(used).collect())
@@ -185,9 +182,9 @@ fn pod_used(containers: &Containers, window: Duration) -> Option<PodUsed> {
     if !known(|amounts| amounts.cpu.is_some()) || !known(|amounts| amounts.memory.is_some()) {
         return None;
     }
-    let used = containers.iter().filter_map(|(name, amounts)| {
-        Some((Arc::<str>::from(&**name), amounts.used(window)?))
-    });
+    let used = containers
+        .iter()
+        .filter_map(|(name, amounts)| Some((Arc::<str>::from(&**name), amounts.used(window)?)));
     let containers: smallvec::SmallVec<[(Arc<str>, Used); 1]> = used.collect();
     let time = containers.iter().map(|(_, used)| used.time).min()?;
     Some(PodUsed { time, window, containers })

@@ -83,7 +83,11 @@ enum Mode {
     Lies,
 }
 
-async fn behave(State(mode): State<watch::Receiver<Mode>>, request: Request, next: Next) -> Response {
+async fn behave(
+    State(mode): State<watch::Receiver<Mode>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut mode = mode;
     let now = *mode.borrow_and_update();
     match now {
@@ -144,14 +148,21 @@ async fn kubelets(fixture: Fixture) -> Result<()> {
         fixture.autoscaler(name, (1, 9), cpu(), Value::Null).await?;
     }
     let timeout = format!("--kubelet-request-timeout={FOR_EVER}");
-    let flags = ["--leader-elect=false", "--resource-metrics=kubelet", "--metric-resolution=1s",
-        "--metric-max-age=5s", &timeout];
+    let flags = [
+        "--leader-elect=false",
+        "--resource-metrics=kubelet",
+        "--metric-resolution=1s",
+        "--metric-max-age=5s",
+        &timeout,
+    ];
     let mut program = Program::quick(&fixture.namespace, plane, &flags)?;
     let scenario = async {
         both_are_well(&fixture, &burning).await.context("at first")?;
         for fault in [Mode::Hangs, Mode::Drips, Mode::Lies] {
             mode.send_replace(fault);
-            only_the_other_goes_on(&fixture, &burning).await.with_context(|| format!("{fault:?}"))?;
+            only_the_other_goes_on(&fixture, &burning)
+                .await
+                .with_context(|| format!("{fault:?}"))?;
             mode.send_replace(Mode::Well);
             both_are_well(&fixture, &burning).await.with_context(|| format!("after {fault:?}"))?;
         }

@@ -98,10 +98,17 @@ impl Setup<'_> {
         let container = &self.installed("Deployment")?["spec"]["template"]["spec"]["containers"][0];
         let given = container["args"].as_array().context("no flags")?.iter();
         let given = given.filter_map(Value::as_str).filter(|flag| {
-            *flag != "run" && !flag.starts_with("--admin-address") && !flag.starts_with("--log-format")
+            *flag != "run"
+                && !flag.starts_with("--admin-address")
+                && !flag.starts_with("--log-format")
         });
         let port_flag = format!("--secure-port={port}");
-        let own = ["--leader-elect=false", "--metric-resolution=1s", "--bind-address=127.0.0.1", &port_flag];
+        let own = [
+            "--leader-elect=false",
+            "--metric-resolution=1s",
+            "--bind-address=127.0.0.1",
+            &port_flag,
+        ];
         let flags: Vec<&str> = given.chain(QUICK).chain(own).collect();
         self.runs.update(|runs| runs + 1);
         let name = format!("podscale-{}", self.runs.get());

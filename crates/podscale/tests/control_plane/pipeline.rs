@@ -220,8 +220,7 @@ fn explained(plane: &ControlPlane) -> Result<()> {
         ("external.metrics.k8s.io/v1beta1", "queue.items.value", "FIELD: value <"),
         ("custom.metrics.k8s.io/v1beta2", "pods/rps", "KIND:       MetricValueList"),
     ] {
-        let (ok, text) =
-            serve::kubectl(plane, &["explain", "--api-version", version, resource])?;
+        let (ok, text) = serve::kubectl(plane, &["explain", "--api-version", version, resource])?;
         ensure!(ok && text.contains(words), "kubectl explain {version} {resource}:\n{text}");
     }
     Ok(())

@@ -42,10 +42,7 @@ const SERIES: [(&str, [&str; 3], f64, &str); 8] = [
     ("memory", ["other", "web", "app"], 100.0, "7.9"),
 ];
 
-async fn answer(
-    State(asked): State<Asked>,
-    Form(form): Form<HashMap<String, String>>,
-) -> Response {
+async fn answer(State(asked): State<Asked>, Form(form): Form<HashMap<String, String>>) -> Response {
     let query = form.get("query").cloned().unwrap_or_default();
     asked.lock().push(query.clone());
     if query.contains("broken") {
@@ -54,8 +51,10 @@ async fn answer(
     }
     let is = |name: &str| query.starts_with(&format!("sum({name}{{"));
     let result: Vec<Value> = if is("node_cpu") {
-        vec![json!({"metric": {"instance": "n1"}, "value": [100, "2"]}),
-            json!({"metric": {"instance": "n2"}, "value": [100, "1"]})]
+        vec![
+            json!({"metric": {"instance": "n1"}, "value": [100, "2"]}),
+            json!({"metric": {"instance": "n2"}, "value": [100, "1"]}),
+        ]
     } else if is("node_memory") {
         vec![json!({"metric": {"instance": "n1"}, "value": [98, "4096"]})]
     } else {
@@ -65,10 +64,11 @@ async fn answer(
             let this = !query.contains("pod=\"") || query.contains(&format!("pod=\"{pod}\""));
             is(of) && (all || one) && this
         };
-        let series = |(_, [namespace, pod, container], time, value): &(&str, [&str; 3], f64, &str)| {
-            json!({"metric": {"namespace": namespace, "pod": pod, "container": container},
+        let series =
+            |(_, [namespace, pod, container], time, value): &(&str, [&str; 3], f64, &str)| {
+                json!({"metric": {"namespace": namespace, "pod": pod, "container": container},
                 "value": [time, value]})
-        };
+            };
         SERIES.iter().filter(wanted).map(series).collect()
     };
     Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
@@ -87,7 +87,8 @@ async fn api(rules: &str) -> (Router, Asked) {
     let rules = RuleSet::parse(rules).expect("rules");
     let engine = Arc::new(Engine::new(client, rules, known, Timings::default()));
     let directory = Arc::new(podscale_metrics::directory::Directory::default());
-    for (namespace, name) in [("shop", "web"), ("shop", "half"), ("shop", "new"), ("other", "web")] {
+    for (namespace, name) in [("shop", "web"), ("shop", "half"), ("shop", "new"), ("other", "web")]
+    {
         let labels = [("app", name)].into_iter().collect();
         directory.apply_pod((namespace.into(), name.into()), labels);
     }
@@ -114,7 +115,8 @@ fn words(body: &Value) -> String {
         return items.iter().map(words).collect::<Vec<_>>().join("; ");
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let usage = |of: &Value| format!("{}/{}", text(&of["usage"]["cpu"]), text(&of["usage"]["memory"]));
+    let usage =
+        |of: &Value| format!("{}/{}", text(&of["usage"]["cpu"]), text(&of["usage"]["memory"]));
     let used = match body["containers"].as_array() {
         None => usage(body),
         Some(all) => {
@@ -168,12 +170,16 @@ async fn pods_and_nodes_are_what_prometheus_says_by_the_rules() {
 async fn a_rule_that_cannot_be_asked_for_all_namespaces_is_asked_for_each() {
     let (api, asked) = api(&RULES.replace("BY", "pod, container")).await;
     assert_eq!(get(&api, "/pods").await, (200, format!("{OTHER}; {WEB}")));
-    let mut asked: Vec<String> = asked.lock().drain(..).filter(|q| q.starts_with("sum(cpu")).collect();
+    let mut asked: Vec<String> =
+        asked.lock().drain(..).filter(|q| q.starts_with("sum(cpu")).collect();
     asked.sort();
-    assert_eq!(asked, [
-        r#"sum(cpu{namespace="other",pod!=""}) by (pod, container)"#,
-        r#"sum(cpu{namespace="shop",pod!=""}) by (pod, container)"#,
-    ]);
+    assert_eq!(
+        asked,
+        [
+            r#"sum(cpu{namespace="other",pod!=""}) by (pod, container)"#,
+            r#"sum(cpu{namespace="shop",pod!=""}) by (pod, container)"#,
+        ]
+    );
 }
 
 #[tokio::test]

@@ -107,10 +107,12 @@ impl Contents {
 
     pub(super) fn routes(&self) -> Result<RouteList, RoutesError> {
         let configs = parse(&self.text)?.into_iter().zip(&self.authorities).enumerate();
-        let route = |(index, (config, authority)): (usize, (RouteConfig, &Result<Vec<u8>, String>))| {
-            let made = make(config, authority);
-            made.map_err(|problem| RoutesError::Route { number: index + 1, problem }).map(Arc::new)
-        };
+        let route =
+            |(index, (config, authority)): (usize, (RouteConfig, &Result<Vec<u8>, String>))| {
+                let made = make(config, authority);
+                made.map_err(|problem| RoutesError::Route { number: index + 1, problem })
+                    .map(Arc::new)
+            };
         configs.map(route).collect()
     }
 }
@@ -160,7 +162,12 @@ pub(super) struct Follower {
 
 impl Follower {
     /// Goes on from what is in use.
-    pub(super) fn new(path: PathBuf, known: Contents, routes: Routes, metrics: Metrics) -> Follower {
+    pub(super) fn new(
+        path: PathBuf,
+        known: Contents,
+        routes: Routes,
+        metrics: Metrics,
+    ) -> Follower {
         metrics.routes_loaded(true);
         Follower { path, routes, metrics, known: Ok(known) }
     }

@@ -99,7 +99,9 @@ async fn the_file_is_followed_and_a_wrong_version_changes_nothing() {
     let good_authority = std::fs::read(folder.join("ca.crt")).expect("an authority");
     let (place, path) = (folder.display(), folder.join("routes.yaml"));
     let text = |prefix: &str| {
-        format!("routes: [{{prefix: {prefix}, url: '{url}', caFile: {place}/ca.crt, tokenFile: {place}/token}}]")
+        format!(
+            "routes: [{{prefix: {prefix}, url: '{url}', caFile: {place}/ca.crt, tokenFile: {place}/token}}]"
+        )
     };
     std::fs::write(&path, text("a-")).expect("written");
     let (routes, metrics) = (Routes::read(&path).expect("routes"), Metrics::new());

@@ -35,10 +35,7 @@ fn refuse(code: StatusCode, kind: &str, error: &str) -> Response {
     (code, Json(json!({"status": "error", "errorType": kind, "error": error}))).into_response()
 }
 
-async fn answer(
-    State(mut fake): State<Fake>,
-    Form(_): Form<HashMap<String, String>>,
-) -> Response {
+async fn answer(State(mut fake): State<Fake>, Form(_): Form<HashMap<String, String>>) -> Response {
     // If nobody can change it any more, the test is over.
     let _ = fake.mode.wait_for(|mode| *mode != Mode::Hangs).await;
     let mode = *fake.mode.borrow();
@@ -95,7 +92,11 @@ pub(super) async fn scenario(fixture: Fixture) -> Result<()> {
     program.stop().await
 }
 
-async fn through_all(fixture: &Fixture, burning: &Burning, mode: &watch::Sender<Mode>) -> Result<()> {
+async fn through_all(
+    fixture: &Fixture,
+    burning: &Burning,
+    mode: &watch::Sender<Mode>,
+) -> Result<()> {
     cpu_follows(fixture, burning).await.context("at first")?;
     for (fault, says) in [
         (Mode::Hangs, None),

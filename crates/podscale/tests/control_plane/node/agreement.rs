@@ -52,16 +52,18 @@ impl Samples {
     pub fn follow(client: Client, pod: &str) -> Samples {
         let (cpu, memory) = (Arc::<Mutex<Vec<Sample>>>::default(), Arc::default());
         let path = format!("/api/v1/nodes/{NODE}/proxy/metrics/resource");
-        let (known, sizes): (_, Arc<Mutex<BTreeSet<u64>>>) = (Arc::clone(&cpu), Arc::clone(&memory));
+        let (known, sizes): (_, Arc<Mutex<BTreeSet<u64>>>) =
+            (Arc::clone(&cpu), Arc::clone(&memory));
         let pod = pod.to_owned();
         let task = tokio::spawn(async move {
             loop {
                 if let Ok(request) = Request::get(&path).body(Vec::new())
                     && let Ok(text) = client.request_text(request).await
                 {
+                    let mut new = samples(&text, "container_cpu_usage_seconds_total", &pod);
                     let mut known = known.lock();
-                    let new = samples(&text, "container_cpu_usage_seconds_total", &pod);
-                    known.extend(new.iter().filter(|sample| !known.contains(sample)).copied().collect::<Vec<_>>());
+                    new.retain(|sample| !known.contains(sample));
+                    known.extend(new);
                     let bytes = samples(&text, "container_memory_working_set_bytes", &pod);
                     sizes.lock().extend(bytes.iter().map(|sample| sample.value as u64));
                 }
@@ -79,7 +81,8 @@ impl Samples {
         let follows = pairs.any(|(start, end)| {
             let window_ms = end.time_ms - start.time_ms;
             let cores = (end.value - start.value) / (window_ms as f64 / 1000.0);
-            (window_ms as f64 - answer.window_ms).abs() <= 1.0 && (cores - answer.cores).abs() < 1e-5
+            (window_ms as f64 - answer.window_ms).abs() <= 1.0
+                && (cores - answer.cores).abs() < 1e-5
         });
         follows && self.memory.lock().contains(&answer.bytes)
     }
@@ -106,7 +109,8 @@ impl Answer {
         let window = window.strip_suffix('s').context("a window that is not in seconds")?;
         Ok(Answer {
             second: time.as_second(),
-            window_ms: window.parse::<f64>().with_context(|| format!("a window {window}"))? * 1000.0,
+            window_ms: window.parse::<f64>().with_context(|| format!("a window {window}"))?
+                * 1000.0,
             cores: cores(&text(&usage["cpu"])?)?,
             bytes: bytes(&text(&usage["memory"])?)?,
         })
