@@ -5,6 +5,8 @@
 mod load;
 #[path = "pipeline/prometheus.rs"]
 mod prometheus;
+#[path = "pipeline/resource_rules.rs"]
+mod resource_rules;
 
 pub use prometheus::{Prometheus, possible};
 
@@ -130,7 +132,8 @@ async fn upstream_scales(plane: &ControlPlane) -> Result<()> {
     }
     let status = program.terminate().await?;
     ensure!(status.success(), "podscale serve ended with {status}");
-    Ok(())
+    let by_rules = resource_rules::upstream_scales(plane, &space, &load, port, &flags).await;
+    by_rules.context("with cpu and memory from Prometheus")
 }
 
 /// Work for so many replicas. It is a little less than they are meant for: usage is rounded up to

@@ -104,6 +104,11 @@ async fn exposition(State(load): State<Arc<Load>>) -> String {
         load.total("hits"),
         load.total("queue")
     );
+    text += "shop_node_cores{node=\"node-1\"} 2\nshop_node_bytes{node=\"node-1\"} 1073741824\n";
+    for (pod, cores) in load.shares("cpu") {
+        let labels = format!("{{namespace=\"{namespace}\",pod=\"{pod}\",container=\"app\"}}");
+        text += &format!("shop_cores{labels} {cores}\nshop_bytes{labels} 67108864\n");
+    }
     for (pod, share) in load.shares("rps") {
         text += &format!("shop_rps{{namespace=\"{namespace}\",pod=\"{pod}\"}} {share}\n");
     }
