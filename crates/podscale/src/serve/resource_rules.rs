@@ -122,9 +122,12 @@ impl RuledUsage {
             (Some(namespace), _) => self.ask(Scope::Namespace(namespace)).await,
             (None, _) if self.serves_cluster() => self.ask(Scope::Cluster).await,
             (None, _) => {
-                let all: BTreeSet<&str> =
-                    pods.iter().map(|((namespace, _), _)| &**namespace).collect();
-                let asked = all.into_iter().map(|namespace| self.ask(Scope::Namespace(namespace)));
+                // Owned names: with borrowed ones the compiler cannot see that this may move between threads.
+                let all: BTreeSet<Box<str>> =
+                    pods.iter().map(|((namespace, _), _)| (&**namespace).into()).collect();
+                let asked = all
+                    .into_iter()
+                    .map(|namespace| async move { self.ask(Scope::Namespace(&namespace)).await });
                 let asked = futures::stream::iter(asked).buffer_unordered(CONCURRENT_NAMESPACES);
                 let join = |mut all: Pods, some: Pods| {
                     all.extend(some);
