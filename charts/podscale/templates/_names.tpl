@@ -5,7 +5,8 @@ app.kubernetes.io/instance: podscale
 
 {{/* Not empty where kubelets are read. */}}
 {{- define "podscale.readsKubelets" -}}
-{{- if or (eq .Values.metrics.resource "kubelet") (has "resource" .Values.metrics.serve) }}yes{{ end }}
+{{- $served := and (has "resource" .Values.metrics.serve) (ne .Values.metrics.resource "prometheus") }}
+{{- if or (eq .Values.metrics.resource "kubelet") $served }}yes{{ end }}
 {{- end }}
 
 {{/* The names of the APIServices, a line each. */}}

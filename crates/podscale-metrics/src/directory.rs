@@ -6,6 +6,12 @@ use podscale_api::Labels;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A pod with its labels.
+pub type PodEntry = (PodKey, Labels);
+
+/// A node with its labels.
+pub type NodeEntry = (Arc<str>, Labels);
+
 /// The labels of pods and nodes, for selectors and for answers.
 #[derive(Debug, Default)]
 pub struct Directory {
@@ -16,7 +22,7 @@ pub struct Directory {
 impl Directory {
     /// The pods of a namespace, or of all, by namespace and name.
     #[must_use]
-    pub fn pods(&self, namespace: Option<&str>) -> Vec<(PodKey, Labels)> {
+    pub fn pods(&self, namespace: Option<&str>) -> Vec<PodEntry> {
         let pods = self.pods.read();
         let entry = |(key, labels): (&PodKey, &Labels)| (key.clone(), labels.clone());
         match namespace {
@@ -37,7 +43,7 @@ impl Directory {
 
     /// The nodes, by name.
     #[must_use]
-    pub fn nodes(&self) -> Vec<(Arc<str>, Labels)> {
+    pub fn nodes(&self) -> Vec<NodeEntry> {
         let nodes = self.nodes.read();
         nodes.iter().map(|(name, labels)| (Arc::clone(name), labels.clone())).collect()
     }

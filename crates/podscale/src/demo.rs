@@ -32,7 +32,6 @@ use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
 use podscale_cluster::nodes::{self, Identity, KubeletPort, Nodes, NodesConfig, NodesError};
 use podscale_metrics::kubelet::tls::TlsError;
-use podscale_metrics::resource;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -186,7 +185,7 @@ impl Demo {
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
         let resource = if config.read_kubelets {
-            let resource::Source { store, directory, .. } = metrics.source();
+            let (store, directory) = (Arc::clone(&metrics.store), Arc::clone(&metrics.directory));
             let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
             ResourceSource::Kubelets(kubelets)
         } else {
@@ -196,6 +195,7 @@ impl Demo {
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()))
+            .merge(metrics::prometheus::router(load.clone(), address))
             .nest(PLAIN, podscale_metrics::plain::server::router(metrics.source()));
         let page = show(listener, router, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
@@ -267,9 +267,9 @@ impl Demo {
             apply(&self.client, &mapper, manifest).await?;
         }
         if !last.is_empty() {
-            let (table, source) = (self.parts.nodes.table(), self.parts.metrics.source());
+            let (table, store) = (self.parts.nodes.table(), &self.parts.metrics.store);
             let wanted = first_metrics::pods_of(&scenario.manifests);
-            first_metrics::wait(self.clock, wanted, &table, &source.store).await;
+            first_metrics::wait(self.clock, wanted, &table, store).await;
         }
         for manifest in last {
             apply(&self.client, &mapper, manifest).await?;

@@ -13,6 +13,7 @@ mod documents;
 mod guard;
 pub mod judge;
 pub mod providers;
+pub mod resource_rules;
 pub mod reviews;
 pub mod routes;
 pub mod rules;
@@ -60,7 +61,7 @@ const LIMITS: Limits = Limits {
 /// What must be known before anybody can be trusted.
 const AUTHENTICATION: &str = "the ConfigMap kube-system/extension-apiserver-authentication";
 /// Nothing can be said of what nodes and pods use before.
-const SAMPLES: &str = "two samples of a node";
+const SAMPLES: &str = "what a node uses";
 /// How often it is checked whether there are any.
 const SAMPLES_EVERY: Duration = Duration::from_secs(1);
 
@@ -185,6 +186,9 @@ impl Server {
             }
             _ => None,
         };
+        if !config.routes.is_empty() {
+            tasks.spawn(config.routes.clone().follow(context.metrics.clone()));
+        }
         let router = router(served, &config.routes, trusted, context);
         let (tls, stop_tls) = (Tls::new(shown)?, until(stopped));
         listeners.spawn(connections::serve_with(listener, tls, router, LIMITS, stop_tls));
@@ -281,7 +285,7 @@ fn router(mut served: Served, routes: &Routes, trusted: Trusted, context: Contex
 
 /// A pod that is ready before it can answer would make autoscalers lose their metrics.
 async fn await_samples(source: resource::Source, readiness: Readiness) {
-    while !source.has_samples() {
+    while !source.can_answer().await {
         tokio::time::sleep(SAMPLES_EVERY).await;
     }
     readiness.has(SAMPLES);

@@ -15,6 +15,8 @@ mod binaries;
 mod certificates;
 #[path = "control_plane/dry_run.rs"]
 mod dry_run;
+#[path = "control_plane/faults.rs"]
+mod faults;
 #[path = "control_plane/fixture.rs"]
 mod fixture;
 #[path = "control_plane/harness.rs"]
@@ -25,6 +27,8 @@ mod installed;
 mod kubelet;
 #[path = "control_plane/many.rs"]
 mod many;
+#[path = "control_plane/metric_rights.rs"]
+mod metric_rights;
 #[path = "control_plane/metric_types.rs"]
 mod metric_types;
 #[path = "control_plane/metrics.rs"]
@@ -109,7 +113,9 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(rbac::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
+    trials.extend(faults::trials(harness));
     trials.extend(serve::trials(harness));
+    trials.extend(metric_rights::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

@@ -38,7 +38,7 @@ impl Default for Timings {
         Timings {
             refresh: Duration::from_secs(60),
             lookback: Duration::from_secs(600),
-            unknown: Duration::from_secs(10),
+            unknown: Duration::from_secs(2),
         }
     }
 }

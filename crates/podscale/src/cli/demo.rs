@@ -7,6 +7,7 @@ use crate::scenario::{self, Scenario, ScenarioError};
 use crate::settings::duration;
 use clap::{Args, ValueEnum};
 use podscale_client::clock::Clock;
+use podscale_cluster::metrics::prometheus;
 use podscale_cluster::nodes::{KubeletPort, address::MAX_NODES};
 use std::io;
 use std::path::PathBuf;
@@ -162,6 +163,10 @@ fn banner(demo: &Demo, example: Option<&str>) -> String {
     }
     let plain = PLAIN.trim_start_matches('/');
     text += &format!("  metrics     curl {page}{plain}/namespaces/all-namespaces/pods\n");
+    let config = prometheus::CONFIG.trim_start_matches('/');
+    text += &format!(
+        "  prometheus  curl -so prometheus.yml {page}{config} && prometheus --config.file=prometheus.yml\n"
+    );
     if let Some(notice) = demo.kubelet_notice() {
         text += &format!("\n  {notice}\n");
     }

@@ -230,16 +230,16 @@ impl Arguments {
         metrics: &Metrics,
         role: &Role,
     ) -> Result<Reading, PipelineError> {
-        let serves = self.serve_metrics.then_some(&self.serving);
-        let purpose = if serves.is_some_and(serving::Arguments::needs_kubelets) {
-            Some(Purpose::Serving)
-        } else {
-            let deciding = self.resource_metrics == ResourceMetrics::Kubelet;
-            deciding.then(|| Purpose::Deciding(role.leading.clone()))
-        };
-        let prometheus = self.resource_metrics == ResourceMetrics::Prometheus
-            || serves.is_some_and(serving::Arguments::needs_prometheus);
-        self.pipeline.start(cluster, clock, metrics, purpose, prometheus)
+        let served = self.serve_metrics.then(|| self.serving.wanted(self.resource_metrics));
+        let mut wanted = served.unwrap_or_default();
+        match self.resource_metrics {
+            ResourceMetrics::Kubelet if wanted.kubelets.is_none() => {
+                wanted.kubelets = Some(Purpose::Deciding(role.leading.clone()));
+            }
+            ResourceMetrics::Prometheus => wanted.prometheus = true,
+            ResourceMetrics::Kubelet | ResourceMetrics::Api => {}
+        }
+        self.pipeline.start(cluster, clock, metrics, wanted)
     }
 
     fn settings(&self) -> Settings {

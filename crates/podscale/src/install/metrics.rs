@@ -14,6 +14,8 @@ pub const SERVING_SECRET: &str = "podscale-serving";
 /// The port of the metrics APIs in the pods.
 pub const SERVING_PORT: u16 = 6443;
 
+/// By this component APIServices can be left out, until there is somebody who serves.
+const METRICS_API: &str = "metrics-api";
 const API_REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The group of an API and its versions.
@@ -45,8 +47,13 @@ impl MetricOptions {
         !self.serve.is_empty()
     }
 
+    fn serves_resource(&self) -> bool {
+        self.serve.contains(&MetricsApi::Resource)
+    }
+
     fn reads_kubelets(&self) -> bool {
-        self.resource == ResourceMetrics::Kubelet || self.serve.contains(&MetricsApi::Resource)
+        self.resource == ResourceMetrics::Kubelet
+            || self.serves_resource() && self.resource != ResourceMetrics::Prometheus
     }
 
     /// The flags of `podscale run`.
@@ -70,8 +77,10 @@ impl MetricOptions {
     /// What must be allowed in all namespaces.
     pub(super) fn cluster_rules(&self) -> Vec<Value> {
         let mut rules = Vec::new();
-        if self.reads_kubelets() {
+        if self.reads_kubelets() || self.serves_resource() {
             rules.push(rule("", &["nodes"], &["list", "watch"]));
+        }
+        if self.reads_kubelets() {
             rules.push(rule("", &["nodes/metrics"], &["get"]));
         }
         if self.serves() {
@@ -126,16 +135,20 @@ impl MetricOptions {
             return Vec::new();
         }
         let mut objects = vec![service(namespace), authentication_reader(namespace)];
-        if self.serve.contains(&MetricsApi::Resource) {
+        if self.serves_resource() {
             objects.push(metrics_reader());
         }
+        let mut labels = labels();
+        labels["app.kubernetes.io/component"] = METRICS_API.into();
         objects.extend(self.groups().map(|(group, version)| {
             json!({
                 "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-                "metadata": {"name": format!("{version}.{group}"), "labels": labels()},
+                "metadata": {"name": format!("{version}.{group}"), "labels": labels},
                 "spec": {
                     "group": group, "version": version,
                     "groupPriorityMinimum": 100, "versionPriority": 100,
+                    // Whoever served before may have been trusted blindly.
+                    "insecureSkipTLSVerify": false,
                     "service": {"name": SERVICE, "namespace": namespace, "port": 443},
                 },
             })

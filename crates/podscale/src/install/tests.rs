@@ -93,6 +93,10 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
             of(ResourceMetrics::Api, &[MetricsApi::Resource]),
             format!("{nodes}; {serving}; {secret}"),
         ),
+        (
+            of(ResourceMetrics::Prometheus, &[MetricsApi::Resource]),
+            format!("nodes [list,watch]; {serving}; {secret}"),
+        ),
         (of(ResourceMetrics::Api, &[MetricsApi::External]), format!("{serving}; {secret}")),
         (
             MetricOptions { rules: Some("x".to_owned()), ..MetricOptions::default() },

@@ -34,6 +34,9 @@ pub(super) fn deployment(options: &Options) -> Value {
             "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": failures,
         })
     };
+    let mut ready = probe("/readyz", 1);
+    // Nothing can be known before the first lists have been read.
+    ready["initialDelaySeconds"] = 3.into();
     let container = json!({
         "name": NAME,
         "image": options.image,
@@ -41,7 +44,7 @@ pub(super) fn deployment(options: &Options) -> Value {
         "args": arguments,
         "ports": ports,
         "livenessProbe": probe("/healthz", 6),
-        "readinessProbe": probe("/readyz", 1),
+        "readinessProbe": ready,
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"memory": "512Mi"},

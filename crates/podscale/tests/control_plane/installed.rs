@@ -7,9 +7,11 @@ use super::metrics::Usage;
 use super::program::{Program, QUICK};
 use super::targets::{VERSION, create_fleet};
 use anyhow::{Context, Result, ensure};
+use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
@@ -107,21 +109,22 @@ async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
 }
 
 /// What `podscale install` prints, for a namespace.
-fn manifests(namespace: &str) -> Result<Vec<Value>> {
+pub fn manifests(namespace: &str, flags: &[&str]) -> Result<Vec<Value>> {
     let printed = Command::new(env!("CARGO_BIN_EXE_podscale"))
         .args(["install", "--namespace", namespace, "--output", "json"])
-        .args(["--scale", "test.podscale.dev/fleets"])
+        .args(flags)
         .output()?;
     ensure!(printed.status.success(), "podscale install failed");
     let list: Value = serde_json::from_slice(&printed.stdout)?;
     list["items"].as_array().cloned().context("no list of manifests")
 }
 
-async fn apply(fixture: &Fixture, object: &Value) -> Result<()> {
+/// Applies one of them.
+pub async fn apply(client: &Client, object: &Value) -> Result<()> {
     let text = |value: &Value| value.as_str().map(str::to_owned).context("not a text");
     let (version, kind) = (text(&object["apiVersion"])?, text(&object["kind"])?);
     let name = text(&object["metadata"]["name"])?;
-    let objects = api(&fixture.client(), object["metadata"]["namespace"].as_str(), &version, &kind);
+    let objects = api(client, object["metadata"]["namespace"].as_str(), &version, &kind);
     let params = PatchParams::apply("test").force();
     objects.patch(&name, &params, &Patch::Apply(object)).await?;
     Ok(())
@@ -133,17 +136,19 @@ fn start(fixture: &Fixture, kubeconfig: &Path) -> Result<Program> {
     Program::start(&fixture.namespace, fixture.environment.plane.folder(), kubeconfig, &flags)
 }
 
-async fn refusals(program: &Program) -> Result<f64> {
+/// How many of its requests the API server has refused.
+pub async fn refusals(program: &Program) -> Result<f64> {
     program.metric("podscale_api_requests_total", "code=\"403\"").await
 }
 
 async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
-    let manifests = manifests(&fixture.namespace)?;
+    let (client, more) = (fixture.client(), ["--scale", "test.podscale.dev/fleets"]);
+    let manifests = manifests(&fixture.namespace, &more)?;
     let of_kind =
         |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
     for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
         for object in of_kind(kind) {
-            apply(&fixture, object).await?;
+            apply(&client, object).await?;
         }
     }
     let account = of_kind("ServiceAccount").next().context("no account")?;
@@ -177,12 +182,27 @@ async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The rules without one verb of one resource, for each of them, and its name.
-fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
+/// One verb of one resource, and the rules without it.
+pub struct LeftOut {
+    pub verb: String,
+    pub resource: String,
+    pub group: String,
+    pub rest: Vec<Value>,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} in {:?}", self.verb, self.resource, self.group)
+    }
+}
+
+/// The rules without one verb of one resource, for each of them.
+pub fn each_left_out(rules: &[Value]) -> Vec<LeftOut> {
     let words = |rule: &Value, field: &str| rule[field].as_array().cloned().unwrap_or_default();
     let without = |all: &[Value], one: &Value| -> Vec<Value> {
         all.iter().filter(|word| *word != one).cloned().collect()
     };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let (resources, verbs) = (words(rule, "resources"), words(rule, "verbs"));
@@ -201,7 +221,9 @@ fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
                         rest.push(part);
                     }
                 }
-                all.push((format!("{verb} {resource} in {}", rule["apiGroups"]), rest));
+                let (verb, resource, group) =
+                    (text(verb), text(resource), text(&rule["apiGroups"][0]));
+                all.push(LeftOut { verb, resource, group, rest });
             }
         }
     }
@@ -217,10 +239,10 @@ async fn delete_all(fixture: &Fixture, version: &str, kind: &str) -> Result<()> 
 async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().context("a role without rules")?;
     ensure!(!rules.is_empty(), "a role without rules");
-    for (left_out, rest) in each_left_out(rules) {
+    for left_out in each_left_out(rules) {
         let mut less = role.clone();
-        less["rules"] = Value::Array(rest);
-        apply(fixture, &less).await?;
+        less["rules"] = Value::Array(left_out.rest.clone());
+        apply(&fixture.client(), &less).await?;
         // What an earlier run left would make some rights unnecessary.
         delete_all(fixture, "coordination.k8s.io/v1", "Lease").await?;
         let program = start(fixture, kubeconfig)?;
@@ -236,5 +258,5 @@ async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> R
             })
             .await?;
     }
-    apply(fixture, role).await
+    apply(&fixture.client(), role).await
 }

@@ -115,6 +115,19 @@ async fn a_metric_is_looked_up_when_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_name_that_was_unknown_is_found_when_it_is_asked_for_again() {
+    let fake = Arc::new(Fake::default());
+    let engine = engine(&fake, Duration::from_millis(1)).await;
+    let everything = Selector::everything();
+    let external = async || engine.external("ext_y", "n", &everything, Duration::ZERO).await;
+    assert!(matches!(external().await, Err(EngineError::NoMetric { .. })));
+    fake.series.lock().push("y");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(external().await.is_ok(), "no schedule is waited for");
+    assert_eq!(*fake.lists.lock(), 4, "two rounds of two queries");
+}
+
+#[tokio::test]
 async fn many_who_ask_for_unknown_metrics_cause_few_lookups() {
     let fake = Arc::new(Fake::default());
     fake.series.lock().push("x");
