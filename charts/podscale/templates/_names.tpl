@@ -8,6 +8,11 @@ app.kubernetes.io/instance: podscale
 {{- if or (eq .Values.metrics.resource "kubelet") (has "resource" .Values.metrics.serve) }}yes{{ end }}
 {{- end }}
 
+{{/* Not empty where anything is served over TLS. */}}
+{{- define "podscale.serves" -}}
+{{- if or .Values.metrics.serve .Values.singlecloud.enabled }}yes{{ end }}
+{{- end }}
+
 {{/* The names of the APIServices, a line each. */}}
 {{- define "podscale.apiServices" -}}
 {{- $names := list }}

@@ -49,6 +49,8 @@ mod proxy;
 mod rbac;
 #[path = "control_plane/serve.rs"]
 mod serve;
+#[path = "control_plane/singlecloud.rs"]
+mod singlecloud;
 #[path = "control_plane/sources.rs"]
 mod sources;
 #[path = "control_plane/targets.rs"]
@@ -110,6 +112,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
     trials.extend(serve::trials(harness));
+    trials.extend(singlecloud::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

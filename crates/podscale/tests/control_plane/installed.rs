@@ -178,7 +178,7 @@ async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
 }
 
 /// The rules without one verb of one resource, for each of them, and its name.
-fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
+pub fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
     let words = |rule: &Value, field: &str| rule[field].as_array().cloned().unwrap_or_default();
     let without = |all: &[Value], one: &Value| -> Vec<Value> {
         all.iter().filter(|word| *word != one).cloned().collect()
