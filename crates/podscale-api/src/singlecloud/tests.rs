@@ -140,6 +140,11 @@ fn what_is_wrong_is_said_in_singleclouds_words_with_its_field() {
         let error = hpa_of(&with(path, value)).expect_err(message);
         assert_eq!((error.field.as_str(), error.message.as_str()), (field, message));
     }
+    let mut twice = example();
+    twice["customMetrics"] = json!([twice["customMetrics"][0], twice["customMetrics"][0]]);
+    let error = hpa_of(&twice).expect_err("the same metric twice");
+    assert_eq!(error.field, "customMetrics[1]");
+    assert!(error.message.starts_with("duplicate hpa custom metric alias name zdns_"), "{error}");
     for (labels, field) in
         [(json!({"a.b": "c"}), "a.b"), (json!({"view": "/a b"}), "view"), (json!({"_": "a"}), "_")]
     {

@@ -87,7 +87,17 @@ fn spec(
         metrics.push(resource(metric, &format!("resourceMetrics[{at}]"))?);
     }
     for (at, metric) in autoscaler.custom_metrics.iter().enumerate() {
-        metrics.push(custom(metric, stored, &format!("customMetrics[{at}]"))?);
+        let (path, spec) = (format!("customMetrics[{at}]"), custom(metric, stored, at)?);
+        let name = |spec: &MetricSpec| spec.pods.as_ref().map(|pods| pods.metric.name.clone());
+        if let Some(twice) =
+            metrics.iter().filter_map(name).find(|n| Some(n) == name(&spec).as_ref())
+        {
+            let message = format!(
+                "duplicate hpa custom metric alias name {twice} in prometheus-adapter configmap"
+            );
+            return Err(Invalid::new(path, message));
+        }
+        metrics.push(spec);
     }
     Ok(HorizontalPodAutoscalerSpec {
         scale_target_ref: CrossVersionObjectReference {
@@ -154,8 +164,9 @@ fn average(value: &str, path: &str) -> Result<MetricTarget, Invalid> {
 fn custom(
     metric: &CustomMetric,
     stored: &HorizontalPodAutoscaler,
-    path: &str,
+    at: usize,
 ) -> Result<MetricSpec, Invalid> {
+    let path = &format!("customMetrics[{at}]");
     let CustomMetric { metric_name, labels, average_value } = metric;
     let name = if has_native(stored, metric) {
         metric_name.clone()

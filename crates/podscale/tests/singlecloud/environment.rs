@@ -77,8 +77,9 @@ async fn refuse(
     (StatusCode::from_u16(code).expect("a code"), Json(status)).into_response()
 }
 
-/// Knows the token `good` of a user who may do everything, and `reader` of one who may only read.
-fn api_server(faults: &Faults) -> Client {
+/// In front of an API server: knows the token `good` of a user who may do everything, and `reader` of one
+/// who may only read.
+fn with_users(server: Router, faults: &Faults) -> Client {
     let token = async |Json(review): Json<Value>| {
         let token = review["spec"]["token"].as_str().unwrap_or_default().to_owned();
         let known = ["good", "reader"].contains(&token.as_str());
@@ -89,14 +90,14 @@ fn api_server(faults: &Faults) -> Client {
         let native = ["autoscaling", "apps"].iter().any(|group| asked["group"] == *group);
         let reads = ["get", "list"].iter().any(|verb| asked["verb"] == *verb);
         let user = &review["spec"]["user"];
-        let allowed = native && asked["namespace"] == NAMESPACE && (reads || user == "good");
+        let here = [NAMESPACE, "default"].iter().any(|known| asked["namespace"] == *known);
+        let allowed = native && here && (reads || user == "good");
         Json(json!({"status": {"allowed": allowed}}))
     };
-    let server = ApiServer::new(podscale_apiserver::Config::default());
     let router = Router::new()
         .route("/apis/authentication.k8s.io/v1/tokenreviews", post(token))
         .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access))
-        .fallback_service(server.router())
+        .fallback_service(server)
         .layer(from_fn_with_state(Arc::clone(faults), refuse));
     Client::new(router, "default")
 }
@@ -134,9 +135,26 @@ pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T 
 }
 
 impl Environment {
+    /// In front of another API server.
+    pub async fn before(client: Client) -> Environment {
+        let forward = move |request: AxumRequest<AxumBody>| {
+            let client = client.clone();
+            async move {
+                let answer = client.send(request.map(Body::wrap_body)).await;
+                answer.expect("an answer").map(AxumBody::new)
+            }
+        };
+        let faults = Faults::default();
+        let client = with_users(Router::new().fallback(forward), &faults);
+        let mut environment = Environment { client, faults, rules: Rules::None, server: None };
+        environment.restart().await;
+        environment
+    }
+
     pub async fn start(rules: Rules) -> Environment {
         let faults = Faults::default();
-        let client = api_server(&faults);
+        let server = ApiServer::new(podscale_apiserver::Config::default());
+        let client = with_users(server.router(), &faults);
         let mut environment = Environment { client, faults, rules, server: None };
         environment.create("/api/v1/namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
         environment.create("/api/v1/namespaces", json!({"metadata": {"name": "zcloud"}})).await;

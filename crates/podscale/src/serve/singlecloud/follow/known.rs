@@ -97,7 +97,11 @@ impl Known {
     pub(super) fn workloads(&mut self, kind: &'static str, change: Change<(Key, String)>) {
         let known = self.workloads.entry(kind).or_default();
         match change {
-            Change::All(all) => *known = all.into_iter().collect(),
+            Change::All(all) => {
+                let mut before = std::mem::replace(known, all.into_iter().collect());
+                before.retain(|key, _| !known.contains_key(key));
+                before.keys().for_each(|key| self.gone(kind, key));
+            }
             Change::Applied((key, uid)) => {
                 known.insert(key, uid);
             }
@@ -210,6 +214,11 @@ mod tests {
         let again = Tracked { uid: "2".to_owned(), ..tracked(None, &[]) };
         known.autoscalers(Change::Applied((key("b"), again)));
         assert!(orphans(&known).is_empty(), "those are gone");
+        known.workloads("deployment", Change::All(vec![web("w3")]));
+        known.workloads("deployment", Change::All(Vec::new()));
+        assert_eq!(orphans(&known), ["b"], "nobody saw it go, but it is not there any more");
+        let again = Tracked { uid: "3".to_owned(), ..tracked(None, &[]) };
+        known.autoscalers(Change::Applied((key("b"), again)));
         known.workloads("statefulset", Change::Deleted(web("w9")));
         assert!(orphans(&known).is_empty(), "another kind");
     }
