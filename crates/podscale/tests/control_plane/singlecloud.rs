@@ -16,7 +16,7 @@ use axum::http::Request;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::{Client, Config};
 use libtest_mimic::Trial;
@@ -98,6 +98,7 @@ impl Rest {
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
             "subjects": [subject]});
         apply(plane, &binding).await?;
+        until_allowed(plane, space, role).await?;
         let secrets = api(&plane.client, Some(HOME), "v1", "Secret");
         let secret = secrets.get("podscale-serving").await?;
         let pem = STANDARD.decode(secret.data["data"]["ca.crt"].as_str().context("no ca.crt")?)?;
@@ -156,6 +157,24 @@ impl Rest {
         ensure!(answered == code, "{verb} {name}: {answered} instead of {code}: {answer}");
         Ok(answer)
     }
+}
+
+/// A refusal would be remembered for a while, so nothing is asked before the API server knows the role.
+async fn until_allowed(plane: &ControlPlane, space: &Workspace, account: &str) -> Result<()> {
+    let (version, namespace) = ("authorization.k8s.io/v1", &space.namespace);
+    let review = json!({"apiVersion": version, "kind": "SubjectAccessReview", "metadata": {}, "spec": {
+        "user": format!("system:serviceaccount:{namespace}:{account}"),
+        "resourceAttributes": {"namespace": namespace, "verb": "list", "group": "autoscaling",
+            "resource": "horizontalpodautoscalers"}}});
+    let reviews = api(&plane.client, None, version, "SubjectAccessReview");
+    let what = format!("whether {account} may list autoscalers");
+    space
+        .until(&what, &json!(true), async || {
+            let review = serde_json::from_value(review.clone())?;
+            let answer = reviews.create(&PostParams::default(), &review).await?;
+            Ok(answer.data["status"]["allowed"].clone())
+        })
+        .await
 }
 
 /// An autoscaler with a metric by name and labels.

@@ -40,7 +40,7 @@ async fn named_metrics(plane: &ControlPlane) -> Result<()> {
     let pods = Arc::clone(&load);
     // Each pod uses a tenth of the cpu that is meant for it; thousandths are rounded up.
     let idle = |used: Used| Used { cores: 0.0095, ..used };
-    let usage = move || pods.used(NAME).into_iter().map(idle).collect();
+    let usage = move || -> Vec<Used> { pods.used(NAME).into_iter().map(idle).collect() };
     let _node = Node::start(plane, NODE, Box::new(usage)).await?;
     let prometheus = Prometheus::start(plane, Arc::clone(&load)).await?;
     let url = format!("--prometheus-url={}", prometheus.url);
@@ -137,12 +137,12 @@ async fn all_of_it_goes(plane: &ControlPlane, space: &Workspace, editor: &Rest) 
     };
     ensure!(is_served(plane).await?, "the metric is not served");
     editor.expect("DELETE", NAME, &Value::Null, 202).await?;
-    space.until("whether everything is gone", &true, gone).await?;
+    space.until("whether everything is gone", &true, async || gone().await).await?;
     let body = autoscaler("deployment", NAME, "shop_qps", "10");
     editor.expect("POST", "", &body, 201).await?;
     space
         .until("whether the metric is served again", &true, async || is_served(plane).await)
         .await?;
     space.delete("apps/v1", "Deployment", NAME).await?;
-    space.until("whether everything is gone with the workload", &true, gone).await
+    space.until("whether everything is gone with the workload", &true, async || gone().await).await
 }
