@@ -43,7 +43,8 @@ fn fuzz_prometheus_answers() {
 
 #[test]
 fn fuzz_families() {
-    let seed = b"# HELP a what\\n it is\n# TYPE a counter\na{x=\"y\"} 1\n# TYPE h histogram\nh_sum 2 7\n";
+    let seed =
+        b"# HELP a what\\n it is\n# TYPE a counter\na{x=\"y\"} 1\n# TYPE h histogram\nh_sum 2 7\n";
     check!().with_type::<Vec<(u32, u8)>>().for_each(|edits| {
         let bytes = edited(seed, edits);
         let text = String::from_utf8_lossy(&bytes);

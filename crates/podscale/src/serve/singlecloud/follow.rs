@@ -26,8 +26,9 @@ use known::{Known, Orphan, Tracked};
 
 /// How often what could not be done is tried again.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// The least time between two rounds.
+/// The least time between two rounds, and after one that could not do everything.
 const SWEEP_PAUSE: Duration = Duration::from_millis(200);
+const FAILED_PAUSE: Duration = Duration::from_secs(5);
 
 /// An autoscaler that is followed.
 #[derive(Deserialize)]
@@ -155,7 +156,7 @@ impl Followed {
                     served = wanted;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "metrics that autoscalers name are not served")
+                    tracing::error!(%error, "metrics that autoscalers name are not served");
                 }
             }
         }
@@ -164,13 +165,14 @@ impl Followed {
     async fn sweep_forever(self) {
         loop {
             let _ = tokio::time::timeout(SWEEP_EVERY, self.sweep.notified()).await;
-            self.sweep().await;
-            tokio::time::sleep(SWEEP_PAUSE).await;
+            let pause = if self.sweep().await { SWEEP_PAUSE } else { FAILED_PAUSE };
+            tokio::time::sleep(pause).await;
         }
     }
 
-    /// Does what is to be done.
-    async fn sweep(&self) {
+    /// Does what is to be done, and says whether all of it could be.
+    async fn sweep(&self) -> bool {
+        let mut whole = true;
         let (orphans, released) = {
             let known = self.known.lock();
             (known.orphans(), known.released())
@@ -187,18 +189,21 @@ impl Followed {
                 Err(failure) => {
                     let error = failure.message();
                     tracing::warn!(namespace, name, error, "cannot be deleted with its workload");
+                    whole = false;
                 }
             }
         }
         if released.is_empty() {
-            return;
+            return whole;
         }
         match self.autoscalers.release(&released).await {
             Ok(()) => self.known.lock().settled(&released),
             Err(failure) => {
                 tracing::warn!(error = failure.message(), "rules of metrics cannot be removed");
+                whole = false;
             }
         }
+        whole
     }
 
     /// Whether the workload of an autoscaler is gone: what is known may be a moment old.
