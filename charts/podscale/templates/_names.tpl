@@ -9,6 +9,11 @@ app.kubernetes.io/instance: podscale
 {{- if or (eq .Values.metrics.resource "kubelet") $served }}yes{{ end }}
 {{- end }}
 
+{{/* Not empty where anything is served over TLS. */}}
+{{- define "podscale.serves" -}}
+{{- if or .Values.metrics.serve .Values.singlecloud.enabled }}yes{{ end }}
+{{- end }}
+
 {{/* The names of the APIServices, a line each. */}}
 {{- define "podscale.apiServices" -}}
 {{- $names := list }}

@@ -18,6 +18,7 @@ pub mod resources;
 pub mod scale;
 pub mod selector;
 mod serde_form;
+pub mod singlecloud;
 pub mod time;
 pub mod translate;
 

@@ -19,6 +19,7 @@ pub mod run;
 pub mod serve;
 pub mod serving;
 pub mod signal;
+pub mod singlecloud;
 pub mod top;
 pub mod validate;
 

@@ -3,10 +3,12 @@
 
 pub mod metrics;
 mod roles;
+pub mod singlecloud;
 mod workload;
 
 pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
+pub use singlecloud::SinglecloudOptions;
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The Helm chart must render to what `podscale install` prints, and what the documentation says of both must work.
 
-use podscale::install::{MetricOptions, Options, ScaleResource, manifests};
+use podscale::install::{MetricOptions, Options, ScaleResource, SinglecloudOptions, manifests};
 use podscale::settings::{MetricsApi, ResourceMetrics};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -60,6 +60,10 @@ fn the_chart_renders_to_what_install_prints() {
             serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
             prometheus_url: Some("http://prometheus.monitoring:9090".into()),
             rules: Some("metric-rules".into()),
+            singlecloud: Some(SinglecloudOptions {
+                cluster: "east".into(),
+                adapter: Some("zcloud/monitor-prometheus-adapter".parse().expect("a location")),
+            }),
         },
     };
     let sets = [
@@ -76,7 +80,18 @@ fn the_chart_renders_to_what_install_prints() {
         "metrics.serve={resource,custom,external}",
         "metrics.prometheusUrl=http://prometheus.monitoring:9090",
         "metrics.rules=metric-rules",
+        "singlecloud.enabled=true",
+        "singlecloud.cluster=east",
+        "singlecloud.adapter.namespace=zcloud",
+        "singlecloud.adapter.name=monitor-prometheus-adapter",
     ];
+    let singlecloud = Options {
+        metrics: MetricOptions {
+            singlecloud: Some(SinglecloudOptions::default()),
+            ..MetricOptions::default()
+        },
+        ..Options::default()
+    };
     let resource = Options {
         metrics: MetricOptions { serve: vec![MetricsApi::Resource], ..MetricOptions::default() },
         ..Options::default()
@@ -99,6 +114,7 @@ fn the_chart_renders_to_what_install_prints() {
         (Options::default(), &[][..]),
         (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
+        (singlecloud, &["singlecloud.enabled=true"][..]),
         (many, &sets[..]),
     ];
     for (options, sets) in rows {

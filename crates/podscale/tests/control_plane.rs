@@ -53,6 +53,8 @@ mod proxy;
 mod rbac;
 #[path = "control_plane/serve.rs"]
 mod serve;
+#[path = "control_plane/singlecloud.rs"]
+mod singlecloud;
 #[path = "control_plane/sources.rs"]
 mod sources;
 #[path = "control_plane/targets.rs"]
@@ -116,6 +118,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(faults::trials(harness));
     trials.extend(serve::trials(harness));
     trials.extend(metric_rights::trials(harness));
+    trials.extend(singlecloud::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

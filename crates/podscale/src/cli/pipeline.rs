@@ -161,9 +161,8 @@ impl Arguments {
             let watch = RuleWatch { client, location, metrics: metrics.clone(), recorder };
             following.spawn(follow_config_map(watch, Arc::clone(engine)));
         }
-        if file.is_some() || self.metric_rules_configmap.is_some() {
-            following.spawn(follow_series(Arc::clone(engine)));
-        }
+        // Rules may also follow from objects of the cluster. Without any nothing is looked up.
+        following.spawn(follow_series(Arc::clone(engine)));
     }
 }
 

@@ -393,13 +393,13 @@ async fn control(
         arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
     let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
-    let serving = match arguments.serve_metrics {
-        true => {
-            let served = arguments.serving.served(&reading, client);
-            Some(arguments.serving.start_beside(kubeconfig, context, served, &watchers)?)
-        }
-        false => None,
+    let served = match (arguments.serve_metrics, arguments.serving.has_singlecloud()) {
+        (true, _) => Some(arguments.serving.served(&reading, client)),
+        (false, true) => Some(arguments.serving.served_without_metrics()),
+        (false, false) => None,
     };
+    let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
+    let serving = served.map(start).transpose()?;
     let (dialects, resource) = (dialect::built_in(), reading.source(arguments.resource_metrics));
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, resource);

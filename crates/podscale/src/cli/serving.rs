@@ -2,6 +2,7 @@
 //! starting the server from them.
 
 use super::pipeline::{self, PipelineError, Reading, Wanted};
+use super::singlecloud;
 use crate::controller::Watchers;
 use crate::install::metrics::{SERVICE, SERVING_PORT, SERVING_SECRET};
 use crate::kubelets::Purpose;
@@ -14,6 +15,7 @@ use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
 use crate::settings::{MetricsApi, ResourceMetrics, address, name, namespace};
 use clap::Args;
+use clap::builder::ArgPredicate;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
@@ -37,6 +39,7 @@ pub struct Arguments {
         value_name = "API,...",
         value_delimiter = ',',
         default_value = "resource",
+        default_value_if("singlecloud_port", ArgPredicate::IsPresent, None::<&str>),
         env = "PODSCALE_SERVE"
     )]
     serve: Vec<MetricsApi>,
@@ -100,6 +103,9 @@ pub struct Arguments {
     /// A file that says which external metrics other servers answer for.
     #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
     external_metrics_routes: Option<PathBuf>,
+
+    #[command(flatten)]
+    singlecloud: singlecloud::Arguments,
 }
 
 /// Why metrics cannot be served.
@@ -155,6 +161,12 @@ impl Arguments {
         }
     }
 
+    /// Whether singlecloud's API is served.
+    #[must_use]
+    pub fn has_singlecloud(&self) -> bool {
+        self.singlecloud.is_given()
+    }
+
     /// What is served, from what is read.
     #[must_use]
     pub fn served(&self, reading: &Reading, client: &Client) -> Served {
@@ -168,7 +180,15 @@ impl Arguments {
             }),
             external: engine(MetricsApi::External)
                 .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
+            singlecloud: self.singlecloud.options(self.bind_address, engine(MetricsApi::Custom)),
         }
+    }
+
+    /// What is served where metrics are not.
+    #[must_use]
+    pub fn served_without_metrics(&self) -> Served {
+        let singlecloud = self.singlecloud.options(self.bind_address, None);
+        Served { singlecloud, ..Served::default() }
     }
 
     fn routes(&self) -> Result<Routes, RoutesError> {
@@ -228,6 +248,9 @@ impl Arguments {
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
         tracing::info!(version, server = %cluster.url, %address, "serving metrics");
+        if let Some(address) = server.singlecloud_address() {
+            tracing::info!(%address, "serving singlecloud's API");
+        }
         Ok(server)
     }
 

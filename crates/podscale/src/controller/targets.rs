@@ -172,7 +172,9 @@ impl Targets {
     pub(super) fn expect<'a>(&self, named: impl Iterator<Item = &'a TargetRef>) {
         for TargetRef { api_version, kind, .. } in named {
             let group = api_version.split_once('/').map_or("", |(group, _)| group);
-            let place = KINDS.iter().position(|k| k.group == group && k.kind == &**kind);
+            // A kind may also be written in lower case.
+            let is_it = |k: &Names| k.group == group && k.kind.eq_ignore_ascii_case(kind);
+            let place = KINDS.iter().position(is_it);
             if let Some(place) = place
                 && self.kinds.get(place).is_some_and(|kind| kind.since.get().is_none())
             {

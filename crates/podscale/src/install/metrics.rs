@@ -2,6 +2,7 @@
 //! are served, and exactly the rights for what is read and served.
 
 use super::roles::rule;
+use super::singlecloud::{SINGLECLOUD_PORT, SinglecloudOptions};
 use super::{NAME, labels};
 use crate::settings::{MetricsApi, ResourceMetrics};
 use podscale_metrics::{custom, external, resource};
@@ -16,6 +17,8 @@ pub const SERVING_PORT: u16 = 6443;
 
 /// By this component APIServices can be left out, until there is somebody who serves.
 const METRICS_API: &str = "metrics-api";
+/// The port at which the API server finds the metrics APIs.
+const HTTPS_PORT: u16 = 443;
 const API_REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The group of an API and its versions.
@@ -38,13 +41,22 @@ pub struct MetricOptions {
     pub prometheus_url: Option<String>,
     /// The ConfigMap, beside the pods, with the rules by which Prometheus is asked.
     pub rules: Option<String>,
+    /// Singlecloud's API for autoscalers, if it is served.
+    pub singlecloud: Option<SinglecloudOptions>,
 }
 
 impl MetricOptions {
     /// Whether anything is served.
     #[must_use]
     pub(super) fn serves(&self) -> bool {
-        !self.serve.is_empty()
+        !self.serve.is_empty() || self.singlecloud.is_some()
+    }
+
+    /// The ports of what is served, by name.
+    pub(super) fn ports(&self) -> Vec<(&'static str, u16)> {
+        let metrics = self.serves().then_some(("metrics", SERVING_PORT));
+        let singlecloud = self.singlecloud.as_ref().map(|_| ("singlecloud", SINGLECLOUD_PORT));
+        metrics.into_iter().chain(singlecloud).collect()
     }
 
     fn serves_resource(&self) -> bool {
@@ -65,12 +77,15 @@ impl MetricOptions {
         arguments.extend(self.prometheus_url.iter().map(|url| format!("--prometheus-url={url}")));
         let rules = self.rules.iter();
         arguments.extend(rules.map(|name| format!("--metric-rules-configmap={namespace}/{name}")));
-        if self.serves() {
+        if !self.serve.is_empty() {
             let apis: Vec<&str> = self.serve.iter().map(|api| api.name()).collect();
             arguments.push("--serve-metrics".to_owned());
             arguments.push(format!("--serve={}", apis.join(",")));
+        }
+        if self.serves() {
             arguments.push(format!("--service-namespace={namespace}"));
         }
+        arguments.extend(self.singlecloud.iter().flat_map(SinglecloudOptions::arguments));
         arguments
     }
 
@@ -86,6 +101,8 @@ impl MetricOptions {
         if self.serves() {
             rules.push(rule("authentication.k8s.io", &["tokenreviews"], &["create"]));
             rules.push(rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]));
+        }
+        if !self.serve.is_empty() {
             rules.push(json!({
                 "apiGroups": [API_REGISTRATION], "resources": ["apiservices"],
                 "resourceNames": self.api_service_names(), "verbs": ["get", "patch"],
@@ -95,6 +112,7 @@ impl MetricOptions {
             // Objects are found by their labels. Pods may be listed anyway.
             rules.push(rule("", &["services"], &["list"]));
         }
+        rules.extend(self.singlecloud.iter().flat_map(SinglecloudOptions::cluster_rules));
         rules
     }
 
@@ -134,7 +152,8 @@ impl MetricOptions {
         if !self.serves() {
             return Vec::new();
         }
-        let mut objects = vec![service(namespace), authentication_reader(namespace)];
+        let mut objects = vec![self.service(namespace), authentication_reader(namespace)];
+        objects.extend(self.singlecloud.iter().flat_map(|api| api.manifests(namespace)));
         if self.serves_resource() {
             objects.push(metrics_reader());
         }
@@ -149,23 +168,25 @@ impl MetricOptions {
                     "groupPriorityMinimum": 100, "versionPriority": 100,
                     // Whoever served before may have been trusted blindly.
                     "insecureSkipTLSVerify": false,
-                    "service": {"name": SERVICE, "namespace": namespace, "port": 443},
+                    "service": {"name": SERVICE, "namespace": namespace, "port": HTTPS_PORT},
                 },
             })
         }));
         objects
     }
-}
 
-fn service(namespace: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Service",
-        "metadata": {"name": SERVICE, "namespace": namespace, "labels": labels()},
-        "spec": {
-            "selector": labels(),
-            "ports": [{"name": "metrics", "port": 443, "targetPort": "metrics"}],
-        },
-    })
+    fn service(&self, namespace: &str) -> Value {
+        let port = |(name, port): (&str, u16)| {
+            let port = if port == SERVING_PORT { HTTPS_PORT } else { port };
+            json!({"name": name, "port": port, "targetPort": name})
+        };
+        let ports: Vec<Value> = self.ports().into_iter().map(port).collect();
+        json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": SERVICE, "namespace": namespace, "labels": labels()},
+            "spec": {"selector": labels(), "ports": ports},
+        })
+    }
 }
 
 /// The role is there in every cluster: it allows to read how the API server shows itself to the servers

@@ -79,8 +79,8 @@ pub fn own_rules(options: &Options) -> Vec<Value> {
     rules
 }
 
-const GROUP: &str = "rbac.authorization.k8s.io";
-const VERSION: &str = "rbac.authorization.k8s.io/v1";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 pub(super) fn cluster_role(options: &Options) -> Value {
     json!({
@@ -113,6 +113,6 @@ pub(super) fn role_binding(namespace: &str) -> Value {
     })
 }
 
-fn subject(namespace: &str) -> Value {
+pub(super) fn subject(namespace: &str) -> Value {
     json!({"kind": "ServiceAccount", "name": NAME, "namespace": namespace})
 }

@@ -14,12 +14,18 @@ fn check<T: DeserializeOwned + Serialize>(manifest: &Value) {
     assert_eq!(serde_json::to_value(&typed).expect("JSON"), *manifest);
 }
 
+fn singlecloud() -> SinglecloudOptions {
+    let adapter = "zcloud/monitor-prometheus-adapter".parse().expect("a location");
+    SinglecloudOptions { adapter: Some(adapter), ..SinglecloudOptions::default() }
+}
+
 fn everything() -> Options {
     let metrics = MetricOptions {
         resource: ResourceMetrics::Kubelet,
         serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
         prometheus_url: Some("http://prometheus.monitoring:9090".to_owned()),
         rules: Some("metric-rules".to_owned()),
+        singlecloud: Some(singlecloud()),
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
     Options { scales, metrics, ..Options::default() }
@@ -58,6 +64,8 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                 let writes = ["create", "update", "patch", "delete"]
                     .contains(&verb.as_str().expect("a verb"));
                 let may = ["/scale", "/status"].iter().any(|end| resource.ends_with(end))
+                    // Clients of singlecloud's API write them.
+                    || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
                     || (resource == "apiservices" && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
@@ -102,7 +110,36 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
             MetricOptions { rules: Some("x".to_owned()), ..MetricOptions::default() },
             "configmaps [watch]".to_owned(),
         ),
+        (
+            MetricOptions { singlecloud: Some(singlecloud()), ..MetricOptions::default() },
+            format!(
+                "tokenreviews [create]; subjectaccessreviews [create]; horizontalpodautoscalers \
+                 [get,create,update,delete]; deployments [get]; {secret}"
+            ),
+        ),
     ] {
         assert_eq!(rights(metrics.clone()), expected, "{metrics:?}");
     }
+}
+
+#[test]
+fn beside_an_adapter_only_its_rules_and_pods_may_be_touched() {
+    let roles = |options: &Options| -> Vec<Value> {
+        let of_adapter = |object: &Value| object["metadata"]["namespace"] == "zcloud";
+        manifests(options).into_iter().filter(of_adapter).collect()
+    };
+    let found = roles(&everything());
+    let kinds: Vec<&Value> = found.iter().map(|object| &object["kind"]).collect();
+    assert_eq!(kinds, ["Role", "RoleBinding"]);
+    let expected = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "update"],
+            "resourceNames": ["monitor-prometheus-adapter"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
+    ]);
+    assert_eq!(found[0]["rules"], expected);
+    let served = MetricOptions {
+        singlecloud: Some(SinglecloudOptions::default()),
+        ..MetricOptions::default()
+    };
+    assert!(roles(&Options { metrics: served, ..Options::default() }).is_empty());
 }

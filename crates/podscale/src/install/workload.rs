@@ -1,6 +1,5 @@
 //! The pods of the controller and what stands around them.
 
-use super::metrics::SERVING_PORT;
 use super::{ADMIN_PORT, NAME, Options, labels, metadata};
 use serde_json::{Value, json};
 
@@ -19,9 +18,8 @@ fn arguments(options: &Options) -> Vec<String> {
 
 fn ports(options: &Options) -> Vec<Value> {
     let mut ports = vec![json!({"name": "admin", "containerPort": ADMIN_PORT})];
-    if options.metrics.serves() {
-        ports.push(json!({"name": "metrics", "containerPort": SERVING_PORT}));
-    }
+    let served = options.metrics.ports().into_iter();
+    ports.extend(served.map(|(name, port)| json!({"name": name, "containerPort": port})));
     ports
 }
 

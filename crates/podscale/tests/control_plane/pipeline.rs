@@ -3,6 +3,8 @@
 
 #[path = "pipeline/load.rs"]
 mod load;
+#[path = "pipeline/named_metrics.rs"]
+mod named_metrics;
 #[path = "pipeline/prometheus.rs"]
 mod prometheus;
 #[path = "pipeline/resource_rules.rs"]
@@ -69,10 +71,12 @@ rules:
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     let folder = harness.folder().to_owned();
-    vec![harness.independent("pipeline::upstream_scales_by_podscale", move |name| async move {
-        let plane = ControlPlane::start(&folder.join(name)).await?;
-        upstream_scales(&plane).await
-    })]
+    let trial =
+        harness.independent("pipeline::upstream_scales_by_podscale", move |name| async move {
+            let plane = ControlPlane::start(&folder.join(name)).await?;
+            upstream_scales(&plane).await
+        });
+    vec![trial, named_metrics::trial(harness)]
 }
 
 /// The workloads, with the metric of each and what one replica of it is meant to do.

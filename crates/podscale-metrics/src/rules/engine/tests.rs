@@ -172,3 +172,24 @@ async fn rules_are_replaced_while_everything_else_stays() {
     assert_eq!(fake.queries.lock().last().map(String::as_str), Some(query));
     assert_eq!(*fake.lists.lock(), before, "the series are known");
 }
+
+#[tokio::test]
+async fn derived_rules_stay_when_the_configured_ones_change() {
+    let fake = Arc::new(Fake::default());
+    *fake.series.lock() = vec!["hits"];
+    let engine = engine(&fake, Duration::ZERO).await;
+    let named = |name: &str| {
+        let query = "  metricsQuery: sum";
+        let text = RULES.replace(query, &format!("  name: {{as: {name}}}\n{query}"));
+        RuleSet::parse(&text).expect("rules")
+    };
+    engine.replace_derived(named("derived"));
+    assert_eq!(ask(&engine, "derived", &["a"]).await, "a=1");
+    engine.replace(named("other"));
+    for metric in ["derived", "other"] {
+        assert_eq!(ask(&engine, metric, &["a"]).await, "a=1", "{metric}");
+    }
+    engine.replace_derived(RuleSet::default());
+    assert_eq!(ask(&engine, "other", &["a"]).await, "a=1");
+    assert!(ask(&engine, "derived", &["a"]).await.contains("could not find"));
+}

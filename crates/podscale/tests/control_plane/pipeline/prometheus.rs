@@ -109,6 +109,14 @@ async fn exposition(State(load): State<Arc<Load>>) -> String {
         let labels = format!("{{namespace=\"{namespace}\",pod=\"{pod}\",container=\"app\"}}");
         text += &format!("shop_cores{labels} {cores}\nshop_bytes{labels} 67108864\n");
     }
+    // Series by name and labels: those of another view and of another namespace are not meant.
+    for (pod, share) in load.shares("named") {
+        let place = format!("kubernetes_namespace=\"{namespace}\",kubernetes_pod_name=\"{pod}\"");
+        text += &format!("shop_qps{{{place},view=\"default\"}} {share}\n");
+        text += &format!("shop_qps{{{place},view=\"other\"}} 1000\n");
+        let place = format!("kubernetes_namespace=\"other\",kubernetes_pod_name=\"{pod}\"");
+        text += &format!("shop_qps{{{place},view=\"default\"}} 1000\n");
+    }
     for (pod, share) in load.shares("rps") {
         text += &format!("shop_rps{{namespace=\"{namespace}\",pod=\"{pod}\"}} {share}\n");
     }
