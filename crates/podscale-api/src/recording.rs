@@ -22,7 +22,10 @@ mod withheld;
 mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
-pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
+pub use past::{
+    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation,
+    RecordedScaleEvent,
+};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
 
