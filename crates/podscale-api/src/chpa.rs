@@ -6,8 +6,6 @@ pub mod default;
 pub mod translate;
 
 #[cfg(test)]
-mod mutations;
-#[cfg(test)]
 mod tests;
 
 use serde::de::DeserializeOwned;

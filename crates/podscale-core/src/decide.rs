@@ -33,11 +33,27 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         error: None,
         steps: Steps::default(),
     };
-    match snapshot.scale {
-        Ok(scale) => with_scale(snapshot, *scale, &mut decision),
-        Err(error) => without_scale(snapshot, error, &mut decision),
+    match (snapshot.autoscaler.invalid(), snapshot.scale) {
+        (Some(why), _) => without_spec(snapshot, why, &mut decision),
+        (None, Ok(scale)) => with_scale(snapshot, *scale, &mut decision),
+        (None, Err(error)) => without_scale(snapshot, error, &mut decision),
     }
     decision
+}
+
+/// A spec that cannot be acted on is reported when it is found, and shown as long as it is there.
+#[cold]
+fn without_spec(snapshot: &Snapshot<'_>, why: &Arc<str>, decision: &mut Decision) {
+    const REASON: &str = "FailedSpecCheck";
+    let stored = snapshot.status.condition(ConditionKind::AbleToScale);
+    let known = |note: &Note| note.reason() == REASON && note.message() == **why;
+    if !stored.is_some_and(|stored| known(&stored.note)) {
+        decision.events.push(Event::warning(REASON, &**why));
+    }
+    let note = Note::text(REASON, &**why);
+    set(snapshot, decision, ConditionKind::AbleToScale, false, note);
+    decision.error = Some((&**why).into());
+    decision.steps.stop = Some(Stop::InvalidSpec(Arc::clone(why)));
 }
 
 fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Decision) {
@@ -89,6 +105,9 @@ pub fn reads_metrics<S: Borrow<Status>>(
     scale: Scale,
     status: impl FnOnce() -> S,
 ) -> bool {
+    if autoscaler.invalid().is_some() {
+        return false;
+    }
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
     if scale.spec_replicas == 0 {
         let held = held_at_zero(status().borrow());

@@ -26,6 +26,7 @@ pub struct Steps {
 /// Why the metrics were not asked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
+    InvalidSpec(Arc<str>),
     ScaleUnknown(Arc<str>),
     Disabled,
     OutsideBounds { bound: Bound, replicas: i32 },
@@ -70,6 +71,7 @@ impl Steps {
             status_replicas,
         });
         let stop = self.stop.as_ref().map(|stop| match stop {
+            Stop::InvalidSpec(error) => Step::InvalidSpec { error },
             Stop::ScaleUnknown(error) => Step::ScaleUnknown { error },
             Stop::Disabled => Step::Disabled,
             Stop::OutsideBounds { bound, replicas } => {
@@ -116,6 +118,11 @@ impl Serialize for Steps {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "step")]
 pub enum Step<'a> {
+    /// The spec cannot be acted on; the target is left alone.
+    InvalidSpec {
+        /// Why.
+        error: &'a str,
+    },
     /// The target's size is not known; nothing can be done.
     ScaleUnknown {
         /// Why.

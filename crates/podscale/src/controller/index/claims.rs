@@ -8,6 +8,7 @@
 use super::State;
 use super::entry::Entry;
 use crate::controller::manage::Manage;
+use crate::controller::ownership::Management;
 use crate::dialect::{Key, Kind, Managed};
 use podscale_client::watch::Change;
 use podscale_core::model::TargetRef;
@@ -19,12 +20,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(super) struct TargetNumber(u64);
 
 impl TargetNumber {
-    pub(super) fn of(managed: &Managed) -> TargetNumber {
+    /// The target of an object; one whose spec cannot be acted on is in nobody's way.
+    pub(super) fn of(managed: &Managed) -> Option<TargetNumber> {
+        if managed.model.invalid().is_some() {
+            return None;
+        }
         let TargetRef { api_version, kind, name } = &managed.model.target;
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let mut hasher = DefaultHasher::new();
         (&*managed.key.namespace, group, &**kind, &**name).hash(&mut hasher);
-        TargetNumber(hasher.finish())
+        Some(TargetNumber(hasher.finish()))
     }
 }
 
@@ -63,31 +68,50 @@ impl Claims {
 
     fn take_in_one(&mut self, managed: &Managed, manage: &Manage) {
         self.forget(&managed.key);
-        if !manage.manages(managed.metadata()) {
-            let (target, created) = (TargetNumber::of(managed), created(managed));
-            self.add(target);
+        if let Some(target) = TargetNumber::of(managed)
+            && !manage.manages(managed.metadata())
+        {
+            let created = created(managed);
+            self.add(Some(target));
             self.unmanaged.insert(managed.key.clone(), Claim { target, created });
         }
     }
 
     fn forget(&mut self, key: &Key) {
         if let Some(claim) = self.unmanaged.remove(key) {
-            self.remove(claim.target);
+            self.remove(Some(claim.target));
         }
     }
 
     /// One more autoscaler has this target.
-    pub(super) fn add(&mut self, target: TargetNumber) {
-        *self.numbers.entry(target).or_default() += 1;
+    pub(super) fn add(&mut self, target: Option<TargetNumber>) {
+        if let Some(target) = target {
+            *self.numbers.entry(target).or_default() += 1;
+        }
     }
 
     /// One autoscaler less has this target.
-    pub(super) fn remove(&mut self, target: TargetNumber) {
-        if let Some(number) = self.numbers.get_mut(&target) {
+    pub(super) fn remove(&mut self, target: Option<TargetNumber>) {
+        if let Some(target) = target
+            && let Some(number) = self.numbers.get_mut(&target)
+        {
             *number -= 1;
             if *number == 0 {
                 self.numbers.remove(&target);
             }
+        }
+    }
+
+    /// An autoscaler has another target than before, or the same.
+    pub(super) fn move_to(
+        &mut self,
+        from: &mut Option<TargetNumber>,
+        to: Option<TargetNumber>,
+    ) {
+        if *from != to {
+            self.remove(*from);
+            self.add(to);
+            *from = to;
         }
     }
 
@@ -105,16 +129,17 @@ impl State {
     /// of Kubernetes itself give way to nobody here.
     pub(super) fn precedent(&self, key: &Key) -> Option<Key> {
         let own = self.entries.get(key).filter(|entry| !entry.gone)?;
-        if key.kind.is_native() || !self.claims.is_shared(own.target) {
+        let target = own.target.filter(|target| self.claims.is_shared(*target))?;
+        if key.kind.is_native() {
             return None;
         }
         let rank = |key: &Key, created| (!key.kind.is_native(), created, key.clone());
         let own_rank = rank(key, created(&own.managed));
         let managed = |(key, entry): (&Key, &Entry)| {
-            (entry.target == own.target && !entry.gone).then(|| rank(key, created(&entry.managed)))
+            (entry.target == Some(target) && !entry.gone).then(|| rank(key, created(&entry.managed)))
         };
         let unmanaged = |(key, claim): (&Key, &Claim)| {
-            (claim.target == own.target).then(|| rank(key, claim.created))
+            (claim.target == target).then(|| rank(key, claim.created))
         };
         let managed = self.entries.iter().filter_map(managed);
         let others = managed.chain(self.claims.unmanaged.iter().filter_map(unmanaged));
@@ -123,11 +148,28 @@ impl State {
     }
 }
 
+impl Entry {
+    /// What to do with an object, given which autoscaler goes before it, if there is one.
+    pub(super) fn management(&mut self, precedent: Option<&Key>) -> Management {
+        match precedent {
+            None => {
+                self.reported_precedent = None;
+                self.ownership.management()
+            }
+            Some(other) if self.reported_precedent.as_ref() == Some(other) => Management::Ceded,
+            Some(_) => Management::SteppingBack,
+        }
+    }
+}
+
 /// What the condition and the event say.
-pub(super) fn same_target_message(other: &Key, target: &TargetRef) -> String {
+pub(in crate::controller) fn same_target_message(other: &Key, target: &TargetRef) -> String {
     format!(
         "{} {:?} scales {} {:?} as well; Podscale writes nothing here until that ends. Delete one of \
          the two, or give it another target",
         other.kind.name, other.name, target.kind, target.name
     )
 }
+
+#[cfg(test)]
+mod tests;
