@@ -75,9 +75,10 @@ pub fn field_errors(spec: &ChpaSpec) -> Vec<FieldError> {
     ] {
         at_least(field, f64::from(value), 1.0, value.into());
     }
-    for (field, value, least) in
-        [("scaleUpLimitFactor", spec.scale_up_limit_factor, 1.0), ("tolerance", spec.tolerance, 0.0)]
-    {
+    for (field, value, least) in [
+        ("scaleUpLimitFactor", spec.scale_up_limit_factor, 1.0),
+        ("tolerance", spec.tolerance, 0.0),
+    ] {
         at_least(field, value, least, BadValue::json(&value));
     }
     if spec.min_replicas.is_some_and(|min| min > spec.max_replicas) {

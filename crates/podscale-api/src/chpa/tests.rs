@@ -1,3 +1,5 @@
+mod decisions;
+
 use super::*;
 use crate::chpa::translate::{as_hpa, autoscaler, stored_status};
 use podscale_core::model::{ForbiddenWindows, MetricTarget, Pace, Tolerance};
@@ -71,12 +73,18 @@ fn what_is_wrong_is_said() {
         ),
         (metric(json!({"type": "Resources"})), "incorrect metric.Type: 'Resources'"),
         (metric(json!({})), "incorrect metric.Type: ''"),
-        (json!({"maxReplicas": 0}), "spec.maxReplicas: Invalid value: 0: must be greater than or equal to 1"),
+        (
+            json!({"maxReplicas": 0}),
+            "spec.maxReplicas: Invalid value: 0: must be greater than or equal to 1",
+        ),
         (
             json!({"minReplicas": 10}),
             "spec.maxReplicas: Invalid value: 9: must be greater than or equal to `minReplicas`",
         ),
-        (json!({"minReplicas": 0}), "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"),
+        (
+            json!({"minReplicas": 0}),
+            "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+        ),
         (
             json!({"scaleUpLimitFactor": 0.5}),
             "spec.scaleUpLimitFactor: Invalid value: 0.5: must be greater than or equal to 1",

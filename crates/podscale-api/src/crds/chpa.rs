@@ -38,9 +38,7 @@ pub fn definition() -> Value {
 }
 
 fn columns() -> Value {
-    let column = |name: &str, kind: &str, path: &str, priority: i32| {
-        json!({"name": name, "type": kind, "jsonPath": path, "priority": priority})
-    };
+    let column = |name: &str, kind: &str, path: &str, priority: i32| json!({"name": name, "type": kind, "jsonPath": path, "priority": priority});
     let reason = |condition: &str| format!(".status.conditions[?(@.type==\"{condition}\")].reason");
     json!([
         column("Deployment", "string", ".spec.scaleTargetRef.name", 0),
@@ -118,9 +116,7 @@ fn spec() -> Value {
 }
 
 fn status() -> Value {
-    let count = |description: &str| {
-        json!({"description": description, "type": "integer", "format": "int32"})
-    };
+    let count = |description: &str| json!({"description": description, "type": "integer", "format": "int32"});
     json!({
         "type": "object",
         "required": ["currentReplicas", "desiredReplicas", "currentMetrics", "conditions"],

@@ -272,9 +272,7 @@ impl Reconciler {
                 let message = same_target_message(&other, &object.model.target);
                 (SAME_TARGET_REASON, message, StatusStored::SameTarget(other))
             }
-            None => {
-                (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict)
-            }
+            None => (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict),
         };
         let status = NewStatus::Conflict { reason, message: &message, now };
         // What could not be stored is reported again by the next reconcile.

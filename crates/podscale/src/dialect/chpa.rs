@@ -2,9 +2,7 @@
 //! may be ours or the original one, which has no status subresource.
 
 use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
-use podscale_api::chpa::{
-    API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate,
-};
+use podscale_api::chpa::{API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate};
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
 use podscale_api::meta::ObjectMeta;
 use podscale_api::time::Timestamp;

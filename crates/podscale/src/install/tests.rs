@@ -49,7 +49,12 @@ fn only_who_has_chpas_of_the_original_controller_allows_to_write_them_and_deploy
     let writes = |original_chpas| {
         let rules = cluster_rules(&Options { original_chpas, ..Options::default() });
         let whole = |rule: &&Value| ["chpas", "deployments"].contains(&text(&rule["resources"][0]));
-        rules.iter().filter(whole).map(|rule| rule["verbs"].to_string()).collect::<Vec<_>>().join(" ")
+        rules
+            .iter()
+            .filter(whole)
+            .map(|rule| rule["verbs"].to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let reads = r#"["list","watch"] ["list","watch"]"#;
     assert_eq!(writes(false), reads);

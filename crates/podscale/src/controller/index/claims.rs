@@ -103,11 +103,7 @@ impl Claims {
     }
 
     /// An autoscaler has another target than before, or the same.
-    pub(super) fn move_to(
-        &mut self,
-        from: &mut Option<TargetNumber>,
-        to: Option<TargetNumber>,
-    ) {
+    pub(super) fn move_to(&mut self, from: &mut Option<TargetNumber>, to: Option<TargetNumber>) {
         if *from != to {
             self.remove(*from);
             self.add(to);
@@ -136,7 +132,8 @@ impl State {
         let rank = |key: &Key, created| (!key.kind.is_native(), created, key.clone());
         let own_rank = rank(key, created(&own.managed));
         let managed = |(key, entry): (&Key, &Entry)| {
-            (entry.target == Some(target) && !entry.gone).then(|| rank(key, created(&entry.managed)))
+            (entry.target == Some(target) && !entry.gone)
+                .then(|| rank(key, created(&entry.managed)))
         };
         let unmanaged = |(key, claim): (&Key, &Claim)| {
             (claim.target == target).then(|| rank(key, claim.created))

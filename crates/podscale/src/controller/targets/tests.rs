@@ -32,10 +32,7 @@ fn a_written_size_stands_until_the_watch_has_something_newer() {
 fn selectors_read_as_in_a_scale() {
     let cases = [
         (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
-        (
-            r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#,
-            "a in (x,y)",
-        ),
+        (r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#, "a in (x,y)"),
         (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
     ];
     for (selector, expected) in cases {

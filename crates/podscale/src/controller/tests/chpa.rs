@@ -156,9 +156,7 @@ async fn a_deployment_does_not_belong_to_its_chpa() {
     let cluster = Cluster::with_chpas(&definition(), &["web"]).await;
     cluster.create_chpa("web", "web", json!({})).await;
     let uid = cluster.get(&format!("{CHPAS}/web")).await["metadata"]["uid"].take();
-    let owner = |kind: &str, group: &str, uid: &Value| {
-        json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": "web", "uid": uid})
-    };
+    let owner = |kind: &str, group: &str, uid: &Value| json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": "web", "uid": uid});
     let other = owner("App", "example.org", &json!("another"));
     let mut chpa = owner(KIND, "autoscalers.postmates.com", &uid);
     (chpa["controller"], chpa["blockOwnerDeletion"]) = (json!(true), json!(true));

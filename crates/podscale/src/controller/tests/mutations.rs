@@ -143,10 +143,8 @@ async fn what_the_server_lets_in_is_decided_or_reported() {
     cluster.send("POST", CRDS, &definition()).await;
     let about = About { resource: "", name: "" };
     let client = cluster.client("tester");
-    until("CHPAs are served", async || {
-        call::get::<Value>(&client, CHPAS, about).await.is_ok()
-    })
-    .await;
+    until("CHPAs are served", async || call::get::<Value>(&client, CHPAS, about).await.is_ok())
+        .await;
     let (mut stored, mut refused) = (0, 0);
     for object in mutations() {
         match call::send::<Value>(&client, "POST", CHPAS, &object, about).await {

@@ -64,7 +64,11 @@ fn one_autoscaler_of_a_target_acts() {
     check("one that was corrected", &["broken a web 1", "chpa a web 1"], "CHPA a");
     check("one that became incorrect", &["chpa a web 1", "broken a web 1"], "");
     check("one that moved away", &["hpa a web 1", "hpa a other 1"], "");
-    check("one that is managed no more", &["hpa a web 1", "hpa a web 1 no"], "HorizontalPodAutoscaler a");
+    check(
+        "one that is managed no more",
+        &["hpa a web 1", "hpa a web 1 no"],
+        "HorizontalPodAutoscaler a",
+    );
 }
 
 #[test]
@@ -76,7 +80,11 @@ fn what_goes_leaves_nothing_behind() {
         let hpa = object(&format!("hpa a web 1{unmanaged}"));
         index.apply(hpa.key.kind, Change::All(vec![hpa.clone()]));
         assert!(index.state.lock().precedent(&own.key).is_some());
-        assert_eq!(index.state.lock().precedent(&hpa.key), None, "a native one gives way to nobody");
+        assert_eq!(
+            index.state.lock().precedent(&hpa.key),
+            None,
+            "a native one gives way to nobody"
+        );
         index.apply(hpa.key.kind, Change::All(Vec::new()));
         assert_eq!(index.state.lock().precedent(&own.key), None);
     }
