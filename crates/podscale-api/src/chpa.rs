@@ -106,10 +106,9 @@ struct Wire {
 }
 
 impl From<Wire> for Chpa {
-    fn from(Wire { metadata, spec: stored_spec, status }: Wire) -> Chpa {
-        let spec = read("spec", &stored_spec);
+    fn from(Wire { metadata, spec, status }: Wire) -> Chpa {
         let status = read::<Option<ChpaStatus>>("status", &status).ok().flatten();
-        Chpa { metadata: metadata.into(), stored_spec, spec, status }
+        Chpa { status, ..Chpa::new(metadata.into(), spec) }
     }
 }
 
@@ -153,7 +152,14 @@ struct StatusBody<'a> {
 }
 
 impl Chpa {
-    /// The object as JSON, with the spec as it came. `Stored::Apart` is for the status subresource;
+    /// An object with a spec, whatever that says, and no status.
+    #[must_use]
+    pub fn new(metadata: ObjectMeta, stored_spec: Value) -> Chpa {
+        let spec = read("spec", &stored_spec);
+        Chpa { metadata, stored_spec, spec, status: None }
+    }
+
+    /// The object as JSON, with the spec as it came. [`StatusStored::Apart`] is for the status subresource;
     /// where there is none, the whole object is stored and each write of a status makes a new
     /// generation, so that none can be said to be observed.
     ///

@@ -1,9 +1,10 @@
 //! Between a CHPA and the core's model. What a CHPA does otherwise than a native autoscaler is said
 //! with named values of the model; nothing past this point knows what a CHPA is.
 
-use super::{Chpa, ChpaSpec, ChpaStatus, TARGET_KIND};
+use super::{Chpa, ChpaSpec, ChpaStatus, KIND, TARGET_KIND};
 use crate::hpa::convert::{from_v2beta1, to_v2beta1};
 use crate::hpa::{v2, v2beta1};
+use crate::recording::Origin;
 use crate::translate;
 use podscale_core::model::{
     Extensions, ForbiddenWindows, MetricRules, NoMetrics, OnMissing, Pace, PodRules, Readiness,
@@ -82,12 +83,14 @@ fn invalid(chpa: &Chpa, why: &str) -> Autoscaler {
     }
 }
 
-/// The object in the form of a native one, as far as that goes: without the windows and the rate.
+/// The object in the form of a native one, which says what it was.
 #[must_use]
 pub fn as_hpa(chpa: &Chpa) -> v2::HorizontalPodAutoscaler {
     let mut spec = chpa.spec.clone().unwrap_or_default();
     spec.fill_in();
-    hpa_of(chpa, &spec)
+    let mut hpa = hpa_of(chpa, &spec);
+    Origin::note(KIND, &chpa.stored_spec, &mut hpa);
+    hpa
 }
 
 fn hpa_of(chpa: &Chpa, spec: &ChpaSpec) -> v2::HorizontalPodAutoscaler {
@@ -123,6 +126,7 @@ fn observed(
 ) -> v2::HorizontalPodAutoscalerStatus {
     let seen = status.observed_generation.is_none_or(|seen| seen == chpa.metadata.generation);
     status.observed_generation = seen.then_some(GENERATION);
+    status.current_metrics = status.current_metrics.filter(|metrics| !metrics.is_empty());
     status
 }
 

@@ -77,11 +77,8 @@ fn outcome(decision: &Decision) -> String {
         };
         Some(format!("{}{}", if change.holds { "" } else { "not " }, note.reason()))
     };
-    let kinds = [
-        ConditionKind::AbleToScale,
-        ConditionKind::ScalingActive,
-        ConditionKind::ScalingLimited,
-    ];
+    let kinds =
+        [ConditionKind::AbleToScale, ConditionKind::ScalingActive, ConditionKind::ScalingLimited];
     let reasons: Vec<String> = kinds.into_iter().filter_map(reason).collect();
     let replicas = decision.replicas().expect("the size is known");
     format!("{replicas}: {}", reasons.join(", "))
@@ -200,7 +197,12 @@ fn tolerance_and_the_readiness_of_its_time() {
     for (what, fields, pods, expected) in [
         ("above the default tolerance", json!({}), vec![(true, Some(96)); 4], 5),
         ("within a tolerance of its own", json!({"tolerance": 0.25}), vec![(true, Some(96)); 4], 4),
-        ("below a tolerance of its own", json!({"tolerance": 0.05}), vec![(true, Some(75)); 20], 19),
+        (
+            "below a tolerance of its own",
+            json!({"tolerance": 0.05}),
+            vec![(true, Some(75)); 20],
+            19,
+        ),
         ("pods of five seconds count", json!({}), vec![(true, Some(160)); 2], 4),
         (
             "one that is not ready is idle on the way up",

@@ -2,8 +2,12 @@
 //! that belong to their CHPA, and other autoscalers of the same target.
 
 use super::*;
-use podscale_api::chpa::{API_VERSION, Chpa, KIND, RESOURCE};
+use crate::record::{Limits, Recorder};
+use podscale_api::chpa::{API_VERSION, KIND, RESOURCE};
 use podscale_api::crds::chpa::definition;
+use podscale_api::recording::RecordingReader;
+use podscale_api::replay::Replayer;
+use podscale_api::replay::difference::differences;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CHPAS: &str = "/apis/autoscalers.postmates.com/v1beta1/namespaces/default/chpas";
@@ -206,4 +210,48 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
     })
     .await;
     controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_decisions_are_recorded_and_replay() {
+    let folder = std::env::temp_dir().join(format!("podscale-chpa-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let cluster = Cluster::with_chpas(&definition(), &["web"]).await;
+    // The metric asks for 100, so that the limit and the windows decide.
+    let queue = json!([{"type": "External", "external":
+        {"metricName": "queue", "targetAverageValue": "1"}}]);
+    let spec = json!({"metrics": queue, "scaleUpLimitMinimum": 5, "minReplicas": 1});
+    cluster.create_chpa("web", "web", spec).await;
+    let metrics = Metrics::new();
+    let (recorder, writing) =
+        Recorder::start(&folder, Limits::default(), metrics.clone()).expect("a folder");
+    let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(recorder)];
+    let watchers = Watchers { observers, metrics, ..Watchers::default() };
+    let (client, dialects) = (cluster.client("podscale/0"), dialect::built_in());
+    let config = Config::default();
+    let controller =
+        Controller::start(&client, cluster.clock, config, dialects, watchers, Role::alone());
+    until("it goes to the limit", async || cluster.size_of("web").await == 5).await;
+    let status = json!({"status": {"replicas": 5}});
+    cluster.send("PATCH", &format!("{DEPLOYMENTS}/web/status"), &status).await;
+    tokio::time::sleep(MINUTE).await;
+    controller.stop().await;
+    writing.finish();
+    assert_eq!(cluster.size_of("web").await, 5, "the window holds");
+    let mut sizes = Vec::new();
+    for file in std::fs::read_dir(&folder).expect("a folder") {
+        let file = std::fs::File::open(file.expect("a file").path()).expect("a file");
+        for recording in RecordingReader::new(file).expect("lines") {
+            let recording = recording.expect("a recording");
+            let mut replayer = Replayer::new(&recording);
+            for step in &recording.steps {
+                let wanted = step.expected().expect("a decision");
+                let found = replayer.step(step, |replayed| differences(wanted, &replayed.outcome));
+                assert!(found.is_empty(), "{found:?}");
+                sizes.push(wanted.replicas);
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert!(sizes.len() >= 4 && sizes.iter().all(|size| *size == 5), "{sizes:?}");
 }
