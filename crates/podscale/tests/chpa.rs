@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use podscale::controller::observer::{Decided, Observer};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
-use podscale_api::chpa::{API_VERSION, GROUP, KIND, PLURAL, RESOURCE, VERSION};
+use podscale_api::chpa::{API_VERSION, Chpa, GROUP, KIND, PLURAL, RESOURCE, VERSION};
 use podscale_api::crds;
+use podscale_apiserver::ApiServer;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -219,4 +220,24 @@ async fn clean_up(client: &Client, chpas: &Api<DynamicObject>) {
         deployments.list(&all).await.is_ok_and(|list| list.items.is_empty())
     })
     .await;
+}
+
+/// What docs/chpa.md shows can be applied, and makes sense.
+#[tokio::test]
+async fn the_examples_of_the_documentation_are_sound() {
+    let page = include_str!("../../../docs/chpa.md");
+    let server = ApiServer::new(podscale_apiserver::Config::default());
+    let client = Client::new(server.router(), "default");
+    let chpas = define(&client).await;
+    let blocks: Vec<&str> = page.split("```yaml\n").skip(1).collect();
+    assert!(!blocks.is_empty(), "there are examples");
+    for block in blocks {
+        let text = block.split("```").next().unwrap_or_default();
+        let object: Value = serde_saphyr::from_str(text).expect("YAML");
+        let stored = serde_json::from_value(object).expect("an object");
+        let stored = chpas.create(&PostParams::default(), &stored).await.expect("it is taken");
+        let stored = serde_json::to_value(&stored).expect("JSON");
+        let chpa: Chpa = serde_json::from_value(stored).expect("a CHPA");
+        chpa.checked().expect("it makes sense");
+    }
 }
