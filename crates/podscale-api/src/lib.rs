@@ -3,6 +3,7 @@
 
 pub mod chpa;
 pub mod crds;
+pub mod expression;
 pub mod field_error;
 pub mod hpa;
 pub mod labels;
@@ -18,6 +19,7 @@ pub mod recording;
 pub mod replay;
 pub mod resources;
 pub mod scale;
+pub mod schedule;
 pub mod selector;
 mod serde_form;
 pub mod time;
