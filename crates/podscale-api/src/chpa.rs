@@ -112,10 +112,16 @@ impl From<Wire> for Chpa {
     }
 }
 
-/// Reads one part of an object.
-fn read<T: DeserializeOwned>(part: &str, value: &Value) -> Result<T, ReadError> {
-    let nothing = Value::Object(serde_json::Map::new());
-    let value = if part == "spec" && value.is_null() { &nothing } else { value };
+/// Reads one part of an object; `null` is an empty one.
+fn read<T: DeserializeOwned + Default>(part: &str, value: &Value) -> Result<T, ReadError> {
+    match value {
+        Value::Null => return Ok(T::default()),
+        Value::Object(_) => {}
+        _ => {
+            let problem = "must be an object".to_owned();
+            return Err(ReadError { field: part.to_owned(), problem });
+        }
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let field = match error.path().to_string() {
             path if path == "." => part.to_owned(),

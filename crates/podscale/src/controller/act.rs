@@ -137,7 +137,7 @@ impl Actor {
             return;
         };
         let about = About { resource: &target.resource.plural, name: &metadata.name };
-        let path = target.path.trim_end_matches("/scale");
+        let Some(path) = target.path.strip_suffix("/scale") else { return };
         let patch = Disowned {
             metadata: DisownedMeta {
                 uid: &metadata.uid,
