@@ -231,3 +231,17 @@ fn tolerance_and_the_readiness_of_its_time() {
         assert_eq!(case.decide().replicas(), Some(expected), "{what}");
     }
 }
+
+/// As Kubernetes 1.10 had it: times the current size, not times the pods that serve.
+#[test]
+fn a_value_of_an_object_scales_the_current_size() {
+    let object = json!([{"type": "Object", "object": {"metricName": "hits", "targetValue": "100",
+        "target": {"kind": "Service", "name": "front"}}}]);
+    for (value, expected) in [(200, 6), (105, 3), (30, 1)] {
+        let reading = Reading::Total { value: Milli(value * 1000), taken: Some(NOW) };
+        let mut case = case(3, json!({}), vec![reading]);
+        case.spec["metrics"] = object.clone();
+        case.pods = vec![pod(true), pod(false), pod(false)];
+        assert_eq!(case.decide().replicas(), Some(expected), "{value}");
+    }
+}

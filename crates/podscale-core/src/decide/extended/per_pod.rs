@@ -6,7 +6,7 @@ use crate::decide::ceil;
 use crate::decide::per_pod::{PodSamples, Usage, by_adjusted_ratio, by_ratio, target_utilization};
 use crate::decide::tolerance::Tolerances;
 use crate::model::{Aggregate, Metric, MetricTarget, Readiness, Source};
-use crate::pod::{Group, Phase, Pod};
+use crate::pod::{Group, Pod};
 use crate::snapshot::{PodReadings, Sample};
 use crate::steps::{Proposal, Verdict};
 use crate::text::MetricError;
@@ -118,8 +118,6 @@ impl<'a> Judge<'a> {
         let sample = sample.filter(is_young);
         let rules = &self.context.extensions.pods;
         match rules.readiness {
-            // It will never serve again.
-            Readiness::Serving if pod.phase == Phase::Failed => Group::Ignored,
             Readiness::Serving if !pod.is_serving() => Group::Unready,
             Readiness::Serving if self.is_warming_up(pod) => Group::Unready,
             Readiness::Serving if sample.is_none() => Group::Missing,
