@@ -6,8 +6,7 @@ use podscale_core::model::{
     SizeFrom, Stabilization, Tolerance, Wording, ZeroedByOthers,
 };
 use podscale_core::snapshot::{Reading, Scale};
-use podscale_core::status::ConditionKind;
-use podscale_core::{Span, Time};
+use podscale_core::Span;
 
 /// Passes so many seconds apart, each after a change: the sizes that the target gets.
 #[track_caller]
