@@ -1,6 +1,8 @@
 //! Kubernetes' wire forms and the values inside them: quantities, selectors, times, autoscalers,
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
+pub mod chpa;
+pub mod crds;
 pub mod expression;
 pub mod field_error;
 pub mod hpa;

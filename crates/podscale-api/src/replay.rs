@@ -1,12 +1,14 @@
 //! Decides the steps of a Recording anew, each on what the one before it left.
 
+use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
     CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
 };
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::PodPhase;
 use crate::recording::{
-    RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step, StepErrors,
+    Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
+    StepErrors,
 };
 use crate::translate;
 use podscale_core::model::Milli;
@@ -36,6 +38,17 @@ pub struct Replayer {
     selector: String,
 }
 
+/// The model of a recorded autoscaler, whatever its kind was.
+fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
+    match Origin::of(hpa) {
+        Some(origin) if origin.kind == chpa::KIND => {
+            let metadata = hpa.metadata.clone();
+            chpa::translate::autoscaler(&Chpa::new(metadata, origin.spec))
+        }
+        _ => translate::autoscaler(hpa),
+    }
+}
+
 /// One step, decided anew.
 pub struct Replayed<'a> {
     /// The decision in the form of the recording.
@@ -55,7 +68,7 @@ impl Replayer {
         let hpa = recording.autoscaler.clone();
         Replayer {
             settings: recording.controller.into(),
-            autoscaler: translate::autoscaler(&hpa),
+            autoscaler: model(&hpa),
             status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
             hpa,
             history: recording.history.as_ref().map(History::from).unwrap_or_default(),
@@ -152,7 +165,7 @@ impl Replayer {
         if let Some(spec) = &step.spec {
             self.hpa.spec = spec.clone();
             self.hpa.metadata.generation += 1;
-            self.autoscaler = translate::autoscaler(&self.hpa);
+            self.autoscaler = model(&self.hpa);
         }
         let Some(scale) = &step.scale else { return };
         if let Some(replicas) = scale.spec.as_ref().and_then(|s| s.replicas) {

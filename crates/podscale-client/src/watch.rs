@@ -113,6 +113,14 @@ pub async fn follow<T: Watched>(
                 tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
                 continue;
             }
+            // Whoever may not list a resource is not told whether there is one.
+            Err(error) if presence == Presence::Optional && error.code() == Some(403) => {
+                if !std::mem::replace(&mut missing, true) {
+                    tracing::info!(resource, %error, "resource may not be listed; waiting for it");
+                }
+                tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
+                continue;
+            }
             Err(error) => {
                 tracing::warn!(resource, %error, "cannot list the resource");
                 backoff.wait().await;

@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
 use crate::history::{Learned, Recommendation};
-use crate::model::{Autoscaler, Pace};
+use crate::model::{Autoscaler, Extensions, Pace};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
@@ -34,7 +34,10 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         error: None,
         steps: Steps::default(),
     };
-    match (snapshot.scale, &snapshot.autoscaler.extensions) {
+    match (snapshot.scale, snapshot.autoscaler.extensions.as_deref()) {
+        (_, Some(Extensions { invalid: Some(why), .. })) => {
+            without_spec(snapshot, why, &mut decision);
+        }
         (Ok(scale), None) => with_scale(snapshot, *scale, &mut decision),
         (Ok(scale), Some(extensions)) => {
             extended::decide(snapshot, extensions, *scale, &mut decision);
@@ -42,6 +45,21 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         (Err(error), _) => without_scale(snapshot, error, &mut decision),
     }
     decision
+}
+
+/// A spec that cannot be acted on is reported when it is found, and shown as long as it is there.
+#[cold]
+fn without_spec(snapshot: &Snapshot<'_>, why: &Arc<str>, decision: &mut Decision) {
+    const REASON: &str = "FailedSpecCheck";
+    let stored = snapshot.status.condition(ConditionKind::AbleToScale);
+    let known = |note: &Note| note.reason() == REASON && note.message() == **why;
+    if !stored.is_some_and(|stored| known(&stored.note)) {
+        decision.events.push(Event::warning(REASON, &**why));
+    }
+    let note = Note::text(REASON, &**why);
+    set(snapshot, decision, ConditionKind::AbleToScale, false, note);
+    decision.error = Some((&**why).into());
+    decision.steps.stop = Some(Stop::InvalidSpec(Arc::clone(why)));
 }
 
 fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Decision) {
@@ -96,6 +114,7 @@ pub fn reads_metrics<S: Borrow<Status>>(
     match &autoscaler.extensions {
         None => asks_metrics(autoscaler, scale, status),
         // Which bounds are in force is known only when it is decided.
+        Some(extensions) if extensions.invalid.is_some() => false,
         Some(extensions) => {
             scale.spec_replicas != 0
                 || extended::may_wake(autoscaler, extensions, status().borrow())

@@ -17,6 +17,9 @@ pub fn lines(steps: &Steps, autoscaler: &Autoscaler, now: Time) -> Vec<String> {
 #[must_use]
 pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
     match step {
+        Step::InvalidSpec { error } => {
+            format!("{} is left alone, the spec is incorrect: {error}", target(autoscaler))
+        }
         Step::ScaleUnknown { error } => {
             format!("the size of {} is not known: {error}", target(autoscaler))
         }

@@ -53,6 +53,12 @@ impl Autoscaler {
         Bounds { min: self.min_replicas, max: self.max_replicas }
     }
 
+    /// Why the spec cannot be acted on, if so.
+    #[must_use]
+    pub fn invalid(&self) -> Option<&Arc<str>> {
+        self.extensions.as_ref()?.invalid.as_ref()
+    }
+
     /// Whether a metric exists that can be read while no pod runs.
     #[must_use]
     pub fn has_metric_without_pods(&self) -> bool {

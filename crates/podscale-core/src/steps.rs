@@ -33,6 +33,7 @@ pub struct Steps {
 /// Why the metrics were not asked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
+    InvalidSpec(Arc<str>),
     ScaleUnknown(Arc<str>),
     Disabled,
     OutsideBounds { bound: Bound, replicas: i32 },
@@ -104,6 +105,7 @@ impl Steps {
 
     fn stop(&self) -> Option<Step<'_>> {
         Some(match self.stop.as_ref()? {
+            Stop::InvalidSpec(error) => Step::InvalidSpec { error },
             Stop::ScaleUnknown(error) => Step::ScaleUnknown { error },
             Stop::Disabled => Step::Disabled,
             Stop::OutsideBounds { bound, replicas } => {

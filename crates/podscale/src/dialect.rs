@@ -4,6 +4,7 @@
 //!
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
+pub mod chpa;
 pub mod hpa;
 
 use futures::FutureExt;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
 /// The reason of that condition, and of the event that reports it.
 pub const CONFLICT_REASON: &str = "AnotherController";
+/// The reason of that condition where another autoscaler has the same target.
+pub const SAME_TARGET_REASON: &str = "AnotherAutoscaler";
 
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
@@ -60,12 +63,24 @@ impl Kind {
         format!("/apis/{}/{}", self.api_version, self.plural)
     }
 
+    /// The path of one object.
+    #[must_use]
+    pub fn object_path(&self, key: &Key) -> String {
+        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
+        let Kind { api_version, plural, .. } = self;
+        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}")
+    }
+
     /// The path of one object's status.
     #[must_use]
     pub fn status_path(&self, key: &Key) -> String {
-        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
-        let Kind { api_version, plural, .. } = self;
-        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}/status")
+        format!("{}/status", self.object_path(key))
+    }
+
+    /// Whether it is one of Kubernetes itself, whose rules are those of upstream to the letter.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.presence == Presence::Always
     }
 }
 
@@ -138,6 +153,15 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     /// It cannot be put into JSON.
     fn to_body(&self) -> serde_json::Result<Vec<u8>>;
 
+    /// The object as it is sent to be stored as a whole with its status, for a definition without a
+    /// status subresource; `None` if its kind always has one.
+    ///
+    /// # Errors
+    /// It cannot be put into JSON.
+    fn to_whole_body(&self) -> serde_json::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
     /// Takes in the version that the API server gave it.
     fn set_resource_version(&mut self, version: String);
 
@@ -155,8 +179,10 @@ pub enum NewStatus<'a> {
         /// What it was made on.
         snapshot: &'a Snapshot<'a>,
     },
-    /// What is stored, and that another controller manages the object as well.
+    /// What is stored, and that another controller or autoscaler is in the way.
     Conflict {
+        /// In one word: [`CONFLICT_REASON`] or [`SAME_TARGET_REASON`].
+        reason: &'static str,
         /// What to do about it.
         message: &'a str,
         /// When it was found.
@@ -211,8 +237,8 @@ impl<D: Dialect> AnyDialect for D {
     }
 }
 
-/// The dialects that every cluster has.
+/// The dialects that the program knows.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
-    vec![Arc::new(hpa::Hpa)]
+    vec![Arc::new(hpa::Hpa), Arc::new(chpa::Chpas)]
 }

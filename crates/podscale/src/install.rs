@@ -30,6 +30,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Resources of targets that it may scale, besides those of Kubernetes.
     pub scales: Vec<ScaleResource>,
+    /// Whether there are CHPAs that the original controller has managed; see [`cluster_rules`].
+    pub original_chpas: bool,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             replicas: 2,
             arguments: Vec::new(),
             scales: Vec::new(),
+            original_chpas: false,
             metrics: MetricOptions::default(),
         }
     }

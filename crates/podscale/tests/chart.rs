@@ -55,6 +55,7 @@ fn the_chart_renders_to_what_install_prints() {
         replicas: 3,
         arguments: flags.map(str::to_owned).to_vec(),
         scales: vec![rollouts],
+        original_chpas: true,
         metrics: MetricOptions {
             resource: ResourceMetrics::Kubelet,
             serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
@@ -74,6 +75,7 @@ fn the_chart_renders_to_what_install_prints() {
         "dryRun=true",
         "otlp.endpoint=http://collector:4318",
         "arguments[0]=--sync-period=5s",
+        "originalChpas=true",
         "scales[0].group=argoproj.io",
         "scales[0].resource=rollouts",
         "metrics.resource=kubelet",

@@ -13,6 +13,8 @@ mod beside_upstream;
 mod binaries;
 #[path = "control_plane/certificates.rs"]
 mod certificates;
+#[path = "control_plane/chpa.rs"]
+mod chpa;
 #[path = "control_plane/dry_run.rs"]
 mod dry_run;
 #[path = "control_plane/faults.rs"]
@@ -108,6 +110,7 @@ fn main() -> Result<ExitCode> {
 fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     trials.extend(unreliable_network::trials(harness));
+    trials.extend(chpa::trials(harness));
     trials.extend(objects::trials(harness));
     trials.extend(metric_types::trials(harness));
     trials.extend(behaviors::trials(harness));

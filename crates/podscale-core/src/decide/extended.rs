@@ -31,6 +31,8 @@ struct Context<'a> {
     extensions: &'a Extensions,
     /// The target's size, its `spec_replicas` being what counts as the current one.
     scale: Scale,
+    /// What the target's spec asks for.
+    asked: i32,
     /// The bounds in force.
     bounds: Bounds,
     /// The controller's settings with the object's own in their place.
@@ -75,7 +77,8 @@ pub(super) fn decide<'a>(
         decision.steps.extend().scheduled = scheduled;
     }
     let settings = extensions.pods.over(snapshot.settings);
-    let context = Context { snapshot, extensions, scale, bounds, settings };
+    let asked = found.spec_replicas;
+    let context = Context { snapshot, extensions, scale, asked, bounds, settings };
 
     match extensions.control.mode_at(now) {
         Mode::Paused => pause(&context, decision),
@@ -123,11 +126,14 @@ fn by_order_or_size(context: &Context<'_>, found: Scale, decision: &mut Decision
         at_zero(context, decision);
     } else if current > bounds.max {
         outside_bounds(context, Bound::Max, decision);
-    } else if current < bounds.min && !context.is_at_idle_size() {
-        outside_bounds(context, Bound::Min, decision);
-    } else if current == 0 && extensions.zeroed_by_others == ZeroedByOthers::SetToOne {
+    } else if current == 0
+        && bounds.min <= 1
+        && extensions.zeroed_by_others == ZeroedByOthers::SetToOne
+    {
         decision.steps.extend().order = Some(Order::SetToOne);
         settle(context, 1, RescaleReason::Zero, decision);
+    } else if current < bounds.min && !context.is_at_idle_size() {
+        outside_bounds(context, Bound::Min, decision);
     } else {
         by_metrics(context, decision);
     }
@@ -310,6 +316,10 @@ fn settle(context: &Context<'_>, to: i32, reason: RescaleReason, decision: &mut 
     let to = gate::direction_paused(context, to, decision);
     if to == current {
         keep(current, decision);
+    } else if to == context.asked {
+        // It has not got there yet, and needs not be told again.
+        keep(current, decision);
+        decision.desired = Some(to);
     } else {
         let raised = decision.steps.raised_from_zero.is_some();
         let reason = if raised && reason == RescaleReason::Earlier {

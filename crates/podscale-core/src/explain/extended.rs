@@ -56,7 +56,8 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
             word(*direction),
             until_text(*until, now)
         ),
-        Step::ScaleUnknown { .. }
+        Step::InvalidSpec { .. }
+        | Step::ScaleUnknown { .. }
         | Step::Scale { .. }
         | Step::Disabled
         | Step::OutsideBounds { .. }

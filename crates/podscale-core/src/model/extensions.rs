@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Everything that is not in a native autoscaler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extensions {
+    /// Why the spec cannot be acted on, if so; then the target is left alone, and nothing else here
+    /// counts.
+    pub invalid: Option<Arc<str>>,
     /// The rules of each metric, in the order of the autoscaler's metrics; one that is not there has
     /// the default rules.
     pub metrics: Vec<MetricRules>,

@@ -10,6 +10,11 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "step")]
 pub enum Step<'a> {
+    /// The spec cannot be acted on; the target is left alone.
+    InvalidSpec {
+        /// Why.
+        error: &'a str,
+    },
     /// The target's size is not known; nothing can be done.
     ScaleUnknown {
         /// Why.

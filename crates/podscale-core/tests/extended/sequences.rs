@@ -1,13 +1,12 @@
 //! What is remembered from one pass to the next.
 
 use super::fixture::Fixture;
+use podscale_core::Span;
 use podscale_core::model::{
     Extensions, Fallback, ForbiddenWindows, NoMetrics, OnMissing, Pace, Readiness, ScaleToZero,
     SizeFrom, Stabilization, Tolerance, Wording, ZeroedByOthers,
 };
 use podscale_core::snapshot::{Reading, Scale};
-use podscale_core::status::ConditionKind;
-use podscale_core::{Span, Time};
 
 /// Passes so many seconds apart, each after a change: the sizes that the target gets.
 #[track_caller]
@@ -199,12 +198,17 @@ fn the_configurable_hpa_needs_no_metrics_to_be_within_its_bounds() {
     assert_eq!(below.pass().decision.desired, Some(2));
     let mut without = Fixture::of(4).limits(2, 8).extend(rules());
     assert_eq!(without.pass().decision.desired, Some(2));
-    // Nothing was ever measured, so nothing is measured after the window.
-    let mut again = Fixture::of(4).limits(2, 8).extend(rules());
-    again.status.last_scale = Some(Time(0));
-    assert_eq!(again.pass().decision.desired, Some(4));
-    let condition = again.status.condition(ConditionKind::AbleToScale).expect("a condition");
-    assert_eq!(condition.note.reason(), "BackoffBoth");
+    // Nothing was measured, so windows end now.
+    for (seconds, size) in [(300, 4), (301, 2)] {
+        let mut again = Fixture::of(4).limits(2, 8).extend(rules());
+        again.status.last_scale = Some(again.now.before(Span::seconds(seconds)));
+        assert_eq!(again.pass().decision.desired, Some(size), "{seconds}");
+    }
+    // What the target has been asked for already is not asked for again.
+    let mut asked = Fixture::of(1).limits(3, 8).extend(rules());
+    asked.scale = Ok(Scale { spec_replicas: 3, status_replicas: 1 });
+    let decision = asked.pass().decision;
+    assert_eq!((decision.desired, decision.rescale), (Some(3), None));
     let mut zero = Fixture::of(0).limits(1, 8).extend(rules());
     assert_eq!(zero.pass().decision.desired, Some(0));
 }

@@ -48,6 +48,11 @@ pub struct Arguments {
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
 
+    /// Allow what CHPAs of the original controller take: to write whole objects, as its definition has no
+    /// status subresource, and to take Deployments out of the ownership of their CHPAs.
+    #[arg(long)]
+    original_chpas: bool,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -146,6 +151,7 @@ impl Arguments {
             replicas: self.replicas,
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
+            original_chpas: self.original_chpas,
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

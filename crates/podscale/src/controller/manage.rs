@@ -11,7 +11,7 @@ pub const MANAGED: &str = "podscale.dev/managed";
 /// Which objects are managed if they say nothing themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
-    /// All HorizontalPodAutoscalers; for clusters where nobody else manages them.
+    /// All HorizontalPodAutoscalers and CHPAs; for clusters where nobody else manages them.
     #[default]
     Native,
     /// Only those with the annotation or label podscale.dev/managed: "true".
@@ -42,7 +42,7 @@ pub struct Manage {
 
 impl Manage {
     /// Whether this one is.
-    fn manages(&self, metadata: &ObjectMeta) -> bool {
+    pub(super) fn manages(&self, metadata: &ObjectMeta) -> bool {
         let elsewhere =
             !self.namespaces.is_empty() && !self.namespaces.contains(&metadata.namespace);
         if elsewhere || self.excluded.contains(&metadata.namespace) {

@@ -6,6 +6,7 @@ use crate::readiness::Readiness;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
 use podscale_api::labels::Labels;
+use podscale_api::meta::{ObjectMeta, OwnerReference};
 use podscale_api::scale::Scale;
 use podscale_api::selector::{LabelSelector, Selector};
 use podscale_client::discovery::Resource;
@@ -105,6 +106,16 @@ struct Workload {
     wanted: i32,
     existing: i32,
     selector: Arc<str>,
+    /// To whom it belongs, unless that is to another workload.
+    owners: Option<Arc<[OwnerReference]>>,
+}
+
+/// A workload that belongs to an autoscaler.
+pub(super) struct Owned {
+    /// The version that was seen.
+    pub(super) version: Box<str>,
+    /// To whom it belongs besides.
+    pub(super) others: Vec<OwnerReference>,
 }
 
 /// A workload on the wire.
@@ -123,6 +134,7 @@ struct WireMeta {
     namespace: Box<str>,
     uid: Box<str>,
     resource_version: Box<str>,
+    owner_references: Option<Vec<OwnerReference>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -218,6 +230,16 @@ impl Targets {
         Some(scale)
     }
 
+    /// Whether a target belongs to the object of this uid, as the last change left it.
+    pub(super) fn owned(
+        &self,
+        resource: &Resource,
+        target: &ObjectMeta,
+        uid: &str,
+    ) -> Option<Owned> {
+        self.known(resource)?.0.owned(target, uid)
+    }
+
     /// Takes in a scale that was just written, so that the next reconcile does not read the old one.
     pub(super) fn wrote(&self, resource: &Resource, scale: &Scale) {
         let Some((known, _)) = self.known(resource) else { return };
@@ -278,6 +300,15 @@ impl Targets {
 }
 
 impl Known {
+    fn owned(&self, target: &ObjectMeta, uid: &str) -> Option<Owned> {
+        let namespaces = self.namespaces.read();
+        let workload = namespaces.get(&*target.namespace)?.get(&*target.name)?;
+        let owners = workload.owners.as_ref().filter(|_| *workload.uid == *target.uid)?;
+        let others: Vec<_> = owners.iter().filter(|owner| owner.uid != uid).cloned().collect();
+        let owned = others.len() < owners.len();
+        owned.then(|| Owned { version: workload.version.clone(), others })
+    }
+
     fn take_in(&self, change: Change<Wire>) {
         let mut namespaces = self.namespaces.write();
         match change {
@@ -303,6 +334,9 @@ impl Known {
 fn put(namespaces: &mut Namespaces, wire: Wire) {
     let Wire { metadata, spec, status } = wire;
     let selector = spec.selector.map(selector_text).unwrap_or_default();
+    // No autoscaler is of the group of the workloads, and all replica sets belong to one of them.
+    let of_workload = |owner: &OwnerReference| owner.api_version.starts_with("apps/");
+    let owners = metadata.owner_references.filter(|owners| !owners.iter().all(of_workload));
     let here = namespaces.entry(metadata.namespace).or_default();
     if let Some(before) = here.get_mut(&metadata.name)
         && before.uid == metadata.uid
@@ -313,6 +347,7 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         }
         (before.wanted, before.existing) = (spec.replicas.unwrap_or(1), status.replicas);
         before.version = metadata.resource_version;
+        before.owners = owners.map(Arc::from);
         if *before.selector != *selector {
             before.selector = selector.into();
         }
@@ -324,6 +359,7 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         wanted: spec.replicas.unwrap_or(1),
         existing: status.replicas,
         selector: selector.into(),
+        owners: owners.map(Arc::from),
     };
     here.insert(metadata.name, workload);
 }
@@ -343,51 +379,4 @@ fn selector_text(selector: WireSelector) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wire(text: &str) -> Wire {
-        serde_json::from_str(text).expect("a workload")
-    }
-
-    #[test]
-    fn a_written_size_stands_until_the_watch_has_something_newer() {
-        let known = Known::default();
-        let deployment = |version: u32, replicas: i32| {
-            wire(&format!(
-                r#"{{"metadata":{{"name":"web","namespace":"shop","uid":"u","resourceVersion":"{version}"}},
-                "spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"web"}}}},"template":{{}}}},
-                "status":{{"replicas":2}}}}"#
-            ))
-        };
-        known.take_in(Change::All(vec![deployment(5, 2)]));
-        let size = |known: &Known| {
-            let namespaces = known.namespaces.read();
-            let web = &namespaces["shop"]["web"];
-            (web.wanted, web.version.to_string(), web.selector.to_string())
-        };
-        assert_eq!(size(&known), (2, "5".into(), "app=web".into()));
-        known.take_in(Change::Applied(deployment(9, 4)));
-        known.take_in(Change::Applied(deployment(7, 2)));
-        assert_eq!(size(&known), (4, "9".into(), "app=web".into()));
-        known.take_in(Change::Deleted(deployment(10, 4)));
-        assert!(known.namespaces.read().is_empty());
-    }
-
-    #[test]
-    fn selectors_read_as_in_a_scale() {
-        let cases = [
-            (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
-            (
-                r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#,
-                "a in (x,y)",
-            ),
-            (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
-        ];
-        for (selector, expected) in cases {
-            let spec: WireSpec =
-                serde_json::from_str(&format!(r#"{{"selector":{selector}}}"#)).expect("a spec");
-            assert_eq!(selector_text(spec.selector.expect("a selector")), expected);
-        }
-    }
-}
+mod tests;

@@ -28,7 +28,7 @@ fn everything() -> Options {
         singlecloud: Some(singlecloud()),
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
-    Options { scales, metrics, ..Options::default() }
+    Options { scales, metrics, original_chpas: true, ..Options::default() }
 }
 
 #[test]
@@ -51,6 +51,27 @@ fn every_manifest_is_one_of_kubernetes() {
 }
 
 #[test]
+fn only_who_has_chpas_of_the_original_controller_allows_to_write_them_and_deployments() {
+    let writes = |original_chpas| {
+        let rules = cluster_rules(&Options { original_chpas, ..Options::default() });
+        let whole = |rule: &&Value| ["chpas", "deployments"].contains(&text(&rule["resources"][0]));
+        rules
+            .iter()
+            .filter(whole)
+            .map(|rule| rule["verbs"].to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let reads = r#"["list","watch"] ["list","watch"]"#;
+    assert_eq!(writes(false), reads);
+    assert_eq!(writes(true), format!(r#"{reads} ["update"] ["patch"]"#));
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+#[test]
 fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
     for rule in cluster_rules(&everything()) {
         let list = |field: &str| rule[field].as_array().expect("a list").clone();
@@ -67,6 +88,8 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                     // Clients of singlecloud's API write them.
                     || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
+                    || (resource == "chpas" && rule["verbs"] == json!(["update"]))
+                    || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "apiservices" && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
             }

@@ -1,6 +1,7 @@
 //! The rights that `podscale install` asks for: they are enough, and without any one of them, each verb
 //! of each resource, something is refused that the controller wants to do.
 
+use super::chpa;
 use super::fixture::{Fixture, api, autoscaler};
 use super::harness::Harness;
 use super::metrics::Usage;
@@ -18,6 +19,9 @@ use std::process::Command;
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![harness.alone("rbac::exactly_those_installed", exactly_those_installed)]
 }
+
+/// The CHPA, and its Deployment.
+const CHPA: &str = "chpa";
 
 /// Targets that need all rights between them: their kinds and metrics.
 fn workloads() -> [(&'static str, &'static str, &'static str, Value); 4] {
@@ -92,12 +96,29 @@ async fn create_workloads(fixture: &Fixture) -> Result<()> {
     object["spec"]["scaleTargetRef"] =
         json!({"apiVersion": VERSION, "kind": "Fleet", "name": "fleets"});
     fixture.create(object).await?;
-    Ok(())
+    create_chpa(fixture).await
+}
+
+/// A CHPA as the original controller has left it: without a status subresource, with a Deployment of
+/// its own.
+async fn create_chpa(fixture: &Fixture) -> Result<()> {
+    chpa::define(fixture, &chpa::original_definition()).await?;
+    fixture.deployment(CHPA, 2).await?;
+    let queue = json!({"type": "External", "external":
+        {"metricName": "queue", "targetAverageValue": "1"}});
+    fixture
+        .create(json!({"apiVersion": "autoscalers.postmates.com/v1beta1", "kind": "CHPA",
+            "metadata": {"name": CHPA}, "spec": {"maxReplicas": 4, "metrics": [queue],
+                "downscaleForbiddenWindowSeconds": 1, "upscaleForbiddenWindowSeconds": 1,
+                "scaleTargetRef": {"kind": "Deployment", "name": CHPA}}}))
+        .await?;
+    chpa::own(fixture, CHPA).await
 }
 
 async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
     let kinds = workloads().map(|(version, kind, name, _)| (version, kind, name));
-    for (version, kind, name) in kinds.into_iter().chain([(VERSION, "Fleet", "fleets")]) {
+    let others = [(VERSION, "Fleet", "fleets"), ("apps/v1", "Deployment", CHPA)];
+    for (version, kind, name) in kinds.into_iter().chain(others) {
         fixture
             .until(&format!("replicas of {name}"), &Some(replicas), async || {
                 let object = fixture.api(version, kind).get(name).await?;
@@ -175,6 +196,7 @@ async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
         fixture.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
         fixture.until_event(&format!("lost-{name}"), "Warning FailedGetScale ").await?;
     }
+    chpa::until_released(fixture, CHPA).await?;
     let refused = refusals(&program).await?;
     ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.log_tail());
     program.stop().await?;
@@ -254,6 +276,7 @@ async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> R
                 replicas = 5 - replicas;
                 want(fixture, replicas);
                 delete_all(fixture, "v1", "ConfigMap").await?;
+                chpa::own(fixture, CHPA).await?;
                 Ok(refusals(&program).await? > 0.0)
             })
             .await?;

@@ -1,14 +1,16 @@
 //! Asks each metric how many replicas it wants, and finds what stands in for those that cannot say.
 
 use super::{Context, per_pod, propose};
+use crate::decide::ceil;
 use crate::decide::tolerance::Tolerances;
 use crate::decide::total;
 use crate::decision::{Decision, MetricResults};
 use crate::history::{LastAnswer, MAX_LAST_ANSWERS, Memory};
-use crate::model::{Metric, MetricRules, MetricTarget, OnMissing, Source};
+use crate::model::{Metric, MetricRules, MetricTarget, Milli, OnMissing, Readiness, Source};
 use crate::pod::Pod;
 use crate::snapshot::Reading;
-use crate::steps::{Proposal, Substituted};
+use crate::status::Current;
+use crate::steps::{PodCounts, Proposal, Substituted, Verdict};
 use crate::text::{self, MetricError, MetricFailure};
 use crate::time::Time;
 use propose::Failure;
@@ -91,6 +93,8 @@ pub(super) fn ask(
         };
         answers.of_metrics.push(answer);
         if answers.aborted {
+            // What the others said is not the whole, so what is stored stays.
+            decision.metrics = MetricResults::Untouched;
             break;
         }
     }
@@ -183,7 +187,7 @@ fn proposal(
             let (value, taken) =
                 total_of(reading, source, metric.target).ok_or(MetricError::NoneReturned)?;
             check_age(taken, rules, snapshot.now)?;
-            let proposal = total::propose(context.scale, pods, metric, place, value, tolerances)?;
+            let proposal = of_total(context, pods, metric, place, value, tolerances)?;
             Ok((proposal, taken))
         }
         // A reading of another shape than the source's is no reading.
@@ -191,12 +195,45 @@ fn proposal(
     }
 }
 
+/// What a metric with one value asks for. Where only serving pods count, the rule is that of the same
+/// time as well: the ratio times the current size, however many of the pods serve.
+fn of_total(
+    context: &Context<'_>,
+    pods: &[Pod],
+    metric: &Metric,
+    place: usize,
+    value: Milli,
+    tolerances: Tolerances,
+) -> Result<Proposal, MetricError> {
+    let (readiness, target) = (context.extensions.pods.readiness, metric.target);
+    let (Readiness::Serving, MetricTarget::Value(Milli(wanted))) = (readiness, target) else {
+        return total::propose(context.scale, pods, metric, place, value, tolerances);
+    };
+    let ratio = value.0 as f64 / wanted as f64;
+    let current = context.current();
+    let (replicas, verdict) = if tolerances.allow(ratio) {
+        (current, Verdict::WithinTolerance)
+    } else {
+        (ceil(ratio * f64::from(current)), Verdict::Scaled)
+    };
+    Ok(Proposal {
+        metric: place as u32,
+        replicas,
+        current: Current { value: Some(value), ..Current::default() },
+        target,
+        ratio,
+        adjusted_ratio: None,
+        pods: PodCounts { ready: current.max(0).unsigned_abs(), ..PodCounts::default() },
+        verdict,
+    })
+}
+
 /// The one value of a source that has one, and when it was measured.
 pub(super) fn total_of(
     reading: &Reading,
     source: &Source,
     target: MetricTarget,
-) -> Option<(crate::model::Milli, Option<Time>)> {
+) -> Option<(Milli, Option<Time>)> {
     match (reading, source) {
         (Reading::Total { value, taken }, Source::Object { .. } | Source::Prometheus(_)) => {
             Some((*value, *taken))

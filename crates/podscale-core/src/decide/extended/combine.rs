@@ -125,8 +125,8 @@ fn agree(context: &Context<'_>, by: CombinedBy, found: &Combined, decision: &mut
 }
 
 fn nothing_asked(context: &Context<'_>, decision: &mut Decision) -> Combined {
-    // Nothing was measured, so no window ever ends before it was.
-    let found = Combined { replicas: 0, metric: None, taken: Some(Time(i64::MIN)) };
+    // Nothing was measured, so windows end now.
+    let found = Combined { replicas: 0, metric: None, taken: None };
     agree(context, CombinedBy::Nothing, &found, decision);
     found
 }

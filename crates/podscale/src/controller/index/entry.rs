@@ -1,12 +1,13 @@
 //! What is known of one object.
 
+use super::claims::TargetNumber;
 use super::due::QueueState;
 use crate::controller::dry_run::{Comparison, ObservedWrite};
 use crate::controller::manage::Manage;
 use crate::controller::overrides::Overrides;
 use crate::controller::ownership::{self, Ownership};
 use crate::controller::recalled::Recalled;
-use crate::dialect::Managed;
+use crate::dialect::{Key, Managed};
 use crate::settings::span;
 use crate::source::Topic;
 use podscale_client::resource_version::is_newer;
@@ -26,6 +27,10 @@ pub(super) struct Rules {
 /// What is known of one object.
 pub(super) struct Entry {
     pub(super) managed: Managed,
+    /// Its target, unless its spec cannot be acted on.
+    pub(super) target: Option<TargetNumber>,
+    /// What was last reported of another autoscaler that has the same target.
+    pub(super) reported_precedent: Option<Key>,
     /// What its annotations say otherwise than the controller's flags.
     pub(super) overrides: Option<Arc<Overrides>>,
     /// Whether what is wrong with them was reported.
@@ -51,7 +56,9 @@ impl Entry {
         let overrides = Overrides::read(managed.metadata(), &rules.settings).map(Arc::new);
         let ownership = Ownership::of(&managed.wire.status());
         Entry {
+            target: TargetNumber::of(&managed),
             managed,
+            reported_precedent: None,
             overrides,
             annotations_reported: false,
             queue_state: QueueState::new(),
