@@ -1,10 +1,10 @@
 //! `metrics.k8s.io/v1beta1`: what pods and nodes use.
 
+mod items;
 mod source;
 
 use crate::answer::{
-    Query, Refusal, Row, bytes, cores, group_document, seconds_text, table, wants_table,
-    window_text,
+    Query, Refusal, Row, bytes, cores, group_document, table, wants_table, window_text,
 };
 use crate::store::Used;
 use axum::extract::{Path, RawQuery, State};
@@ -12,8 +12,8 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use items::{node_list, node_object, pod_list, pod_object};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 pub(crate) use source::{FoundNode, FoundPod};
 pub use source::{Source, UsageProvider};
@@ -99,7 +99,7 @@ async fn answer_pods(
         Ok(pods) if wants_table(headers) => {
             table(&COLUMNS, pods.iter().map(pod_row).collect(), query.get("includeObject"))
         }
-        Ok(pods) => list("PodMetricsList", pods.iter().map(pod_object).collect()),
+        Ok(pods) => pod_list(&pods),
     }
 }
 
@@ -138,7 +138,7 @@ async fn list_nodes(
         Ok(nodes) if wants_table(&headers) => {
             table(&COLUMNS, nodes.iter().map(node_row).collect(), query.get("includeObject"))
         }
-        Ok(nodes) => list("NodeMetricsList", nodes.iter().map(node_object).collect()),
+        Ok(nodes) => node_list(&nodes),
     }
 }
 
@@ -162,52 +162,6 @@ async fn get_node(
 
 fn is_watch(query: &Query) -> bool {
     matches!(query.get("watch"), Some("true" | "1"))
-}
-
-/// Items of a list do not repeat what kind they are of.
-fn list(kind: &str, mut items: Vec<Value>) -> Response {
-    for item in items.iter_mut().filter_map(Value::as_object_mut) {
-        item.remove("kind");
-        item.remove("apiVersion");
-    }
-    Json(json!({"kind": kind, "apiVersion": VERSION, "metadata": {}, "items": items}))
-        .into_response()
-}
-
-fn usage(used: &Used) -> Value {
-    json!({"cpu": cores(used.cpu_nanos), "memory": bytes(used.memory_bytes)})
-}
-
-fn pod_object(pod: &FoundPod) -> Value {
-    let containers: Vec<Value> = pod
-        .used
-        .containers
-        .iter()
-        .map(|(name, used)| json!({"name": name, "usage": usage(used)}))
-        .collect();
-    let mut metadata = json!({"name": &*pod.key.1, "namespace": &*pod.key.0});
-    metadata["creationTimestamp"] = seconds_text(pod.used.time).into();
-    if !pod.labels.is_empty() {
-        metadata["labels"] = json!(pod.labels.iter().collect::<BTreeMap<_, _>>());
-    }
-    json!({
-        "kind": "PodMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds_text(pod.used.time), "window": window_text(pod.used.window),
-        "containers": containers,
-    })
-}
-
-fn node_object(node: &FoundNode) -> Value {
-    let mut metadata =
-        json!({"name": &*node.name, "creationTimestamp": seconds_text(node.used.time)});
-    if !node.labels.is_empty() {
-        metadata["labels"] = json!(node.labels.iter().collect::<BTreeMap<_, _>>());
-    }
-    json!({
-        "kind": "NodeMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds_text(node.used.time), "window": window_text(node.used.window),
-        "usage": usage(&node.used),
-    })
 }
 
 fn pod_row(pod: &FoundPod) -> Row {

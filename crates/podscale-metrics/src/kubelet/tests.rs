@@ -76,6 +76,19 @@ async fn authorities_that_were_replaced_are_read_again() {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_closed_meanwhile_is_made_anew() {
+    let authority = Authority::new();
+    let last = |_: &str, _: Option<&str>| Reply::Last(WELL);
+    let reader = reader(&authority, secret(), LONG);
+    for kubelet in [Fake::tls(&authority, "127.0.0.1", last).await, Fake::plain(last).await] {
+        for reads in 1..=3 {
+            assert_eq!(failure(&reader, &kubelet).await, "none");
+            assert_eq!(kubelet.connections(), reads);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_was_replaced_is_read_again() {
     let authority = Authority::new();
     let wanted = Arc::new(parking_lot::Mutex::new("first"));

@@ -10,6 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, extract::Request};
+use std::sync::Arc;
 
 /// Stands for all namespaces in a path.
 const ALL_NAMESPACES: &str = "all-namespaces";
@@ -97,7 +98,7 @@ fn pod_metrics(pod: FoundPod) -> PodMetrics {
         metadata: Metadata {
             name: pod.key.1.to_string(),
             namespace: pod.key.0.to_string(),
-            labels: pod.labels,
+            labels: Arc::unwrap_or_clone(pod.labels),
         },
         timestamp: pod.used.time,
         window: pod.used.window,

@@ -65,7 +65,7 @@ pub struct Source {
 /// A pod that has metrics.
 pub(crate) struct FoundPod {
     pub key: PodKey,
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     pub used: PodUsed,
 }
 

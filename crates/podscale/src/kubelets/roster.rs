@@ -2,12 +2,13 @@
 
 use crate::metrics::Metrics;
 use kube::Client;
+use podscale_api::Labels;
 use podscale_api::node::Node;
-use podscale_api::pod::Pod;
 use podscale_client::instrument::Instruments;
-use podscale_client::watch::{Change, Presence, follow};
+use podscale_client::watch::{Change, Presence, Watched, follow};
 use podscale_metrics::directory::Directory;
 use podscale_metrics::store::PodKey;
+use serde::Deserialize;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -34,21 +35,45 @@ impl Roster {
     }
 }
 
+/// A pod without all that serving its metrics does not need.
+#[derive(Deserialize)]
+struct Labelled {
+    metadata: LabelledMeta,
+}
+
+#[derive(Deserialize)]
+struct LabelledMeta {
+    namespace: Box<str>,
+    name: Box<str>,
+    labels: Option<Labels>,
+}
+
+impl Watched for Labelled {
+    fn version(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Labelled {
+    fn entry(self) -> (PodKey, Labels) {
+        let LabelledMeta { namespace, name, labels } = self.metadata;
+        ((namespace.into(), name.into()), labels.unwrap_or_default())
+    }
+}
+
 /// Keeps up with the labels of pods.
 pub(super) async fn follow_pods(
     client: Client,
     instruments: Instruments,
     directory: Arc<Directory>,
 ) {
-    let key =
-        |pod: &Pod| -> PodKey { ((*pod.metadata.namespace).into(), (*pod.metadata.name).into()) };
-    let apply = |change: Change<Pod>| match change {
-        Change::All(pods) => {
-            let entry = |pod: Pod| (key(&pod), pod.metadata.labels);
-            directory.replace_pods(pods.into_iter().map(entry).collect());
+    let apply = |change: Change<Labelled>| match change {
+        Change::All(pods) => directory.replace_pods(pods.into_iter().map(Labelled::entry)),
+        Change::Applied(pod) => {
+            let (key, labels) = pod.entry();
+            directory.apply_pod(key, labels);
         }
-        Change::Applied(pod) => directory.apply_pod(key(&pod), pod.metadata.labels),
-        Change::Deleted(pod) => directory.remove_pod(&key(&pod)),
+        Change::Deleted(pod) => directory.remove_pod(&pod.entry().0),
     };
     follow(&client, "/api/v1/pods", "pods", Presence::Always, &instruments, apply).await;
 }
