@@ -1,9 +1,12 @@
 //! Kubernetes' wire forms and the values inside them: quantities, selectors, times, autoscalers,
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
+pub mod convert;
+pub mod document;
 pub mod field_error;
 pub mod hpa;
 pub mod labels;
+pub mod lint;
 pub mod meta;
 pub mod metrics;
 pub mod names;
