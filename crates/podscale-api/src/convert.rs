@@ -3,6 +3,7 @@
 
 mod hpa;
 mod loss;
+mod pod_autoscaler;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ pub use loss::{Loss, losses};
 pub struct Hub {
     /// As `autoscaling/v2`, with nothing filled in.
     pub hpa: v2::HorizontalPodAutoscaler,
-    /// What `autoscaling/v2` has no field for.
+    /// What `autoscaling/v2` has no field for, at the fields that a PodAutoscaler has for it.
     pub beyond: Vec<Loss>,
 }
 
@@ -47,8 +48,15 @@ pub trait Form: Sync {
 }
 
 /// All forms; an object is read as the first one that describes it.
-pub const FORMS: [&dyn Form; 6] =
-    [&hpa::V2, &hpa::V1, &hpa::V1_BEFORE_1_6, &hpa::V2ALPHA1, &hpa::V2BETA1, &hpa::V2BETA2];
+pub const FORMS: [&dyn Form; 7] = [
+    &hpa::V2,
+    &hpa::V1,
+    &hpa::V1_BEFORE_1_6,
+    &hpa::V2ALPHA1,
+    &hpa::V2BETA1,
+    &hpa::V2BETA2,
+    &pod_autoscaler::PodAutoscaler,
+];
 
 /// The form of that name.
 pub fn form(name: &str) -> Option<&'static dyn Form> {
