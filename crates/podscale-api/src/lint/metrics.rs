@@ -1,6 +1,7 @@
 //! Lints about metrics and their targets.
 
 use super::{Autoscaler, Lint, Manifests, Remark, Workload, remark};
+use crate::hpa::default::CPU_UTILIZATION;
 use crate::hpa::v2::{MetricSpec, MetricTarget, metric_type, target_type};
 use crate::quantity::Quantity;
 use podscale_core::snapshot::MissingRequest;
@@ -112,61 +113,76 @@ fn target_type_mismatch(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<R
     remarks
 }
 
-/// The metrics with a utilization target, which workload they are measured at, and the percentage.
+/// A metric with a utilization target, and the workload that it is measured at.
+struct Utilization<'a> {
+    /// Where the metric is.
+    field: String,
+    resource: &'a str,
+    container: Option<&'a str>,
+    percent: i32,
+    workload: &'a Workload,
+}
+
 fn utilizations<'a>(
-    autoscaler: &'a Autoscaler<'_>,
-    manifests: &'a Manifests<'_>,
-) -> Vec<(usize, &'static str, &'a str, Option<&'a str>, i32, &'a Workload)> {
+    autoscaler: &Autoscaler<'a>,
+    manifests: &Manifests<'a>,
+) -> Vec<Utilization<'a>> {
     let hpa = autoscaler.hpa;
     let workload = manifests.workloads.iter().find(|workload| workload.is_target_of(hpa));
     let Some(workload) = workload else { return Vec::new() };
-    let metrics = hpa.spec.metrics.iter().enumerate();
-    let mut found: Vec<_> = metrics
-        .filter_map(|(index, metric)| {
-            let (name, container) = resource(metric)?;
-            let (source, target) = target(metric)?;
-            Some((index, source, name, container, target.average_utilization?, workload))
-        })
-        .collect();
     if hpa.spec.metrics.is_empty() {
-        found.push((0, "resource", "cpu", None, crate::hpa::default::CPU_UTILIZATION, workload));
+        let field = "spec.metrics[0].resource".to_owned();
+        let percent = CPU_UTILIZATION;
+        return vec![Utilization { field, resource: "cpu", container: None, percent, workload }];
     }
-    found
+    let metrics = hpa.spec.metrics.iter().enumerate();
+    let with_percent = metrics.filter_map(|(index, metric)| {
+        let (resource, container) = resource(metric)?;
+        let (source, target) = target(metric)?;
+        let field = format!("spec.metrics[{index}].{source}");
+        let percent = target.average_utilization?;
+        Some(Utilization { field, resource, container, percent, workload })
+    });
+    with_percent.collect()
 }
 
 fn no_requests(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for (index, source, name, container, _, workload) in utilizations(autoscaler, manifests) {
-        let Err(missing) = workload.pod.requested_milli(name, container) else { continue };
-        let Workload { kind, name: workload, .. } = workload;
+    for Utilization { field, resource, container, workload, .. } in
+        utilizations(autoscaler, manifests)
+    {
+        let Err(missing) = workload.pod.requested_milli(resource, container) else { continue };
+        let Workload { kind, name, .. } = workload;
         let problem = match missing {
             MissingRequest::NoContainer { container, .. } => {
-                format!("{kind} {workload} has no container {container:?}")
+                format!("{kind} {name} has no container {container:?}")
             }
             MissingRequest::Container { container, .. } => {
-                format!("container {container:?} of {kind} {workload} requests no {name}")
+                format!("container {container:?} of {kind} {name} requests no {resource}")
             }
             MissingRequest::PodLevel { .. } => {
-                format!("the pods of {kind} {workload} request no {name}")
+                format!("the pods of {kind} {name} request no {resource}")
             }
         };
-        remarks.push(remark(format!("spec.metrics[{index}].{source}"), problem));
+        remarks.push(remark(field, problem));
     }
     remarks
 }
 
 fn target_above_limit(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for (index, source, name, container, percent, workload) in utilizations(autoscaler, manifests) {
-        let Ok(requested) = workload.pod.requested_milli(name, container) else { continue };
-        let Some(limit) = limit_milli(workload, name, container) else { continue };
+    for Utilization { field, resource, container, percent, workload } in
+        utilizations(autoscaler, manifests)
+    {
+        let Ok(requested) = workload.pod.requested_milli(resource, container) else { continue };
+        let Some(limit) = limit_milli(workload, resource, container) else { continue };
         let wanted = requested.saturating_mul(i64::from(percent)) / 100;
         if wanted > limit && requested > 0 {
             let most = limit.saturating_mul(100) / requested;
             remarks.push(remark(
-                format!("spec.metrics[{index}].{source}.target.averageUtilization"),
+                format!("{field}.target.averageUtilization"),
                 format!(
-                    "{percent}% of the requested {name} is more than the limits of {} {} allow, which is {most}%",
+                    "{percent}% of the requested {resource} is more than the limits of {} {} allow, which is {most}%",
                     workload.kind, workload.name
                 ),
             ));
