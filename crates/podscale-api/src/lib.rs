@@ -2,11 +2,14 @@
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
 pub mod chpa;
+pub mod convert;
 pub mod crds;
+pub mod document;
 pub mod expression;
 pub mod field_error;
 pub mod hpa;
 pub mod labels;
+pub mod lint;
 pub mod meta;
 pub mod metrics;
 pub mod names;

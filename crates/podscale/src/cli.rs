@@ -5,12 +5,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 pub mod ask;
+pub mod convert;
 pub mod demo;
 pub mod explain;
 pub mod install;
 pub mod kubelet;
 pub mod leader;
 pub mod logs;
+pub mod manifests;
 pub mod pipeline;
 pub mod prometheus;
 pub mod recording;
@@ -40,6 +42,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Convert(convert::Arguments),
     Demo(demo::Arguments),
     Explain(explain::Arguments),
     Install(install::Arguments),
@@ -55,6 +58,7 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Convert(arguments) => convert::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Explain(arguments) => explain::run(&arguments),
             Command::Install(arguments) => install::run(&arguments),

@@ -64,6 +64,8 @@ pub struct Config {
     pub read_kubelets: bool,
     /// Where the kubeconfig is written; in a new temporary folder if not given.
     pub kubeconfig: Option<PathBuf>,
+    /// Whether autoscaling/v2beta1 and v2beta2 are served as well.
+    pub removed_autoscaling_versions: bool,
 }
 
 impl Config {
@@ -78,6 +80,7 @@ impl Config {
             kubelet_port: KubeletPort::Required(0),
             read_kubelets: true,
             kubeconfig: None,
+            removed_autoscaling_versions: false,
         }
     }
 }
@@ -165,8 +168,7 @@ impl Demo {
         let listener = listen(config.port).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
-        let (server, serving, kubeconfig, certificates) =
-            serve(clock, config.kubeconfig.as_deref()).await?;
+        let (server, serving, kubeconfig, certificates) = serve(clock, &config).await?;
         let service = in_process(&server, kubeconfig.token());
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = watch::channel(false);
@@ -348,20 +350,22 @@ fn start_controller(
 /// The API server, on a socket for everybody who has the kubeconfig.
 async fn serve(
     clock: Clock,
-    file: Option<&Path>,
+    config: &Config,
 ) -> Result<(ApiServer, Serving, Kubeconfig, Certificates), DemoError> {
     let token = kubeconfig::token();
     let server = ApiServer::new(podscale_apiserver::Config {
         clock: Arc::new(move || clock.now()),
         token: Some(token.clone()),
+        removed_autoscaling_versions: config.removed_autoscaling_versions,
         ..podscale_apiserver::Config::default()
     });
     let certificates = Certificates::generate(&["localhost", "127.0.0.1"])?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let serving = server.serve(address, Some(&certificates)).await?;
     let authority = certificates.authority_data();
-    let kubeconfig = Kubeconfig::write(file, &serving.url(), &authority, token)
-        .map_err(|(path, source)| DemoError::Kubeconfig { path, source })?;
+    let kubeconfig =
+        Kubeconfig::write(config.kubeconfig.as_deref(), &serving.url(), &authority, token)
+            .map_err(|(path, source)| DemoError::Kubeconfig { path, source })?;
     Ok((server, serving, kubeconfig, certificates))
 }
 

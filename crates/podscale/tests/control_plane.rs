@@ -67,6 +67,8 @@ mod timelines;
 mod transcript;
 #[path = "control_plane/unreliable_network.rs"]
 mod unreliable_network;
+#[path = "control_plane/versions.rs"]
+mod versions;
 
 use anyhow::Result;
 use harness::Harness;
@@ -112,6 +114,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(unreliable_network::trials(harness));
     trials.extend(chpa::trials(harness));
     trials.extend(objects::trials(harness));
+    trials.extend(versions::trials(harness));
     trials.extend(metric_types::trials(harness));
     trials.extend(behaviors::trials(harness));
     trials.extend(targets::trials(harness));
