@@ -133,7 +133,8 @@ impl Selected<'_> {
             Source::External(series) => {
                 external_metric(&series.name, answers.left_to_select(), answers)
             }
-            Source::Unknown { .. } => Reading::Empty,
+            // Its source measures values, which are lined up by `read_measured`.
+            Source::Prometheus(_) | Source::Unknown { .. } => Reading::Empty,
         }
     }
 
@@ -296,7 +297,10 @@ fn object_metric(
         .filter(|v| is_namespace || *v.described_object.namespace == *namespace)
         .collect();
     match values.as_slice() {
-        [value] => Reading::Total(Milli(value.value.milli_value())),
+        [value] => Reading::Total {
+            value: Milli(value.value.milli_value()),
+            taken: value.timestamp.map(|t| t.0),
+        },
         several => Reading::Failed(not_exactly_one(several.len()).into()),
     }
 }
@@ -313,13 +317,20 @@ fn external_metric(name: &str, wanted: Option<&LabelSelector>, answers: &Answers
         Err(error) => return Reading::Failed(error.into()),
     };
     let Ok(selector) = selector_of(wanted) else { return Reading::Empty };
+    let wanted = |v: &&ExternalMetricValue| {
+        &*v.metric_name == name && selector.matches(|key| v.metric_labels.get(key))
+    };
+    let mut taken: Option<Time> = None;
     let values: Vec<Milli> = values
         .iter()
-        .filter(|v| &*v.metric_name == name)
-        .filter(|v| selector.matches(|key| v.metric_labels.get(key)))
+        .filter(wanted)
+        .inspect(|v| {
+            let time = v.timestamp.map(|t| t.0);
+            taken = taken.into_iter().chain(time).min();
+        })
         .map(|v| Milli(v.value.milli_value()))
         .collect();
-    if values.is_empty() { Reading::Empty } else { Reading::Series(values) }
+    if values.is_empty() { Reading::Empty } else { Reading::Series { values, taken } }
 }
 
 fn model_pod(pod: &Pod) -> pod::Pod {

@@ -43,6 +43,7 @@ pub fn autoscaler(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
             scale_up: rules(b.scale_up.as_ref()),
             scale_down: rules(b.scale_down.as_ref()),
         }),
+        extensions: None,
     }
 }
 

@@ -111,6 +111,7 @@ pub fn source_name(source: &Source) -> String {
         Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
         Source::ContainerResource { name, container } => format!("{name} of {container}"),
         Source::Pods(series) | Source::External(series) => series.name.to_string(),
+        Source::Prometheus(query) => query.name.to_string(),
         Source::Object { series, object } => {
             format!("{} of {} {}", series.name, object.kind, object.name)
         }

@@ -1,7 +1,7 @@
 //! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
 //! so they are the same to the letter. Every message that follows from a decision is made here.
 
-use crate::model::{Autoscaler, Metric, MetricTarget, Series, Source};
+use crate::model::{Autoscaler, Metric, MetricTarget, Series, ShareOf, Source};
 use crate::snapshot::{MissingRequest, ScaleError};
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -44,7 +44,11 @@ pub fn new_size_failed(replicas: i32, reason: &str, error: &str) -> String {
 impl Source {
     /// How reasons and conditions call a metric of this source.
     #[must_use]
-    pub fn title(&self, target: MetricTarget) -> String {
+    pub fn title(&self, target: MetricTarget, share_of: ShareOf) -> String {
+        let share = match share_of {
+            ShareOf::Requests => "request",
+            ShareOf::Limits => "limit",
+        };
         match (self, target) {
             (
                 Source::Resource { name } | Source::ContainerResource { name, .. },
@@ -53,10 +57,10 @@ impl Source {
                 format!("{name} resource")
             }
             (Source::Resource { name }, _) => {
-                format!("{name} resource utilization (percentage of request)")
+                format!("{name} resource utilization (percentage of {share})")
             }
             (Source::ContainerResource { name, .. }, _) => {
-                format!("{name} container resource utilization (percentage of request)")
+                format!("{name} container resource utilization (percentage of {share})")
             }
             (Source::Pods(series), _) => format!("pods metric {}", series.name),
             (Source::Object { series, object }, MetricTarget::Value(_)) => {
@@ -65,6 +69,7 @@ impl Source {
             (Source::Object { series, .. } | Source::External(series), _) => {
                 format!("external metric {}({})", series.name, selector(series))
             }
+            (Source::Prometheus(query), _) => format!("prometheus metric {}", query.name),
             (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
         }
     }
@@ -106,6 +111,7 @@ pub const fn failure_reason(source: &Source) -> &'static str {
         Source::Pods(_) => "FailedGetPodsMetric",
         Source::Object { .. } => "FailedGetObjectMetric",
         Source::External(_) => "FailedGetExternalMetric",
+        Source::Prometheus(_) => "FailedGetPrometheusMetric",
         Source::Unknown { .. } => "InvalidMetricSourceType",
     }
 }
@@ -141,6 +147,7 @@ impl MetricFailure<'_> {
             (Source::Object { .. }, MetricError::NoTarget) => no_target("object"),
             (Source::External(_), MetricError::NoTarget) => no_target("external"),
             (Source::Pods(_), MetricError::NoTarget) => no_target("pods"),
+            (Source::Prometheus(_), MetricError::NoTarget) => no_target("prometheus"),
             (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => {
                 let what = match self.metric.target {
                     MetricTarget::AverageValue(_) => "usage",
@@ -148,7 +155,13 @@ impl MetricFailure<'_> {
                 };
                 format!("failed to get {name} {what}: {self}")
             }
-            (Source::Pods(_) | Source::Object { .. } | Source::External(_), _) => self.to_string(),
+            (
+                Source::Pods(_)
+                | Source::Object { .. }
+                | Source::External(_)
+                | Source::Prometheus(_),
+                _,
+            ) => self.to_string(),
         }
     }
 
@@ -184,6 +197,9 @@ impl MetricFailure<'_> {
                     _ => format!("{prefix}: {inner}"),
                 }
             }
+            Source::Prometheus(query) => {
+                format!("failed to get prometheus metric {}: {inner}", query.name)
+            }
             Source::Unknown { .. } => inner,
         }
     }
@@ -203,7 +219,7 @@ impl Display for MetricFailure<'_> {
         match self.error {
             MetricError::Fetch(_) | MetricError::NoneReturned => self.fmt_fetch(f),
             MetricError::NoPods => match source {
-                Source::Object { .. } | Source::External(_) => {
+                Source::Object { .. } | Source::External(_) | Source::Prometheus(_) => {
                     write!(f, "unable to calculate ready pods: {NO_PODS}")
                 }
                 _ => f.write_str(NO_PODS),
@@ -242,6 +258,15 @@ impl MetricFailure<'_> {
                 write!(f, "unable to get external metric {namespace}/{metric}/{selector}: ")?;
                 "external"
             }
+            Source::Prometheus(query) => {
+                write!(f, "unable to get metric {}: ", query.name)?;
+                return match self.error {
+                    MetricError::Fetch(error) => {
+                        write!(f, "unable to query Prometheus: {error}")
+                    }
+                    _ => f.write_str("Prometheus returned no value"),
+                };
+            }
             Source::Unknown { .. } => "unknown",
         };
         match self.error {
@@ -261,6 +286,9 @@ impl Display for MissingRequest {
             }
             MissingRequest::NoContainer { container, pod } => {
                 write!(f, "container {container} not found in Pod {pod}")
+            }
+            MissingRequest::Limit { resource, container, pod } => {
+                write!(f, "missing limit for {resource} in container {container} of Pod {pod}")
             }
             MissingRequest::PodLevel { resource, pod } => {
                 write!(f, "missing pod-level request for {resource} in Pod {pod}")

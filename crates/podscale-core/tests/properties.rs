@@ -117,9 +117,10 @@ fn metric(pods: usize) -> impl Strategy<Value = (Metric, Reading)> {
                 (_, 0) => Reading::Failed("no answer".into()),
                 (_, 1) => Reading::Empty,
                 (Source::External(_), _) => {
-                    Reading::Series(series.into_iter().map(Milli).collect())
+                    let values = series.into_iter().map(Milli).collect();
+                    Reading::Series { values, taken: None }
                 }
-                (Source::Object { .. }, _) => Reading::Total(Milli(total)),
+                (Source::Object { .. }, _) => Reading::Total { value: Milli(total), taken: None },
                 _ => per_pod,
             };
             (Metric::new(source, &targets), reading)
@@ -166,7 +167,12 @@ fn history() -> impl Strategy<Value = History> {
         proptest::collection::vec(event(), 0..5),
         proptest::collection::vec(event(), 0..5),
     )
-        .prop_map(|(recommendations, ups, downs)| History { recommendations, ups, downs })
+        .prop_map(|(recommendations, ups, downs)| History {
+            recommendations,
+            ups,
+            downs,
+            memory: None,
+        })
 }
 
 fn fixture() -> impl Strategy<Value = Fixture> {

@@ -113,7 +113,8 @@ impl Sources {
             Source::Resource { .. } | Source::ContainerResource { .. } => Some(&*self.resource),
             Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
             Source::External(_) => Some(&*self.external),
-            Source::Unknown { .. } => None,
+            // No dialect makes such a metric yet.
+            Source::Prometheus(_) | Source::Unknown { .. } => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Values that any source measured, lined up with the pods of an autoscaler.
 
 use super::{Selected, not_exactly_one};
-use podscale_core::model::{MetricTarget, Milli, Source};
+use podscale_core::model::{MetricTarget, Source};
 use podscale_core::snapshot::{Reading, Sample};
 
 /// One value that a source measured for one metric.
@@ -29,14 +29,18 @@ impl Selected<'_> {
                 self.with_requests(reading, name, Some(container), metric.target)
             }
             Source::Pods(_) => self.measured_pods(values),
-            Source::Object { .. } => match values {
-                [value] => Reading::Total(value.sample.value),
+            Source::Prometheus(_) if values.is_empty() => Reading::Empty,
+            Source::Object { .. } | Source::Prometheus(_) => match values {
+                [value] => {
+                    Reading::Total { value: value.sample.value, taken: Some(value.sample.taken) }
+                }
                 several => Reading::Failed(not_exactly_one(several.len()).into()),
             },
             Source::External(_) if values.is_empty() => Reading::Empty,
             Source::External(_) => {
-                let values: Vec<Milli> = values.iter().map(|value| value.sample.value).collect();
-                Reading::Series(values)
+                let taken = values.iter().map(|value| value.sample.taken).min();
+                let values = values.iter().map(|value| value.sample.value).collect();
+                Reading::Series { values, taken }
             }
             Source::Unknown { .. } => Reading::Empty,
         }

@@ -82,6 +82,7 @@ impl From<&RecordedHistory> for History {
             recommendations: recommendations.map(recommendation).collect(),
             ups: events(&recorded.scale_ups),
             downs: events(&recorded.scale_downs),
+            memory: None,
         }
     }
 }

@@ -113,10 +113,10 @@ fn proposal(
             Reading::PerPod(readings),
             Source::Resource { .. } | Source::ContainerResource { .. } | Source::Pods(_),
         ) => per_pod::propose(snapshot, scale, pods, metric, place, readings),
-        (Reading::Total(value), Source::Object { .. }) => {
+        (Reading::Total { value, .. }, Source::Object { .. } | Source::Prometheus(_)) => {
             total::propose(snapshot, scale, pods, metric, place, *value)
         }
-        (Reading::Series(values), Source::External(_)) => {
+        (Reading::Series { values, .. }, Source::External(_)) => {
             total::propose(snapshot, scale, pods, metric, place, total::sum(values, metric.target))
         }
         // A reading of another shape than the source's is no reading.
@@ -128,7 +128,7 @@ fn proposal(
 fn check(metric: &Metric) -> Result<(), MetricError> {
     let series = match &*metric.source {
         Source::Unknown { .. } => return Err(MetricError::UnknownSource),
-        Source::Resource { .. } | Source::ContainerResource { .. } => None,
+        Source::Resource { .. } | Source::ContainerResource { .. } | Source::Prometheus(_) => None,
         Source::Pods(series) | Source::Object { series, .. } => Some(series),
         // An external metric without a target is noticed before its selector is checked.
         Source::External(_) if metric.target == MetricTarget::Unset => None,

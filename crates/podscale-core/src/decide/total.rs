@@ -1,4 +1,4 @@
-//! Metrics with one value for the whole target: Object and External.
+//! Metrics with one value for the whole target: Object, External and Prometheus.
 
 use super::ceil;
 use super::tolerance::Tolerances;

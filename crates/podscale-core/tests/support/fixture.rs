@@ -48,6 +48,7 @@ impl Fixture {
                 max_replicas: 100,
                 metrics: Vec::new(),
                 behavior: None,
+                extensions: None,
             },
             status: Status::default(),
             history: History::default(),
@@ -102,7 +103,7 @@ impl Fixture {
             ..Targets::default()
         };
         self.autoscaler.metrics.push(Metric::new(Source::External(series), &targets));
-        self.readings.push(Reading::Series(vec![Milli(length * 1000)]));
+        self.readings.push(Reading::Series { values: vec![Milli(length * 1000)], taken: None });
         self
     }
 
