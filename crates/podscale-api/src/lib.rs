@@ -2,6 +2,7 @@
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
 pub mod field_error;
+pub mod formula;
 pub mod hpa;
 pub mod labels;
 pub mod meta;
@@ -10,6 +11,7 @@ pub mod names;
 pub mod node;
 pub mod observe;
 pub mod pod;
+pub mod pod_autoscaler;
 pub mod quantity;
 pub mod quote;
 pub mod recording;

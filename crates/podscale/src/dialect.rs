@@ -5,6 +5,7 @@
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
 pub mod hpa;
+pub mod pod_autoscaler;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,11 +20,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The condition that says that another controller manages the object as well.
 pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
 /// The reason of that condition, and of the event that reports it.
 pub const CONFLICT_REASON: &str = "AnotherController";
+/// The reason where another autoscaler scales the same target.
+pub const TARGET_TAKEN: &str = "TargetTaken";
 
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
@@ -143,6 +147,16 @@ pub trait WireObject: fmt::Debug + Send + Sync {
 
     /// The object in the form that Recordings hold.
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler>;
+
+    /// How often it wants to be reconciled, if its spec says so.
+    fn sync_period(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What is wrong with its spec, if the API server let it in all the same.
+    fn spec_errors(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// What a status is to say.
@@ -155,8 +169,10 @@ pub enum NewStatus<'a> {
         /// What it was made on.
         snapshot: &'a Snapshot<'a>,
     },
-    /// What is stored, and that another controller manages the object as well.
+    /// What is stored, and that another controller or autoscaler has the object or its target.
     Conflict {
+        /// Which of both, in a word.
+        reason: &'static str,
         /// What to do about it.
         message: &'a str,
         /// When it was found.
@@ -211,8 +227,8 @@ impl<D: Dialect> AnyDialect for D {
     }
 }
 
-/// The dialects that every cluster has.
+/// The dialects that are watched in every cluster; a kind that it does not have may come later.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
-    vec![Arc::new(hpa::Hpa)]
+    vec![Arc::new(hpa::Hpa), Arc::new(pod_autoscaler::PodAutoscalers)]
 }

@@ -63,7 +63,7 @@ fn columns() -> Vec<Value> {
         column("Desired", "integer", ".status.desiredReplicas", true, "The replicas asked for."),
         column("Active", "string", &format!("{active}.status"), true, "Whether metrics decide."),
         column("Reason", "string", &format!("{active}.reason"), true, "Why, or why not."),
-        column("Schedules", "string", ".status.activeSchedules", true, "The active schedules."),
+        column("Schedule", "string", ".status.activeSchedule", true, "The schedule in force."),
         column("Last-Scale", "date", ".status.lastScaleTime", true, "The last change of size."),
         column("From", "integer", ".status.decisions[0].from", true, "The size before it."),
         column("To", "integer", ".status.decisions[0].to", true, "The size after it."),

@@ -36,7 +36,9 @@ pub(super) static SPEC: Object = Object {
             "expression",
             Shape::Text(2048),
             "With combine: Expression, the replicas as an expression (CEL) over the metrics by name: each is the number of \
-             replicas that the metric proposes; `current`, `min` and `max` are the target's size and bounds.",
+             replicas that the metric proposes, with `.value` and `.ratio` for its value and how far it is from the \
+             target; `current` is the target's size. Arithmetic, comparisons, `? :`, `&&`, `||`, `!`, `has`, `max`, `min`, \
+             `ceil`, `floor`, `round` and `abs` can be used.",
         ),
         field("behavior", Shape::Object(&BEHAVIOR), BEHAVIOR.about),
         field("schedules", Shape::Named(MANY, "name", &Shape::Object(&SCHEDULE)), "Other bounds at certain times."),
@@ -78,6 +80,26 @@ pub(super) static SPEC: Object = Object {
             "!has(self.metrics) || self.metrics.all(m, !has(m.name) || self.metrics.exists_one(n, has(n.name) && n.name == m.name))",
             "names must be unique",
         ),
+        rule_of(
+            ".schedules",
+            "!has(self.schedules) || self.schedules.all(s, !has(s.minReplicas) || s.minReplicas <= (has(s.maxReplicas) ? s.maxReplicas : self.maxReplicas))",
+            "minReplicas of a schedule must not be greater than maxReplicas, its own or that of the spec",
+        ),
+        rule_of(
+            ".schedules",
+            "!has(self.schedules) || self.schedules.all(s, !has(s.maxReplicas) || has(s.minReplicas) || !has(self.minReplicas) || s.maxReplicas >= self.minReplicas)",
+            "maxReplicas of a schedule must not be less than minReplicas",
+        ),
+        rule_of(
+            ".scaleToZero",
+            "!has(self.scaleToZero) || !has(self.scaleToZero.idleReplicas) || self.scaleToZero.idleReplicas == 0 || !has(self.minReplicas) || self.scaleToZero.idleReplicas < self.minReplicas",
+            "idleReplicas must be less than minReplicas",
+        ),
+        rule_of(
+            ".scaleToZero",
+            "!has(self.scaleToZero) || (has(self.scaleToZero.idleReplicas) && self.scaleToZero.idleReplicas > 0) || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus']))",
+            "needs a metric of type Object, External or Prometheus: the others have no value without pods",
+        ),
     ],
 };
 
@@ -98,7 +120,11 @@ static TARGET_REF: Object = Object {
         field("kind", Shape::Pattern(63, SEGMENT), "Its kind.").required(),
         field("name", Shape::Pattern(253, SEGMENT), "Its name.").required(),
     ],
-    rules: &[],
+    rules: &[rule_of(
+        ".apiVersion",
+        "self.kind == 'ReplicationController' || (has(self.apiVersion) && self.apiVersion.contains('/'))",
+        "must specify an API group, such as apps/v1",
+    )],
 };
 
 static PAUSE: Object = Object {

@@ -70,6 +70,29 @@ pub struct PodAutoscalerSpec {
     pub fallback: Option<Fallback>,
 }
 
+impl PodAutoscalerSpec {
+    /// What an expression may call the metrics, by their places.
+    #[must_use]
+    pub fn metric_names(&self) -> Vec<Option<&str>> {
+        self.metrics.iter().map(|metric| metric.name.as_deref()).collect()
+    }
+}
+
+/// How much of a query stands for a metric that has no name.
+const TITLE_CHARS: usize = 60;
+
+/// How a query is called: by the metric's name, or else by its beginning.
+#[must_use]
+pub fn query_title(name: Option<&str>, query: &str) -> String {
+    match name {
+        Some(name) => name.to_owned(),
+        None if query.chars().count() > TITLE_CHARS => {
+            format!("{}…", query.chars().take(TITLE_CHARS).collect::<String>())
+        }
+        None => query.to_owned(),
+    }
+}
+
 /// One metric and its target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

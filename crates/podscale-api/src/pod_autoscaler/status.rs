@@ -34,9 +34,9 @@ pub struct PodAutoscalerStatus {
     /// What it does now.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mode: String,
-    /// The schedules that are active.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
-    pub active_schedules: Vec<String>,
+    /// The schedule that is in force.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub active_schedule: String,
     /// The fewest replicas now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_replicas: Option<i32>,
@@ -73,6 +73,9 @@ pub struct MetricStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PrometheusStatus {
+    /// The address of another Prometheus than the controller's.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub server: String,
     /// The query.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub query: String,

@@ -3,7 +3,7 @@
 
 use super::kubelet::{self, KubeletError};
 use super::prometheus::{self, PrometheusFailure};
-use crate::controller::ResourceSource;
+use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
 use crate::kubelets::{Kubelets, Purpose};
 use crate::metrics::Metrics;
 use crate::rules_file;
@@ -58,14 +58,16 @@ pub struct Reading {
     pub kubelets: Option<Arc<Kubelets>>,
     /// Prometheus and the rules by which it is asked, if it is.
     pub engine: Option<Arc<Engine>>,
+    /// The Prometheus servers that specs may ask.
+    pub servers: Arc<PrometheusServers>,
     _following: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
 
 impl Reading {
-    /// What decisions are made by; the API where nothing else was started.
+    /// What decisions are made by; the APIs where nothing else was started.
     #[must_use]
-    pub fn source(&self, wanted: ResourceMetrics) -> ResourceSource {
+    pub fn sources(&self, wanted: ResourceMetrics) -> MetricSources {
         let kubelets = || self.kubelets.clone().map(ResourceSource::Kubelets);
         let prometheus = || self.engine.clone().map(ResourceSource::Prometheus);
         let found = match wanted {
@@ -73,7 +75,7 @@ impl Reading {
             ResourceMetrics::Kubelet => kubelets(),
             ResourceMetrics::Prometheus => prometheus(),
         };
-        found.unwrap_or_default()
+        MetricSources { resource: found.unwrap_or_default(), prometheus: Arc::clone(&self.servers) }
     }
 }
 
@@ -125,7 +127,8 @@ impl Arguments {
         } else {
             None
         };
-        Ok(Reading { kubelets, engine, _following: following, _stop: stop })
+        let servers = self.prometheus.servers()?;
+        Ok(Reading { kubelets, engine, servers, _following: following, _stop: stop })
     }
 
     fn follow_rules(

@@ -2,6 +2,7 @@
 //! lock. Watch events are applied here synchronously; workers take what is due from here and leave
 //! here what they learned; what is gone is dropped here and nowhere else.
 
+mod claims;
 mod due;
 mod entry;
 pub(super) mod histories;
@@ -18,6 +19,7 @@ use super::recalled::Recalled;
 use crate::dialect::{Key, Kind, Managed};
 use crate::settings::span;
 use crate::source::Topic;
+use claims::Claims;
 use due::{Due, Queue, QueueState};
 use entry::{Entry, Rules};
 use histories::Histories;
@@ -53,6 +55,8 @@ struct State {
     gone: usize,
     queue: Queue,
     selectors: Selectors,
+    /// Who scales which target.
+    claims: Claims,
     /// Who asked about what is announced under a topic.
     subscribers: HashMap<Topic, BTreeSet<Key>>,
     histories: Histories,
@@ -76,6 +80,10 @@ pub(super) struct ReconcileState {
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
     pub(super) report_annotations: bool,
+    /// The same of its spec.
+    pub(super) report_spec: bool,
+    /// The object that scales the target in its place, if another one does.
+    pub(super) taken_by: Option<Key>,
 }
 
 impl Index {
@@ -116,6 +124,7 @@ impl Index {
         let now = self.now_micros();
         let mut state = self.state.lock();
         let mut gone = Vec::new();
+        state.claims.apply(kind, &change);
         match self.rules.manage.filter(change) {
             Change::All(all) => {
                 let there: HashSet<&Key> = all.iter().map(|managed| &managed.key).collect();
@@ -188,7 +197,7 @@ impl Index {
         let entry = state.entries.get_mut(key).filter(|entry| !entry.gone)?;
         Some(ReconcileStart {
             managed: entry.managed.clone(),
-            period: entry.overrides.as_ref().and_then(|overrides| overrides.period),
+            period: entry.own_period(),
             observed: entry.comparison.as_mut().and_then(Comparison::take_observed).map(Box::new),
         })
     }
@@ -201,16 +210,20 @@ impl Index {
         uid: &str,
         now: Time,
     ) -> Option<ReconcileState> {
+        let taken_by = self.state.lock().claims.prior(key).cloned();
         let mut entry = self.entry(key, uid)?;
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
         let reported = std::mem::replace(&mut entry.annotations_reported, true);
+        let spec_reported = std::mem::replace(&mut entry.spec_reported, true);
         Some(ReconcileState {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
             management: entry.ownership.management(),
             period,
             report_annotations: !reported,
+            report_spec: !spec_reported,
+            taken_by,
         })
     }
 

@@ -1,8 +1,9 @@
 //! Who manages an object. Two controllers that manage the same one overwrite each other's status and
 //! pull its target to and fro; Podscale notices that and steps back.
 
-use crate::dialect::{CONFLICT_CONDITION, Managed};
+use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON, Key, Managed};
 use podscale_api::meta::ObjectMeta;
+use podscale_core::status::Condition;
 use podscale_core::{Span, Status, Time};
 
 /// What API servers call our own writes.
@@ -55,7 +56,7 @@ impl Ownership {
     /// Of an object that is new here. If its status says that there was a conflict before this
     /// controller started, the quiet time begins with the first reconcile.
     pub(super) fn of(status: &Status) -> Ownership {
-        if says_conflict(status) {
+        if says_reason(status, |reason| reason == CONFLICT_REASON) {
             Ownership::Conflict { foreign: None, reported: true }
         } else {
             Ownership::default()
@@ -118,8 +119,34 @@ impl Ownership {
 
 /// Whether a status says that there is a conflict.
 pub(super) fn says_conflict(status: &Status) -> bool {
+    says_reason(status, |_| true)
+}
+
+/// Whether a status says that there is a conflict for such a reason.
+fn says_reason(status: &Status, is_it: impl Fn(&str) -> bool) -> bool {
     let is_conflict = |name: &str| name == CONFLICT_CONDITION;
-    status.conditions.iter().any(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)))
+    let mut conflicts = status
+        .conditions
+        .iter()
+        .filter(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)));
+    conflicts.any(|conflict| is_it(conflict.note.reason()))
+}
+
+/// Whether a status says that there is a conflict with just this message.
+pub(super) fn says_message(status: &Status, message: &str) -> bool {
+    let is_it = |c: &Condition| {
+        c.kind.as_ref().is_err_and(|name| **name == *CONFLICT_CONDITION)
+            && c.note.message() == message
+    };
+    status.conditions.iter().any(is_it)
+}
+
+/// What the condition and the event say where another autoscaler has the target.
+pub(super) fn taken_message(other: &Key) -> String {
+    let (kind, name) = (other.kind.name, &other.name);
+    format!(
+        "{kind} {name:?} scales the same target; Podscale writes nothing here until only one of them does"
+    )
 }
 
 /// The last writes of each writer of an object's status: who and when.

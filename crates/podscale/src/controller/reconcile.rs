@@ -5,11 +5,11 @@ use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
 use super::index::{Index, ReconcileStart, ReconcileState};
 use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
-use super::ownership::{Management, conflict_message, says_conflict};
+use super::ownership::{Management, conflict_message, says_conflict, says_message, taken_message};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus};
+use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
@@ -24,6 +24,8 @@ use tokio::sync::Semaphore;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+/// The reason of events about specs.
+const INVALID_SPEC: &str = "InvalidSpec";
 /// How many reconciles write at the same time: about as many calls as an API server takes at once on
 /// one connection. More would wait all the same, each with all that it is about to write.
 pub(super) const WRITE_PERMITS: usize = 256;
@@ -118,6 +120,7 @@ impl Reconciler {
             self.actor.record(object, &outcome.decision.events);
         }
         self.report_invalid_annotations(object, &state);
+        self.report_invalid_spec(object, &state);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
         if let Some(attempt) = attempt {
             self.compare(object, observed, &snapshot, attempt, state.period);
@@ -186,7 +189,7 @@ impl Reconciler {
 
     /// Why nothing is written for an object, if so.
     fn withheld(&self, state: &ReconcileState) -> Option<Withheld> {
-        let ceded = state.management != Management::Active;
+        let ceded = state.management != Management::Active || state.taken_by.is_some();
         dry_run::withheld(self.dry_run).or(ceded.then_some(Withheld::OtherController))
     }
 
@@ -247,9 +250,19 @@ impl Reconciler {
         if dry_run::withheld(self.dry_run).is_some() {
             return;
         }
+        if let Some(other) = &state.taken_by {
+            let message = taken_message(other);
+            if !says_message(pass.snapshot().status, &message) {
+                self.report_conflict(object, TARGET_TAKEN, message, pass.snapshot().now).await;
+            }
+            return;
+        }
         match state.management {
             Management::Ceded => {}
-            Management::SteppingBack => self.report_conflict(object, pass.snapshot().now).await,
+            Management::SteppingBack => {
+                let (message, now) = (conflict_message(object.metadata()), pass.snapshot().now);
+                self.report_conflict(object, CONFLICT_REASON, message, now).await;
+            }
             Management::Active
                 if says_conflict(pass.snapshot().status)
                     && !pass.decision().changes_status(pass.snapshot()) =>
@@ -262,15 +275,30 @@ impl Reconciler {
     }
 
     /// Reports once, in the status, as an event and in the log, that another controller manages the
-    /// object.
-    async fn report_conflict(&self, object: &Managed, now: Time) {
-        let message = conflict_message(object.metadata());
-        let status = NewStatus::Conflict { message: &message, now };
+    /// object, or another object its target.
+    async fn report_conflict(
+        &self,
+        object: &Managed,
+        reason: &'static str,
+        message: String,
+        now: Time,
+    ) {
+        let status = NewStatus::Conflict { reason, message: &message, now };
         // What could not be stored is reported again by the next reconcile.
         if let Ok(stored) = self.actor.store_status(object, object.wire.with_status(status)).await {
             self.index.status_stored(stored, false);
             tracing::warn!(autoscaler = %object.key, "{message}");
-            self.actor.warn(object, CONFLICT_REASON, message);
+            self.actor.warn(object, reason, message);
+        }
+    }
+
+    /// Reports once what is wrong with a spec that the API server let in.
+    fn report_invalid_spec(&self, object: &Managed, state: &ReconcileState) {
+        for invalid in object.wire.spec_errors().iter().filter(|_| state.report_spec) {
+            tracing::warn!(autoscaler = %object.key, "{invalid}");
+            if self.withheld(state).is_none() {
+                self.actor.warn(object, INVALID_SPEC, invalid.clone());
+            }
         }
     }
 

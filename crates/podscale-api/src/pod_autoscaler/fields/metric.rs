@@ -84,10 +84,11 @@ const MAX_AGE: Field = field(
 const ON_MISSING: Field = field(
     "onMissing",
     Shape::CountOr(&["Hold", "Ignore", "LastValue"]),
-    "What to do while the metric has no value: Hold keeps the size, Ignore decides by the other metrics, \
-     LastValue uses the last value that was read, a number proposes so many replicas. Without it, as the \
-     HPA does: the others may scale up, but nothing scales down.",
-);
+    "What to do while the metric has no value: Hold keeps the size from going down, Ignore decides by the other metrics, \
+     LastValue uses the last value that was read, a number proposes so many replicas. Hold is what the HPA \
+     does: the others may scale up, but nothing scales down.",
+)
+.default("\"Hold\"");
 
 static TARGET: Object = Object {
     name: "Target",
@@ -191,7 +192,7 @@ static PROMETHEUS: Object = Object {
              one of the controller's --prometheus-url is asked, with its credentials; another is asked without \
              any, and only if the controller's --prometheus-allowed-server names it.",
         ),
-        field("query", Shape::Text(4096), "The query. `{{namespace}}` and `{{target}}` stand for the namespace and the name of the target.").required(),
+        field("query", Shape::Text(4096), "The query.").required(),
         field("target", Shape::Object(&TARGET), TARGET.about).required(),
     ],
     rules: &[
@@ -241,11 +242,11 @@ static REQUIREMENT: Object = Object {
 
 static WATERMARKS: Object = Object {
     name: "Watermarks",
-    about: "Nothing scales up while the metric is at or below `high`, and nothing down while it is at or above `low`. In \
-            the unit of the target; a percentage for a utilization.",
+    about: "Two values between which the metric asks for no change, in place of a tolerance; in the unit of the \
+            target, percent for a utilization.",
     fields: &[
-        field("high", Shape::PositiveQuantity, "The high watermark."),
-        field("low", Shape::PositiveQuantity, "The low watermark."),
+        field("low", Shape::PositiveQuantity, "Below it the metric asks for fewer replicas.").required(),
+        field("high", Shape::PositiveQuantity, "Above it the metric asks for more.").required(),
     ],
     rules: &[],
 };

@@ -15,7 +15,7 @@ pub(in crate::pod_autoscaler) static STATUS: Object = Object {
         field("reference", Shape::Text(512), "The target as kind and name, for kubectl get."),
         field("targets", Shape::Text(512), "Each metric's value and target, for kubectl get."),
         field("mode", Shape::Text(64), "What it does now: Active, DryRun, Paused, a direction that is paused, or the size that is held."),
-        field("activeSchedules", Shape::List(MANY, &Shape::Text(63)), "The schedules that are active now."),
+        field("activeSchedule", Shape::Text(63), "The schedule that is in force now; of several, the one that set a bound last."),
         field("minReplicas", Shape::Integer(0, REPLICAS), "The fewest replicas now, with the active schedules."),
         field("maxReplicas", Shape::Integer(0, REPLICAS), "The most replicas now, with the active schedules."),
         field("currentMetrics", Shape::List(MANY, &Shape::Object(&METRIC_STATUS)), "What each metric said."),
@@ -124,6 +124,7 @@ static QUERY: Object = Object {
     name: "PrometheusStatus",
     about: "The result of a query.",
     fields: &[
+        field("server", Shape::Text(253), "The address of another Prometheus than the controller's."),
         field("query", Shape::Text(4096), "The query."),
         field("current", Shape::Object(&CURRENT), CURRENT.about).required(),
     ],
