@@ -8,6 +8,7 @@ mod workload;
 pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 
+use podscale_api::pod_autoscaler::crd;
 use serde_json::{Value, json};
 
 /// What everything is called.
@@ -30,6 +31,8 @@ pub struct Options {
     pub scales: Vec<ScaleResource>,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
+    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
+    pub crds: bool,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             arguments: Vec::new(),
             scales: Vec::new(),
             metrics: MetricOptions::default(),
+            crds: false,
         }
     }
 }
@@ -77,7 +81,17 @@ pub fn manifests(options: &Options) -> Vec<Value> {
         workload::disruption_budget(namespace),
     ];
     objects.extend(options.metrics.manifests(namespace));
+    if options.crds {
+        // Before all that may be about them.
+        objects.splice(0..0, definitions());
+    }
     objects
+}
+
+/// The definitions of the kinds of autoscalers that are Podscale's own.
+#[must_use]
+pub fn definitions() -> Vec<Value> {
+    vec![crd::definition()]
 }
 
 fn labels() -> Value {

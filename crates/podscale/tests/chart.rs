@@ -61,6 +61,7 @@ fn the_chart_renders_to_what_install_prints() {
             prometheus_url: Some("http://prometheus.monitoring:9090".into()),
             rules: Some("metric-rules".into()),
         },
+        crds: true,
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -76,6 +77,7 @@ fn the_chart_renders_to_what_install_prints() {
         "metrics.serve={resource,custom,external}",
         "metrics.prometheusUrl=http://prometheus.monitoring:9090",
         "metrics.rules=metric-rules",
+        "crds=true",
     ];
     let resource = Options {
         metrics: MetricOptions { serve: vec![MetricsApi::Resource], ..MetricOptions::default() },

@@ -11,8 +11,9 @@ use super::{API_VERSION, KIND};
 pub fn reference() -> String {
     let mut page = format!(
         "# {KIND}: all fields\n\n\
-         Generated from the types of `{API_VERSION}`; `cargo run --example podautoscaler_reference` writes \
-         it. What they are good for is in [podautoscaler.md](podautoscaler.md).\n\n\
+         All fields of `{API_VERSION}`, generated from the description that the schema is made from as \
+         well; a test keeps it current. What they are good for is in \
+         [podautoscaler.md](podautoscaler.md).\n\n\
          Durations are written as in Go (`90s`, `1h30m`), times as `2026-01-01T08:00:00Z`, quantities as \
          everywhere in Kubernetes (`500m`, `1Gi`).\n"
     );

@@ -46,6 +46,11 @@ pub struct Arguments {
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
 
+    /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
+    /// manage them.
+    #[arg(long)]
+    crds: bool,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -131,6 +136,7 @@ impl Arguments {
             replicas: self.replicas,
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
+            crds: self.crds,
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

@@ -1,6 +1,7 @@
 //! What the controller may do, and nothing else.
 
 use super::{NAME, Options, labels, metadata};
+use podscale_api::pod_autoscaler::{GROUP as GROUP_OF_PA, PLURAL};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -57,6 +58,10 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
         rule("custom.metrics.k8s.io", &["*"], &["get"]),
         rule("external.metrics.k8s.io", &["*"], &["list"]),
     ];
+    if options.crds {
+        rules.push(rule(GROUP_OF_PA, &[PLURAL], &["list", "watch"]));
+        rules.push(rule(GROUP_OF_PA, &[&format!("{PLURAL}/status")], &["update"]));
+    }
     for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
     }
