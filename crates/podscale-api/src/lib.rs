@@ -2,7 +2,6 @@
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
 pub mod field_error;
-pub mod formula;
 pub mod hpa;
 pub mod labels;
 pub mod meta;
