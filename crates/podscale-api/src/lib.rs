@@ -1,6 +1,7 @@
 //! Kubernetes' wire forms and the values inside them: quantities, selectors, times, autoscalers,
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
+pub mod expression;
 pub mod field_error;
 pub mod hpa;
 pub mod labels;
@@ -17,6 +18,7 @@ pub mod recording;
 pub mod replay;
 pub mod resources;
 pub mod scale;
+pub mod schedule;
 pub mod selector;
 mod serde_form;
 pub mod time;

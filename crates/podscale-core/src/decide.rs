@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
 use crate::history::{Learned, Recommendation};
-use crate::model::Autoscaler;
+use crate::model::{Autoscaler, Pace};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
@@ -10,6 +10,7 @@ use crate::text;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
+mod extended;
 mod limit;
 mod per_pod;
 mod propose;
@@ -33,9 +34,12 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         error: None,
         steps: Steps::default(),
     };
-    match snapshot.scale {
-        Ok(scale) => with_scale(snapshot, *scale, &mut decision),
-        Err(error) => without_scale(snapshot, error, &mut decision),
+    match (snapshot.scale, &snapshot.autoscaler.extensions) {
+        (Ok(scale), None) => with_scale(snapshot, *scale, &mut decision),
+        (Ok(scale), Some(extensions)) => {
+            extended::decide(snapshot, extensions, *scale, &mut decision);
+        }
+        (Err(error), _) => without_scale(snapshot, error, &mut decision),
     }
     decision
 }
@@ -62,7 +66,7 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 
     let autoscaler = snapshot.autoscaler;
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
-    if reads_metrics(autoscaler, scale, || snapshot.status) {
+    if asks_metrics(autoscaler, scale, || snapshot.status) {
         by_metrics(snapshot, scale, decision);
     } else if current == 0 {
         set(snapshot, decision, ConditionKind::ScalingActive, false, Note::ScalingDisabled);
@@ -85,6 +89,21 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 /// corrected without them, and zero that somebody else set is left alone. The stored status is asked
 /// for only where it matters.
 pub fn reads_metrics<S: Borrow<Status>>(
+    autoscaler: &Autoscaler,
+    scale: Scale,
+    status: impl FnOnce() -> S,
+) -> bool {
+    match &autoscaler.extensions {
+        None => asks_metrics(autoscaler, scale, status),
+        // Which bounds are in force is known only when it is decided.
+        Some(extensions) => {
+            scale.spec_replicas != 0
+                || extended::may_wake(autoscaler, extensions, status().borrow())
+        }
+    }
+}
+
+fn asks_metrics<S: Borrow<Status>>(
     autoscaler: &Autoscaler,
     scale: Scale,
     status: impl FnOnce() -> S,
@@ -122,7 +141,8 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     };
 
     let steady = stabilize::stabilize(snapshot, current, wanted, decision);
-    let mut desired = limit::limit(snapshot, current, steady, decision);
+    let (bounds, pace) = (snapshot.autoscaler.bounds(), Pace::Policies);
+    let mut desired = limit::limit(snapshot, bounds, pace, current, steady, decision);
 
     let min = snapshot.autoscaler.min_replicas;
     if current == 0 && desired < min {

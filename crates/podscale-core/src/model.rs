@@ -59,6 +59,21 @@ impl Autoscaler {
         self.metrics.iter().any(|metric| metric.source.needs_no_pods())
     }
 
+    /// Whether zero is a size that it sets by itself, and leaves again.
+    #[must_use]
+    pub fn may_set_zero(&self) -> bool {
+        let idles = |e: &Extensions| e.scale_to_zero.is_some() || e.schedules.is_some();
+        let bound = self.min_replicas == 0 || self.extensions.as_deref().is_some_and(idles);
+        bound && self.has_metric_without_pods()
+    }
+
+    /// Whether its status says that it has set its target to zero.
+    #[must_use]
+    pub fn reports_zero(&self) -> bool {
+        let wording = self.extensions.as_ref().map(|extensions| extensions.wording);
+        wording != Some(Wording::ConfigurableHpa)
+    }
+
     /// How reasons and conditions call the metric at this place; the autoscaler's own name where
     /// there is none.
     #[must_use]

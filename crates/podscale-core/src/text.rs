@@ -3,10 +3,14 @@
 
 use crate::model::{Autoscaler, Metric, MetricTarget, Series, ShareOf, Source};
 use crate::snapshot::{MissingRequest, ScaleError};
+use crate::time::Span;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
+mod extended;
 mod note;
+
+pub use extended::*;
 
 /// Why the size jumps back into the bounds from above.
 pub const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
@@ -100,6 +104,13 @@ pub enum MetricError {
     NoTarget,
     /// No rule knows this kind of source.
     UnknownSource,
+    /// What the source answered was measured too long ago.
+    TooOld {
+        /// How long ago.
+        age: Span,
+        /// How long ago it may be.
+        max_age: Span,
+    },
 }
 
 /// The reason of the event and condition when this metric fails.
@@ -231,6 +242,10 @@ impl Display for MetricFailure<'_> {
             MetricError::NothingRequested => f.write_str("no metrics returned matched known pods"),
             MetricError::Selector(error) => f.write_str(error),
             MetricError::NoTarget | MetricError::UnknownSource => f.write_str("no target was set"),
+            MetricError::TooOld { age, max_age } => {
+                let (age, max_age) = (age.as_whole_seconds(), max_age.as_whole_seconds());
+                write!(f, "the newest value is {age}s old, more than the {max_age}s allowed")
+            }
         }
     }
 }
