@@ -5,7 +5,7 @@ use crate::hpa::v2::MetricSpec;
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
-use podscale_core::model::{MetricTarget, Milli, ObjectRef, Source};
+use podscale_core::model::{Milli, ObjectRef, ShareOf, Source};
 use podscale_core::pod::{self, Phase, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     MissingRequest, PodReadings, Reading, Requests, Sample, Selection, UnmatchedSamples,
@@ -118,9 +118,9 @@ impl Selected<'_> {
     pub fn read(&self, place: usize, answers: &Answers<'_>) -> Reading {
         let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
         match &*metric.source {
-            Source::Resource { name } => self.resource(name, None, metric.target, answers),
+            Source::Resource { name } => self.resource(place, name, None, answers),
             Source::ContainerResource { name, container } => {
-                self.resource(name, Some(container), metric.target, answers)
+                self.resource(place, name, Some(container), answers)
             }
             Source::Pods(series) => {
                 self.pods_metric(&series.name, answers.left_to_select(), answers)
@@ -140,9 +140,9 @@ impl Selected<'_> {
 
     fn resource(
         &self,
+        place: usize,
         resource: &str,
         container: Option<&str>,
-        target: MetricTarget,
         answers: &Answers<'_>,
     ) -> Reading {
         let metrics = match answers.pod_metrics {
@@ -173,13 +173,18 @@ impl Selected<'_> {
             return Reading::Failed(error.to_string().into());
         }
         let reading = if any { Reading::PerPod(readings) } else { Reading::Empty };
-        self.with_requests(reading, resource, container, target)
+        self.with_requests(reading, place, resource, container)
     }
 
-    fn requests(&self, resource: &str, container: Option<&str>) -> Requests {
+    /// What each pod requests, or is limited to, whichever a utilization is a share of.
+    fn requests(&self, resource: &str, container: Option<&str>, share_of: ShareOf) -> Requests {
         let mut missing: Option<MissingRequest> = None;
         let of_pods = self.pods.iter().map(|pod| {
-            Milli(pod.requested_milli(resource, container).unwrap_or_else(|error| {
+            let whole = match share_of {
+                ShareOf::Requests => pod.requested_milli(resource, container),
+                ShareOf::Limits => pod.limited_milli(resource, container),
+            };
+            Milli(whole.unwrap_or_else(|error| {
                 missing.get_or_insert(error);
                 0
             }))

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::meta::{LeanMeta, ObjectMeta};
 use crate::serde_form::null_default;
 
+pub mod calendar;
 pub mod crd;
 pub mod default;
 mod fields;
 pub mod hpa_form;
 mod reference;
-pub mod schedule;
 mod schema;
 pub mod spec;
 pub mod status;

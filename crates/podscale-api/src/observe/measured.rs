@@ -1,7 +1,7 @@
 //! Values that any source measured, lined up with the pods of an autoscaler.
 
 use super::{Selected, not_exactly_one};
-use podscale_core::model::{MetricTarget, Source};
+use podscale_core::model::{MetricTarget, ShareOf, Source};
 use podscale_core::snapshot::{Reading, Sample};
 
 /// One value that a source measured for one metric.
@@ -22,11 +22,11 @@ impl Selected<'_> {
         match &*metric.source {
             Source::Resource { name } => {
                 let reading = self.measured_pods(values);
-                self.with_requests(reading, name, None, metric.target)
+                self.with_requests(reading, place, name, None)
             }
             Source::ContainerResource { name, container } => {
                 let reading = self.measured_pods(values);
-                self.with_requests(reading, name, Some(container), metric.target)
+                self.with_requests(reading, place, name, Some(container))
             }
             Source::Pods(_) => self.measured_pods(values),
             Source::Prometheus(_) if values.is_empty() => Reading::Empty,
@@ -57,13 +57,16 @@ impl Selected<'_> {
     pub(super) fn with_requests(
         &self,
         reading: Reading,
+        place: usize,
         resource: &str,
         container: Option<&str>,
-        target: MetricTarget,
     ) -> Reading {
+        let target = self.autoscaler.metrics.get(place).map(|metric| metric.target);
         match (reading, target) {
-            (Reading::PerPod(mut readings), MetricTarget::Utilization(_)) => {
-                readings.requests = self.requests(resource, container);
+            (Reading::PerPod(mut readings), Some(MetricTarget::Utilization(_))) => {
+                let extensions = self.autoscaler.extensions.as_deref();
+                let share_of = extensions.map_or(ShareOf::Requests, |e| e.rules(place).share_of);
+                readings.requests = self.requests(resource, container, share_of);
                 Reading::PerPod(readings)
             }
             (reading, _) => reading,

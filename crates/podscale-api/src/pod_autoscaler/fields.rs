@@ -34,10 +34,10 @@ pub(super) static SPEC: Object = Object {
         .default("\"Max\""),
         field(
             "expression",
-            Shape::Text(2048),
+            Shape::Text(2000),
             "With combine: Expression, the replicas as an expression (CEL) over the metrics by name: each is the number of \
              replicas that the metric proposes, with `.value` and `.ratio` for its value and how far it is from the \
-             target; `current` is the target's size. Arithmetic, comparisons, `? :`, `&&`, `||`, `!`, `has`, `max`, `min`, \
+             target; `currentReplicas` is the target's size. Arithmetic, comparisons, `? :`, `&&`, `||`, `!`, `has`, `max`, `min`, \
              `ceil`, `floor`, `round` and `abs` can be used.",
         ),
         field("behavior", Shape::Object(&BEHAVIOR), BEHAVIOR.about),
@@ -146,7 +146,7 @@ static UNTIL: Object = Object {
 
 static HOLD: Object = Object {
     name: "Hold",
-    about: "The target has exactly so many replicas, whatever metrics and bounds say.",
+    about: "The target has so many replicas, within the bounds in force, whatever the metrics say.",
     fields: &[
         field("replicas", Shape::Integer(0, REPLICAS), "How many.").required(),
         field("until", Shape::Time, "Until when; for ever if not given."),

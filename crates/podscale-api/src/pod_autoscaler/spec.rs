@@ -219,7 +219,11 @@ pub struct Schedule {
     /// When it begins; a cron expression.
     pub start: String,
     /// When it ends; a cron expression.
-    pub end: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// How long it lasts; a duration, in place of `end`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
     /// The fewest replicas meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_replicas: Option<i32>,

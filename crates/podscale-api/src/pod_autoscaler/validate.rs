@@ -8,9 +8,9 @@ mod tests;
 
 use super::hpa_form::hpa_form;
 use super::spec::{PodAutoscalerSpec, ScalingRules, Schedule, metric_type};
-use super::{PodAutoscaler, schedule};
+use super::{PodAutoscaler, calendar};
 use crate::field_error::{BadValue, FieldError, FieldPath, distinct};
-use crate::formula;
+use crate::expression;
 use crate::hpa::validate as hpa;
 use crate::time::GoDuration;
 use std::collections::HashSet;
@@ -20,6 +20,7 @@ pub const QUALIFIED_KIND: &str = "PodAutoscaler.podscale.dev";
 
 const MAX_WINDOW_SECONDS: i32 = 3600;
 const SECOND: i64 = 1_000_000_000;
+const MOST_SCHEDULES: usize = 32;
 
 /// Everything that is wrong with an autoscaler, after defaulting.
 #[must_use]
@@ -75,7 +76,7 @@ fn check_combination(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldErr
     let wanted = spec.combine.as_deref() == Some("Expression");
     match &spec.expression {
         Some(text) if wanted => {
-            if let Err(error) = formula::parse(text, &spec.metric_names()) {
+            if let Err(error) = expression::parse(text, &spec.metric_names()) {
                 errors.push(FieldError::invalid(&field, text.as_str(), error.to_string()));
             }
         }
@@ -109,6 +110,10 @@ fn check_rules(rules: &ScalingRules, path: &FieldPath) -> Vec<FieldError> {
 
 fn check_schedules(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let (count, most) = (spec.schedules.len(), MOST_SCHEDULES);
+    if count > most {
+        errors.push(FieldError::too_many(path, count, most));
+    }
     let mut seen = HashSet::new();
     for (index, one) in spec.schedules.iter().enumerate() {
         let path = path.index(index);
@@ -118,14 +123,21 @@ fn check_schedules(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError
             errors.push(FieldError::duplicate(&path.child("name"), one.name.as_str()));
         }
         errors.extend(check_bounds(one, spec, &path));
-        if let Err(error) = schedule::calendar(std::slice::from_ref(one)) {
-            let value = match error.field {
-                "timeZone" => one.time_zone.as_deref().unwrap_or_default(),
-                "start" => &one.start,
-                "end" => &one.end,
-                _ => one.ramp.as_deref().unwrap_or_default(),
+        // Bounds were checked above, together with those of the spec.
+        let bounds = ["minReplicas", "maxReplicas"];
+        if let Err(refusal) = calendar::schedules(std::slice::from_ref(one))
+            && !bounds.contains(&refusal.field)
+        {
+            let value = match refusal.field {
+                "timeZone" => one.time_zone.as_deref(),
+                "start" => Some(one.start.as_str()),
+                "end" => one.end.as_deref(),
+                "duration" => one.duration.as_deref(),
+                _ => one.ramp.as_deref(),
             };
-            errors.push(FieldError::invalid(&path.child(error.field), value, error.problem));
+            let field = path.child(refusal.field);
+            let value = value.unwrap_or_default();
+            errors.push(FieldError::invalid(&field, value, refusal.problem));
         }
     }
     errors

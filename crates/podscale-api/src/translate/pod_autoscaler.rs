@@ -1,9 +1,9 @@
 //! Between PodAutoscalers and the core's model.
 
 use super::{EMPTY_TARGET, source_and_target, targets};
-use crate::formula;
+use crate::expression;
 use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, metric_type};
-use crate::pod_autoscaler::{PodAutoscaler, schedule};
+use crate::pod_autoscaler::{PodAutoscaler, calendar};
 use crate::quantity::Quantity;
 use crate::quote::quote;
 use crate::time::{GoDuration, Timestamp};
@@ -97,7 +97,7 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
         pods: PodRules { warm_up: span(spec.warm_up.as_deref()).unwrap_or_default(), ..PodRules::default() },
         forbidden_windows: ForbiddenWindows { up: forbidden(up), down: forbidden(down) },
         pace: up.and_then(|rules| rules.limit.as_ref()).map(pace).unwrap_or_default(),
-        schedules: schedule::calendar(&spec.schedules).ok().flatten(),
+        schedules: calendar::schedules(&spec.schedules).ok().flatten(),
         control: control(spec),
         scale_to_zero: spec.scale_to_zero.as_ref().map(|zero| ScaleToZero {
             idle_replicas: zero.idle_replicas.unwrap_or(0),
@@ -158,7 +158,7 @@ fn combine(spec: &PodAutoscalerSpec) -> Combine {
         (Some("Min"), _) => Combine::Min,
         (Some("Average"), _) => Combine::Average,
         (Some("Expression"), Some(text)) => {
-            formula::parse(text, &spec.metric_names()).map_or(Combine::Max, Combine::Formula)
+            expression::parse(text, &spec.metric_names()).map_or(Combine::Max, Combine::Formula)
         }
         _ => Combine::Max,
     }

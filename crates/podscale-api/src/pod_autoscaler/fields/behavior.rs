@@ -93,17 +93,20 @@ static LIMIT: Object = Object {
 
 pub(super) static SCHEDULE: Object = Object {
     name: "Schedule",
-    about: "Other bounds for a time. Of several that are active, the largest minReplicas and the largest maxReplicas count.",
+    about: "Other bounds for a time. Where several are in force, they apply in the order of the list: a later one wins, \
+            for the minimum and the maximum separately.",
     fields: &[
         field("name", Shape::Pattern(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), "What the status calls it; unique among the schedules.").required(),
         field("timeZone", Shape::Text(64), "The IANA time zone of the expressions, such as Europe/Zurich.").default("\"UTC\""),
         field("start", Shape::Text(128), "When it begins: a cron expression of five fields, such as `0 8 * * 1-5`.").required(),
-        field("end", Shape::Text(128), "When it ends: a cron expression.").required(),
+        field("end", Shape::Text(128), "When it ends: a cron expression; or else `duration` says it."),
+        field("duration", Shape::Duration, "How long it lasts, in place of `end`."),
         field("minReplicas", Shape::Integer(0, REPLICAS), "The fewest replicas while it is active; unchanged if not given."),
         field("maxReplicas", Shape::Integer(1, REPLICAS), "The most replicas while it is active; unchanged if not given."),
         field("ramp", Shape::Duration, "For so long after its start the bounds move gradually from those outside to those of the schedule."),
     ],
     rules: &[
+        rule("has(self.end) != has(self.duration)", "must set either end or duration"),
         rule("has(self.minReplicas) || has(self.maxReplicas)", "must set minReplicas, maxReplicas or both"),
         rule_of(
             ".minReplicas",

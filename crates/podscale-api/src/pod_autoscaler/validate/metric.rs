@@ -2,7 +2,7 @@
 
 use super::{SECOND, check_duration, check_least, check_word};
 use crate::field_error::{BadValue, FieldError, FieldPath};
-use crate::formula::CURRENT;
+use crate::expression::CURRENT_REPLICAS;
 use crate::hpa::v2::metric_type as hpa_type;
 use crate::pod_autoscaler::spec::{Metric, OnMissing, metric_type};
 
@@ -32,7 +32,7 @@ fn check_name(name: &str, field: &FieldPath) -> Option<FieldError> {
     let rest = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let detail = if !name.starts_with(first) || !name.chars().all(rest) || name.len() > 63 {
         "must have letters, digits and underscores, begin with no digit, and be no longer than 63"
-    } else if [CURRENT, "true", "false", "math"].contains(&name) {
+    } else if [CURRENT_REPLICAS, "true", "false", "null", "in", "math"].contains(&name) {
         "means something else in expressions"
     } else {
         return None;
