@@ -1,3 +1,4 @@
+mod pod_autoscaler;
 mod seams;
 
 use super::*;
