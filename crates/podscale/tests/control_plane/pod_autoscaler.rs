@@ -98,10 +98,9 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
     fixture.until_replicas("web", 2).await?;
     let get = async || -> Result<bool> {
         let text = shown(fixture, &["get", "pa"])?;
-        Ok(["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "MODE", "AGE", "Deployment/web",
-            "load", "Active"]
-        .iter()
-        .all(|word| text.contains(word) || *word == "load" && text.contains("web: ")))
+        let words = ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "MODE", "AGE",
+            "Deployment/web", "web: 1/1 (avg)", "Active"];
+        Ok(words.iter().all(|word| text.contains(word)))
     };
     fixture.until("whether kubectl get pa tells the story", &true, get).await?;
     let wide = async || -> Result<bool> {

@@ -295,3 +295,40 @@ async fn leaves_a_target_to_the_hpa_that_scales_it_and_takes_over_when_that_goes
     controller.stop().await;
     assert!(cluster.reasons().await.contains(&TARGET_TAKEN.to_owned()));
 }
+
+/// Every example of the documentation is taken by the API server and can be used.
+#[tokio::test(start_paused = true)]
+async fn examples_of_the_documentation_are_accepted() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/podautoscaler.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let cluster = Cluster::with_definition().await;
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut count = 0;
+    for block in blocks {
+        let object: Value = serde_saphyr::from_str(block).expect("YAML");
+        let stored = cluster.send("POST", PAS, &object).await;
+        let wire = serde_json::from_value(stored).expect("an autoscaler");
+        let managed = dialect::pod_autoscaler::managed(wire);
+        assert_eq!(managed.wire.spec_errors(), [] as [String; 0], "{block}");
+        // Nothing of it was pruned: all its fields are known.
+        for (field, value) in object["spec"].as_object().expect("a spec") {
+            let kept = cluster.pa(object["metadata"]["name"].as_str().expect("a name")).await;
+            assert!(covers(&kept["spec"][field], value), "{field} of {block}");
+        }
+        count += 1;
+    }
+    assert!(count >= 5, "only {count} examples");
+}
+
+/// Whether a stored value has everything that was given.
+fn covers(stored: &Value, given: &Value) -> bool {
+    match (stored, given) {
+        (Value::Object(stored), Value::Object(given)) => given
+            .iter()
+            .all(|(name, value)| stored.get(name).is_some_and(|stored| covers(stored, value))),
+        (Value::Array(stored), Value::Array(given)) => {
+            stored.len() == given.len() && stored.iter().zip(given).all(|(s, g)| covers(s, g))
+        }
+        (stored, given) => stored == given,
+    }
+}
