@@ -1,3 +1,5 @@
+mod meaning;
+
 use super::*;
 use crate::hpa::v2::HorizontalPodAutoscaler;
 use crate::pod_autoscaler::fields::{SPEC, STATUS};

@@ -332,3 +332,62 @@ fn covers(stored: &Value, given: &Value) -> bool {
         (stored, given) => stored == given,
     }
 }
+
+/// A thousand changes of a good object: each is refused with its field named, or stored; and what is
+/// stored can be used, or says what is wrong with it.
+#[tokio::test(start_paused = true)]
+async fn changed_objects_are_refused_with_the_field_named_or_reported() {
+    let cluster = Cluster::with_definition().await;
+    let full = include_str!("../../../../podscale-api/src/pod_autoscaler/tests/full.json");
+    let full: Value = serde_json::from_str(full).expect("JSON");
+    let good = |spec: &Value| json!({"apiVersion": API_VERSION, "kind": KIND,
+        "metadata": {"generateName": "x-"}, "spec": spec});
+    let stored = cluster.send("POST", PAS, &good(&full)).await;
+    let managed = dialect::pod_autoscaler::managed(serde_json::from_value(stored).expect("an object"));
+    assert_eq!(managed.wire.spec_errors(), [] as [String; 0]);
+    let mut pointers = Vec::new();
+    pointers_of(&full, String::new(), &mut pointers);
+    let odd = [json!(-1), json!(0), json!(i64::MAX), json!(1.5), json!(""), json!("x y"), json!("-3"),
+        json!(true), json!([]), json!({}), json!("Nonsense")];
+    let (client, about) = (cluster.client("tester"), About { resource: RESOURCE, name: "" });
+    let (mut refused, mut reported, mut usable) = (0, 0, 0);
+    for pointer in &pointers {
+        for value in &odd {
+            let mut spec = full.clone();
+            *spec.pointer_mut(pointer).expect("it is there") = value.clone();
+            let sent: Result<Value, _> = call::send(&client, "POST", PAS, &good(&spec), about).await;
+            match sent {
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("spec") || error.contains("json:"), "{pointer} {value}: {error}");
+                    refused += 1;
+                }
+                Ok(stored) => {
+                    let wire = serde_json::from_value(stored).expect("what is stored can be read");
+                    let managed = dialect::pod_autoscaler::managed(wire);
+                    let errors = managed.wire.spec_errors();
+                    assert!(errors.iter().all(|error| error.starts_with("spec")), "{errors:?}");
+                    *if errors.is_empty() { &mut usable } else { &mut reported } += 1;
+                }
+            }
+        }
+    }
+    let all = refused + reported + usable;
+    assert!(all >= 1000 && refused > 800, "{refused} refused, {reported} reported, {usable} usable");
+}
+
+fn pointers_of(value: &Value, pointer: String, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, value)| pointers_of(value, format!("{pointer}/{name}"), found)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(index, value)| pointers_of(value, format!("{pointer}/{index}"), found)),
+        _ => {}
+    }
+    if !pointer.is_empty() {
+        found.push(pointer);
+    }
+}
