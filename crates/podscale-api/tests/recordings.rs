@@ -30,7 +30,8 @@ fn main() {
     trials.push(large.with_ignored_flag(!present && !required));
     let named = || named().iter().try_for_each(|recording| replay_translated(recording).map(drop));
     trials.push(Trial::test("all named as PodAutoscalers", named));
-    let large = Trial::test("all of upstream-1.37.jsonl.gz as PodAutoscalers", translated_large_file);
+    let large =
+        Trial::test("all of upstream-1.37.jsonl.gz as PodAutoscalers", translated_large_file);
     trials.push(large.with_ignored_flag(!present && !required));
     libtest_mimic::run(&arguments, trials).exit();
 }
@@ -82,7 +83,8 @@ fn translated_large_file() -> Result<(), Failed> {
 /// which are all in a recording, and is decided by the rules that go beyond the HPA's.
 fn as_pod_autoscaler(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
     let spec = serde_json::to_value(&hpa.spec).expect("JSON");
-    let spec: PodAutoscalerSpec = serde_json::from_value(spec).expect("the spec is valid as it stands");
+    let spec: PodAutoscalerSpec =
+        serde_json::from_value(spec).expect("the spec is valid as it stands");
     let pa = PodAutoscaler { metadata: hpa.metadata.clone(), spec, ..PodAutoscaler::default() };
     let model = translate::pod_autoscaler::autoscaler(&pa);
     assert!(model.extensions.is_some(), "it would be decided as the HPA");

@@ -67,9 +67,7 @@ mod tests {
 
     #[test]
     fn limits_of_containers_add_up_and_that_of_the_pod_wins() {
-        let limited = |name: &str, cpu: &str| {
-            json!({"name": name, "resources": {"limits": {"cpu": cpu}, "requests": {"cpu": "1m"}}})
-        };
+        let limited = |name: &str, cpu: &str| json!({"name": name, "resources": {"limits": {"cpu": cpu}, "requests": {"cpu": "1m"}}});
         let (app, plain) = (limited("app", "500m"), json!({"name": "plain"}));
         let mut sidecar = limited("proxy", "1");
         sidecar["restartPolicy"] = json!("Always");

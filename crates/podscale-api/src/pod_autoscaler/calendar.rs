@@ -35,11 +35,8 @@ fn read(place: usize, spec: &Schedule) -> Result<ScheduleSpec<'_>, Refusal> {
         Ok(duration) => Ok(duration.to_span()),
         Err(error) => Err(Refusal { place, field, problem: error.to_string() }),
     };
-    let either = || Refusal {
-        place,
-        field: "end",
-        problem: "must set either end or duration".to_owned(),
-    };
+    let either =
+        || Refusal { place, field: "end", problem: "must set either end or duration".to_owned() };
     Ok(ScheduleSpec {
         name: &spec.name,
         start: &spec.start,

@@ -158,9 +158,24 @@ static ZERO: Object = Object {
     name: "ScaleToZero",
     about: "The target goes to an idle size while no metric is above its activation, and back when one is.",
     fields: &[
-        field("idleReplicas", Shape::Integer(0, REPLICAS), "How many replicas stay while it is idle; below minReplicas.").default("0"),
-        field("coolDown", Shape::Duration, "For how long no metric may be above its activation before the target goes idle.").default("\"5m\""),
-        field("zeroByOthers", Shape::OneOf(&["LeaveAlone", "Wake"]), "What to do with a target that somebody else set to zero.").default("\"LeaveAlone\""),
+        field(
+            "idleReplicas",
+            Shape::Integer(0, REPLICAS),
+            "How many replicas stay while it is idle; below minReplicas.",
+        )
+        .default("0"),
+        field(
+            "coolDown",
+            Shape::Duration,
+            "For how long no metric may be above its activation before the target goes idle.",
+        )
+        .default("\"5m\""),
+        field(
+            "zeroByOthers",
+            Shape::OneOf(&["LeaveAlone", "Wake"]),
+            "What to do with a target that somebody else set to zero.",
+        )
+        .default("\"LeaveAlone\""),
     ],
     rules: &[],
 };

@@ -61,7 +61,8 @@ fn row(field: &Field, page: &mut String) {
         (None, true) => "required".to_owned(),
         (None, false) => String::new(),
     };
-    let rules: Vec<String> = field.rules.iter().map(|rule| format!(" It {}.", rule.message)).collect();
+    let rules: Vec<String> =
+        field.rules.iter().map(|rule| format!(" It {}.", rule.message)).collect();
     let about = format!("{}{}", field.about, rules.concat());
     let words = field.shape.words();
     let _ = writeln!(page, "| `{}` | {words} | {default} | {about} |", field.name);

@@ -55,7 +55,10 @@ fn types_and_description_have_the_same_fields() {
     let given = json!({"metadata": {"name": "web"}, "spec": sample_of(&SPEC), "status": sample_of(&STATUS)});
     let read: PodAutoscaler = serde_json::from_value(given.clone()).expect("an autoscaler");
     let written = serde_json::to_value(&read).expect("JSON");
-    assert_eq!(written["spec"], given["spec"], "every field of the description is one of the types");
+    assert_eq!(
+        written["spec"], given["spec"],
+        "every field of the description is one of the types"
+    );
     assert_eq!(written["status"], given["status"]);
     // Whatever the types have, the API server keeps: all of them are set, by the compiler's word.
     let written = serde_json::to_value(complete()).expect("JSON");
@@ -68,7 +71,9 @@ fn complete() -> PodAutoscalerSpec {
     let quantity = || crate::Quantity::parse("1").ok();
     let (text, time) = (|| Some("x".to_owned()), Some(crate::time::Timestamp::default()));
     let until = || Some(Until { until: time });
-    let rules = |limit| Some(ScalingRules { hpa: Default::default(), forbidden_window_seconds: Some(1), limit });
+    let rules = |limit| {
+        Some(ScalingRules { hpa: Default::default(), forbidden_window_seconds: Some(1), limit })
+    };
     let limit = UpLimit { factor: quantity(), minimum: Some(1) };
     let target = crate::hpa::v2::MetricTarget::default();
     let prometheus = PrometheusSource { server: "x".into(), query: "x".into(), target };
@@ -146,7 +151,8 @@ fn defaults_of_the_schema_are_those_of_the_types() {
     ] {
         let model = |spec: Value, filled: bool| {
             let mut pa: PodAutoscaler =
-                serde_json::from_value(json!({"metadata": {}, "spec": spec})).expect("an autoscaler");
+                serde_json::from_value(json!({"metadata": {}, "spec": spec}))
+                    .expect("an autoscaler");
             if !filled {
                 default::default_spec(&mut pa.spec);
             }

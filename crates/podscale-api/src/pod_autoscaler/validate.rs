@@ -9,8 +9,8 @@ mod tests;
 use super::hpa_form::hpa_form;
 use super::spec::{PodAutoscalerSpec, ScalingRules, Schedule, metric_type};
 use super::{PodAutoscaler, calendar};
-use crate::field_error::{BadValue, FieldError, FieldPath, distinct};
 use crate::expression;
+use crate::field_error::{BadValue, FieldError, FieldPath, distinct};
 use crate::hpa::validate as hpa;
 use crate::time::GoDuration;
 use std::collections::HashSet;
@@ -34,7 +34,8 @@ pub fn check(pa: &PodAutoscaler) -> Vec<FieldError> {
     errors.extend(check_combination(spec, &path));
     if let Some(behavior) = &spec.behavior {
         let path = path.child("behavior");
-        for (name, rules) in [("scaleUp", &behavior.scale_up), ("scaleDown", &behavior.scale_down)] {
+        for (name, rules) in [("scaleUp", &behavior.scale_up), ("scaleDown", &behavior.scale_down)]
+        {
             errors.extend(rules.iter().flat_map(|rules| check_rules(rules, &path.child(name))));
         }
     }

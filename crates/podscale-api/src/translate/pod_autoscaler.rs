@@ -94,7 +94,10 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
             Some("Selector") => PodSelection::Selector,
             _ => PodSelection::Owned,
         },
-        pods: PodRules { warm_up: span(spec.warm_up.as_deref()).unwrap_or_default(), ..PodRules::default() },
+        pods: PodRules {
+            warm_up: span(spec.warm_up.as_deref()).unwrap_or_default(),
+            ..PodRules::default()
+        },
         forbidden_windows: ForbiddenWindows { up: forbidden(up), down: forbidden(down) },
         pace: up.and_then(|rules| rules.limit.as_ref()).map(pace).unwrap_or_default(),
         schedules: calendar::schedules(&spec.schedules).ok().flatten(),
@@ -182,7 +185,10 @@ fn control(spec: &PodAutoscalerSpec) -> Control {
         mode_until: time(spec.mode_until),
         pause_up: pause(paused.and_then(|pause| pause.scale_up.as_ref())),
         pause_down: pause(paused.and_then(|pause| pause.scale_down.as_ref())),
-        hold: spec.hold.as_ref().map(|hold| Hold { replicas: hold.replicas, until: time(hold.until) }),
+        hold: spec
+            .hold
+            .as_ref()
+            .map(|hold| Hold { replicas: hold.replicas, until: time(hold.until) }),
     }
 }
 

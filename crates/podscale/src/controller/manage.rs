@@ -61,9 +61,7 @@ impl Manage {
                 all.retain(|managed| self.manages(managed));
                 Change::All(all)
             }
-            Change::Applied(managed) if !self.manages(&managed) => {
-                Change::Deleted(managed)
-            }
+            Change::Applied(managed) if !self.manages(&managed) => Change::Deleted(managed),
             other => other,
         }
     }

@@ -122,8 +122,7 @@ impl Observatory {
             pods.retain(|pod| observed.existed_before(pod));
         }
         // Pods that it owns are those of no other target, whoever's selector picks them too.
-        let others =
-            if only_owned { Vec::new() } else { self.index.selector_overlap(key, &pods) };
+        let others = if only_owned { Vec::new() } else { self.index.selector_overlap(key, &pods) };
         let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
         let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
         let around = Surroundings { selector, pods: &seen, others: &named };

@@ -70,22 +70,20 @@ fn controller(pod: &Pod) -> Option<&OwnerReference> {
 /// Leaves out finished pods, and of more pods than the target is to have those that are not ready, the
 /// youngest first. Ready ones stay: they carry a part of the load.
 fn without_surge(mut pods: Vec<Arc<Pod>>, wanted: i32) -> Vec<Arc<Pod>> {
-    pods.retain(|pod| {
-        !matches!(pod.status.phase, Some(PodPhase::Succeeded | PodPhase::Failed))
-    });
+    pods.retain(|pod| !matches!(pod.status.phase, Some(PodPhase::Succeeded | PodPhase::Failed)));
     let stays = |pod: &Pod| pod.metadata.deletion_timestamp.is_none();
     let count = pods.iter().filter(|pod| stays(pod)).count();
     let surplus = count.saturating_sub(usize::try_from(wanted).unwrap_or(0));
     if surplus == 0 {
         return pods;
     }
-    let ready = |pod: &Pod| {
-        pod.status.ready.is_some_and(|ready| ready.status == ConditionStatus::True)
-    };
-    let mut unready: Vec<&Arc<Pod>> =
-        pods.iter().filter(|pod| stays(pod) && !ready(pod)).collect();
+    let ready =
+        |pod: &Pod| pod.status.ready.is_some_and(|ready| ready.status == ConditionStatus::True);
+    let mut unready: Vec<&Arc<Pod>> = pods.iter().filter(|pod| stays(pod) && !ready(pod)).collect();
     // One that has not started at all is the youngest.
-    unready.sort_by_key(|pod| std::cmp::Reverse((pod.status.start_time.is_none(), pod.status.start_time)));
+    unready.sort_by_key(|pod| {
+        std::cmp::Reverse((pod.status.start_time.is_none(), pod.status.start_time))
+    });
     let left_out: BTreeSet<Box<str>> =
         unready.into_iter().take(surplus).map(|pod| pod.metadata.name.clone()).collect();
     pods.retain(|pod| !left_out.contains(&pod.metadata.name));

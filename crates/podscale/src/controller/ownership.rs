@@ -125,10 +125,8 @@ pub(super) fn says_conflict(status: &Status) -> bool {
 /// Whether a status says that there is a conflict for such a reason.
 fn says_reason(status: &Status, is_it: impl Fn(&str) -> bool) -> bool {
     let is_conflict = |name: &str| name == CONFLICT_CONDITION;
-    let mut conflicts = status
-        .conditions
-        .iter()
-        .filter(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)));
+    let mut conflicts =
+        status.conditions.iter().filter(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)));
     conflicts.any(|conflict| is_it(conflict.note.reason()))
 }
 

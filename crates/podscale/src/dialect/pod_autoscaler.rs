@@ -1,8 +1,6 @@
 //! `podscale.dev/v1alpha1` PodAutoscaler: Podscale's own kind of autoscaler objects.
 
-use super::{
-    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject,
-};
+use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
 use crate::settings::duration;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
@@ -10,7 +8,8 @@ use podscale_api::pod_autoscaler::default::default_spec;
 use podscale_api::pod_autoscaler::hpa_form::hpa_form;
 use podscale_api::pod_autoscaler::validate::check;
 use podscale_api::pod_autoscaler::{
-    API_VERSION, KIND, Lean, PLURAL, PodAutoscaler, PodAutoscalerSpec, PodAutoscalerStatus, RESOURCE,
+    API_VERSION, KIND, Lean, PLURAL, PodAutoscaler, PodAutoscalerSpec, PodAutoscalerStatus,
+    RESOURCE,
 };
 use podscale_api::translate::pod_autoscaler::{self as translate, status};
 use podscale_client::watch::{Presence, Watched};
@@ -174,7 +173,10 @@ mod tests {
         let mut said = said.with_status(conflict("still", Time(9_000_000)));
         said.set_resource_version("8".to_owned());
         let body: Value = serde_json::from_slice(&said.to_body().expect("JSON")).expect("JSON");
-        assert_eq!((&body["kind"], &body["metadata"]["resourceVersion"]), (&json!(KIND), &json!("8")));
+        assert_eq!(
+            (&body["kind"], &body["metadata"]["resourceVersion"]),
+            (&json!(KIND), &json!("8"))
+        );
         let expected = json!([{"type": CONFLICT_CONDITION, "status": "True", "reason": "TargetTaken",
             "message": "still", "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": 3}]);
         assert_eq!(body["status"]["conditions"], expected);

@@ -72,8 +72,10 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
 fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
     let kinds = |crds| {
         let options = Options { crds, ..Options::default() };
-        let kinds: Vec<String> =
-            manifests(&options).iter().map(|m| m["kind"].as_str().expect("a kind").into()).collect();
+        let kinds: Vec<String> = manifests(&options)
+            .iter()
+            .map(|m| m["kind"].as_str().expect("a kind").into())
+            .collect();
         let rules = cluster_rules(&options).into_iter();
         let own = rules.filter(|rule| rule["apiGroups"][0] == "podscale.dev");
         (kinds, own.map(|rule| format!("{} {}", rule["resources"][0], rule["verbs"])).collect())

@@ -118,7 +118,9 @@ fn one_value(answer: &Answered) -> Answer {
             let milli = (sample.value * 1000.0).round() as i64;
             Answer::Value(Some((Milli(milli), Time(sample.time.as_microsecond()))))
         }
-        [sample] => Answer::Failed(format!("the query gives {}, which is no amount", sample.value).into()),
+        [sample] => {
+            Answer::Failed(format!("the query gives {}, which is no amount", sample.value).into())
+        }
         several => {
             let count = several.len();
             let advice = "aggregate it, for instance with sum()";

@@ -98,22 +98,41 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
     fixture.until_replicas("web", 2).await?;
     let get = async || -> Result<bool> {
         let text = shown(fixture, &["get", "pa"])?;
-        let words = ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "MODE", "AGE",
-            "Deployment/web", "web: 1/1 (avg)", "Active"];
+        let words = [
+            "NAME",
+            "REFERENCE",
+            "TARGETS",
+            "MIN",
+            "MAX",
+            "REPLICAS",
+            "MODE",
+            "AGE",
+            "Deployment/web",
+            "web: 1/1 (avg)",
+            "Active",
+        ];
         Ok(words.iter().all(|word| text.contains(word)))
     };
     fixture.until("whether kubectl get pa tells the story", &true, get).await?;
     let wide = async || -> Result<bool> {
         let text = shown(fixture, &["get", "pa", "web", "--output", "wide"])?;
-        let words = ["DESIRED", "SCHEDULE", "LAST-SCALE", "FROM", "TO", "WHY", "All metrics below target"];
+        let words =
+            ["DESIRED", "SCHEDULE", "LAST-SCALE", "FROM", "TO", "WHY", "All metrics below target"];
         Ok(words.iter().all(|word| text.contains(word)))
     };
     fixture.until("whether -o wide tells more", &true, wide).await?;
     let describe = async || -> Result<bool> {
         let text = shown(fixture, &["describe", "pa", "web"])?;
-        let words = ["AbleToScale", "ScalingActive", "ScalingLimited", "Valid", "Observed Generation",
-            "SuccessfulRescale", "New size: 4; reason: external metric web(nil) above target",
-            "New size: 2; reason: All metrics below target"];
+        let words = [
+            "AbleToScale",
+            "ScalingActive",
+            "ScalingLimited",
+            "Valid",
+            "Observed Generation",
+            "SuccessfulRescale",
+            "New size: 4; reason: external metric web(nil) above target",
+            "New size: 2; reason: All metrics below target",
+        ];
         Ok(words.iter().all(|word| text.contains(word)))
     };
     fixture.until("whether kubectl describe has conditions and events", &true, describe).await?;
@@ -123,20 +142,44 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
 }
 
 fn refused(fixture: &Fixture) -> Result<()> {
-    let prometheus = |source: Value| json!({"metrics": [{"type": "Prometheus", "prometheus": source}]});
+    let prometheus =
+        |source: Value| json!({"metrics": [{"type": "Prometheus", "prometheus": source}]});
     for (change, says) in [
-        (json!({"minReplicas": 9}), "spec.minReplicas: Invalid value: 9: must not be greater than maxReplicas"),
+        (
+            json!({"minReplicas": 9}),
+            "spec.minReplicas: Invalid value: 9: must not be greater than maxReplicas",
+        ),
         (json!({"maxReplicas": null}), "spec.maxReplicas: Required value"),
         (json!({"combine": "Expression"}), "spec.expression: Invalid value"),
         (json!({"expression": "web + 1"}), "must be set exactly if combine is Expression"),
         (json!({"metrics": [{"type": "Pods"}]}), "must be set exactly if type is Pods"),
-        (prometheus(json!({"query": "up", "target": {"type": "Value"}})), "must set either value or averageValue"),
-        (prometheus(json!({"query": "up", "server": "ftp://x", "target": {"type": "Value", "value": 1}})), "spec.metrics[0].prometheus.server"),
-        (json!({"schedules": [{"name": "a", "start": "0 8 * * *", "minReplicas": 2}]}), "must set either end or duration"),
+        (
+            prometheus(json!({"query": "up", "target": {"type": "Value"}})),
+            "must set either value or averageValue",
+        ),
+        (
+            prometheus(
+                json!({"query": "up", "server": "ftp://x", "target": {"type": "Value", "value": 1}}),
+            ),
+            "spec.metrics[0].prometheus.server",
+        ),
+        (
+            json!({"schedules": [{"name": "a", "start": "0 8 * * *", "minReplicas": 2}]}),
+            "must set either end or duration",
+        ),
         (json!({"syncPeriod": "10ms"}), "must be at least 1s"),
-        (json!({"mode": "Off"}), "spec.mode: Unsupported value: \"Off\": supported values: \"Active\", \"DryRun\", \"Paused\""),
-        (json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}}), "must specify an API group, such as apps/v1"),
-        (json!({"scaleToZero": {}, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}), "needs a metric of type Object, External or Prometheus"),
+        (
+            json!({"mode": "Off"}),
+            "spec.mode: Unsupported value: \"Off\": supported values: \"Active\", \"DryRun\", \"Paused\"",
+        ),
+        (
+            json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}}),
+            "must specify an API group, such as apps/v1",
+        ),
+        (
+            json!({"scaleToZero": {}, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}),
+            "needs a metric of type Object, External or Prometheus",
+        ),
     ] {
         let (ok, text) = apply(fixture, &pod_autoscaler("bad", change.clone()))?;
         ensure!(!ok && text.contains(says), "{change}: {text}");
@@ -146,7 +189,8 @@ fn refused(fixture: &Fixture) -> Result<()> {
 
 /// A rollout has pods on top for a while, which must not change the size.
 async fn rollout(fixture: &Fixture) -> Result<()> {
-    let sizes = shown(fixture, &["get", "pa", "web", "--output", "jsonpath={.status.decisions[*].to}"])?;
+    let sizes =
+        shown(fixture, &["get", "pa", "web", "--output", "jsonpath={.status.decisions[*].to}"])?;
     let template = json!({"metadata": {"annotations": {"again": "yes"}}});
     let patch = json!({"spec": {"template": template}});
     fixture.patch("apps/v1", "Deployment", "web", patch).await?;
@@ -155,11 +199,14 @@ async fn rollout(fixture: &Fixture) -> Result<()> {
             let object = fixture.api("apps/v1", "Deployment").get("web").await?;
             let status = &object.data["status"];
             let seen = status["observedGeneration"].as_i64() == object.metadata.generation;
-            Ok(seen && status["updatedReplicas"] == 2 && status["replicas"] == 2
+            Ok(seen
+                && status["updatedReplicas"] == 2
+                && status["replicas"] == 2
                 && status["readyReplicas"] == 2)
         })
         .await?;
-    let after = shown(fixture, &["get", "pa", "web", "--output", "jsonpath={.status.decisions[*].to}"])?;
+    let after =
+        shown(fixture, &["get", "pa", "web", "--output", "jsonpath={.status.decisions[*].to}"])?;
     ensure!(sizes == after, "the rollout changed the size: {sizes} became {after}");
     Ok(())
 }

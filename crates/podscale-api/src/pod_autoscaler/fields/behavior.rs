@@ -75,7 +75,8 @@ static POLICY: Object = Object {
     about: "A limit of change within a period.",
     fields: &[
         field("type", Shape::OneOf(&["Pods", "Percent"]), "What `value` counts.").required(),
-        field("value", Shape::Integer(1, REPLICAS), "How many pods, or how many percent of them.").required(),
+        field("value", Shape::Integer(1, REPLICAS), "How many pods, or how many percent of them.")
+            .required(),
         field("periodSeconds", Shape::Integer(1, 1800), "Within how long.").required(),
     ],
     rules: &[],
@@ -85,7 +86,8 @@ static LIMIT: Object = Object {
     name: "UpLimit",
     about: "One step never leads beyond the larger of factor × current replicas and minimum.",
     fields: &[
-        field("factor", Shape::PositiveQuantity, "How many times as many pods as there are.").default("\"2\""),
+        field("factor", Shape::PositiveQuantity, "How many times as many pods as there are.")
+            .default("\"2\""),
         field("minimum", Shape::Integer(1, REPLICAS), "So many are always allowed.").default("4"),
     ],
     rules: &[],
@@ -96,18 +98,52 @@ pub(super) static SCHEDULE: Object = Object {
     about: "Other bounds for a time. Where several are in force, they apply in the order of the list: a later one wins, \
             for the minimum and the maximum separately.",
     fields: &[
-        field("name", Shape::Pattern(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), "What the status calls it; unique among the schedules.").required(),
-        field("timeZone", Shape::Text(64), "The IANA time zone of the expressions, such as Europe/Zurich.").default("\"UTC\""),
-        field("start", Shape::Text(128), "When it begins: a cron expression of five fields, such as `0 8 * * 1-5`.").required(),
-        field("end", Shape::Text(128), "When it ends: a cron expression; or else `duration` says it."),
+        field(
+            "name",
+            Shape::Pattern(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"),
+            "What the status calls it; unique among the schedules.",
+        )
+        .required(),
+        field(
+            "timeZone",
+            Shape::Text(64),
+            "The IANA time zone of the expressions, such as Europe/Zurich.",
+        )
+        .default("\"UTC\""),
+        field(
+            "start",
+            Shape::Text(128),
+            "When it begins: a cron expression of five fields, such as `0 8 * * 1-5`.",
+        )
+        .required(),
+        field(
+            "end",
+            Shape::Text(128),
+            "When it ends: a cron expression; or else `duration` says it.",
+        ),
         field("duration", Shape::Duration, "How long it lasts, in place of `end`."),
-        field("minReplicas", Shape::Integer(0, REPLICAS), "The fewest replicas while it is active; unchanged if not given."),
-        field("maxReplicas", Shape::Integer(1, REPLICAS), "The most replicas while it is active; unchanged if not given."),
-        field("ramp", Shape::Duration, "For so long after its start the bounds move gradually from those outside to those of the schedule."),
+        field(
+            "minReplicas",
+            Shape::Integer(0, REPLICAS),
+            "The fewest replicas while it is active; unchanged if not given.",
+        ),
+        field(
+            "maxReplicas",
+            Shape::Integer(1, REPLICAS),
+            "The most replicas while it is active; unchanged if not given.",
+        ),
+        field(
+            "ramp",
+            Shape::Duration,
+            "For so long after its start the bounds move gradually from those outside to those of the schedule.",
+        ),
     ],
     rules: &[
         rule("has(self.end) != has(self.duration)", "must set either end or duration"),
-        rule("has(self.minReplicas) || has(self.maxReplicas)", "must set minReplicas, maxReplicas or both"),
+        rule(
+            "has(self.minReplicas) || has(self.maxReplicas)",
+            "must set minReplicas, maxReplicas or both",
+        ),
         rule_of(
             ".minReplicas",
             "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",

@@ -34,10 +34,26 @@ pub(super) static METRIC: Object = Object {
             Shape::Object(&CONTAINER_RESOURCE),
             "What one container of each pod uses of a resource.",
         ),
-        field("pods", Shape::Object(&PODS), "A value that each pod has, from the custom metrics API."),
-        field("object", Shape::Object(&OBJECT), "A value of one object, from the custom metrics API."),
-        field("external", Shape::Object(&EXTERNAL), "Values from the external metrics API, added up."),
-        field("prometheus", Shape::Object(&PROMETHEUS), "The result of a query, asked of Prometheus directly."),
+        field(
+            "pods",
+            Shape::Object(&PODS),
+            "A value that each pod has, from the custom metrics API.",
+        ),
+        field(
+            "object",
+            Shape::Object(&OBJECT),
+            "A value of one object, from the custom metrics API.",
+        ),
+        field(
+            "external",
+            Shape::Object(&EXTERNAL),
+            "Values from the external metrics API, added up.",
+        ),
+        field(
+            "prometheus",
+            Shape::Object(&PROMETHEUS),
+            "The result of a query, asked of Prometheus directly.",
+        ),
         MAX_AGE,
         ON_MISSING,
         field(
@@ -60,12 +76,36 @@ pub(super) static METRIC: Object = Object {
         field("watermarks", Shape::Object(&WATERMARKS), WATERMARKS.about),
     ],
     rules: &[
-        rule_of(".resource", "(self.type == 'Resource') == has(self.resource)", "must be set exactly if type is Resource"),
-        rule_of(".containerResource", "(self.type == 'ContainerResource') == has(self.containerResource)", "must be set exactly if type is ContainerResource"),
-        rule_of(".pods", "(self.type == 'Pods') == has(self.pods)", "must be set exactly if type is Pods"),
-        rule_of(".object", "(self.type == 'Object') == has(self.object)", "must be set exactly if type is Object"),
-        rule_of(".external", "(self.type == 'External') == has(self.external)", "must be set exactly if type is External"),
-        rule_of(".prometheus", "(self.type == 'Prometheus') == has(self.prometheus)", "must be set exactly if type is Prometheus"),
+        rule_of(
+            ".resource",
+            "(self.type == 'Resource') == has(self.resource)",
+            "must be set exactly if type is Resource",
+        ),
+        rule_of(
+            ".containerResource",
+            "(self.type == 'ContainerResource') == has(self.containerResource)",
+            "must be set exactly if type is ContainerResource",
+        ),
+        rule_of(
+            ".pods",
+            "(self.type == 'Pods') == has(self.pods)",
+            "must be set exactly if type is Pods",
+        ),
+        rule_of(
+            ".object",
+            "(self.type == 'Object') == has(self.object)",
+            "must be set exactly if type is Object",
+        ),
+        rule_of(
+            ".external",
+            "(self.type == 'External') == has(self.external)",
+            "must be set exactly if type is External",
+        ),
+        rule_of(
+            ".prometheus",
+            "(self.type == 'Prometheus') == has(self.prometheus)",
+            "must be set exactly if type is Prometheus",
+        ),
         rule_of(
             ".aggregate",
             "!has(self.aggregate) || self.aggregate == 'Average' || self.type in ['Resource', 'ContainerResource', 'Pods']",
@@ -94,10 +134,19 @@ static TARGET: Object = Object {
     name: "Target",
     about: "What a metric should be: the field that `type` names is set.",
     fields: &[
-        field("type", Shape::OneOf(&["Utilization", "Value", "AverageValue"]), "Which of the fields counts.").required(),
+        field(
+            "type",
+            Shape::OneOf(&["Utilization", "Value", "AverageValue"]),
+            "Which of the fields counts.",
+        )
+        .required(),
         field("value", Shape::PositiveQuantity, "The value as it is."),
         field("averageValue", Shape::PositiveQuantity, "The value for each pod."),
-        field("averageUtilization", Shape::Integer(1, REPLICAS), "The percentage of what pods request, or of their limits, that they use on average."),
+        field(
+            "averageUtilization",
+            Shape::Integer(1, REPLICAS),
+            "The percentage of what pods request, or of their limits, that they use on average.",
+        ),
     ],
     rules: &[],
 };
@@ -110,7 +159,8 @@ static RESOURCE: Object = Object {
     name: "ResourceSource",
     about: "What each pod uses of a resource.",
     fields: &[
-        field("name", Shape::Pattern(253, SEGMENT), "The resource: cpu, memory and so on.").required(),
+        field("name", Shape::Pattern(253, SEGMENT), "The resource: cpu, memory and so on.")
+            .required(),
         field("target", Shape::Object(&TARGET), TARGET.about).required(),
     ],
     rules: &[rule_of(".target", RESOURCE_TARGET_RULE, RESOURCE_TARGET_MESSAGE)],
@@ -120,8 +170,14 @@ static CONTAINER_RESOURCE: Object = Object {
     name: "ContainerResourceSource",
     about: "What one container of each pod uses of a resource.",
     fields: &[
-        field("name", Shape::Pattern(253, SEGMENT), "The resource: cpu, memory and so on.").required(),
-        field("container", Shape::Pattern(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), "The container's name.").required(),
+        field("name", Shape::Pattern(253, SEGMENT), "The resource: cpu, memory and so on.")
+            .required(),
+        field(
+            "container",
+            Shape::Pattern(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"),
+            "The container's name.",
+        )
+        .required(),
         field("target", Shape::Object(&TARGET), TARGET.about).required(),
     ],
     rules: &[rule_of(".target", RESOURCE_TARGET_RULE, RESOURCE_TARGET_MESSAGE)],
@@ -158,7 +214,11 @@ static DESCRIBED: Object = Object {
     fields: &[
         field("apiVersion", Shape::Text(253), "Its group and version."),
         field("kind", Shape::Pattern(63, SEGMENT), "Its kind.").required(),
-        field("name", Shape::Pattern(253, "^[^/%]*$"), "Its name; not needed for the kind Namespace."),
+        field(
+            "name",
+            Shape::Pattern(253, "^[^/%]*$"),
+            "Its name; not needed for the kind Namespace.",
+        ),
     ],
     rules: &[rule_of(
         ".name",
@@ -220,7 +280,11 @@ pub(super) static SELECTOR: Object = Object {
     about: "Labels that series must have; all series if there is none.",
     fields: &[
         field("matchLabels", Shape::Labels, "Labels and the values that they must have."),
-        field("matchExpressions", Shape::List(32, &Shape::Object(&REQUIREMENT)), "Further conditions."),
+        field(
+            "matchExpressions",
+            Shape::List(32, &Shape::Object(&REQUIREMENT)),
+            "Further conditions.",
+        ),
     ],
     rules: &[],
 };
@@ -230,7 +294,12 @@ static REQUIREMENT: Object = Object {
     about: "A condition on one label.",
     fields: &[
         field("key", Shape::Text(317), "The label.").required(),
-        field("operator", Shape::OneOf(&["In", "NotIn", "Exists", "DoesNotExist"]), "How it is compared.").required(),
+        field(
+            "operator",
+            Shape::OneOf(&["In", "NotIn", "Exists", "DoesNotExist"]),
+            "How it is compared.",
+        )
+        .required(),
         field("values", Shape::List(64, &Shape::Text(63)), "The values for In and NotIn."),
     ],
     rules: &[rule_of(
@@ -245,7 +314,8 @@ static WATERMARKS: Object = Object {
     about: "Two values between which the metric asks for no change, in place of a tolerance; in the unit of the \
             target, percent for a utilization.",
     fields: &[
-        field("low", Shape::PositiveQuantity, "Below it the metric asks for fewer replicas.").required(),
+        field("low", Shape::PositiveQuantity, "Below it the metric asks for fewer replicas.")
+            .required(),
         field("high", Shape::PositiveQuantity, "Above it the metric asks for more.").required(),
     ],
     rules: &[],

@@ -14,13 +14,41 @@ pub(in crate::pod_autoscaler) static STATUS: Object = Object {
         field("desiredReplicas", Shape::Integer(0, REPLICAS), "The size that was asked for."),
         field("reference", Shape::Text(512), "The target as kind and name, for kubectl get."),
         field("targets", Shape::Text(512), "Each metric's value and target, for kubectl get."),
-        field("mode", Shape::Text(64), "What it does now: Active, DryRun, Paused, a direction that is paused, or the size that is held."),
-        field("activeSchedule", Shape::Text(63), "The schedule that is in force now; of several, the one that set a bound last."),
-        field("minReplicas", Shape::Integer(0, REPLICAS), "The fewest replicas now, with the active schedules."),
-        field("maxReplicas", Shape::Integer(0, REPLICAS), "The most replicas now, with the active schedules."),
-        field("currentMetrics", Shape::List(MANY, &Shape::Object(&METRIC_STATUS)), "What each metric said."),
-        field("decisions", Shape::List(16, &Shape::Object(&DECISION)), "The last changes of size, the newest first."),
-        field("conditions", Shape::Named(MANY, "type", &Shape::Object(&CONDITION)), "Whether it can scale, does scale and is limited."),
+        field(
+            "mode",
+            Shape::Text(64),
+            "What it does now: Active, DryRun, Paused, a direction that is paused, or the size that is held.",
+        ),
+        field(
+            "activeSchedule",
+            Shape::Text(63),
+            "The schedule that is in force now; of several, the one that set a bound last.",
+        ),
+        field(
+            "minReplicas",
+            Shape::Integer(0, REPLICAS),
+            "The fewest replicas now, with the active schedules.",
+        ),
+        field(
+            "maxReplicas",
+            Shape::Integer(0, REPLICAS),
+            "The most replicas now, with the active schedules.",
+        ),
+        field(
+            "currentMetrics",
+            Shape::List(MANY, &Shape::Object(&METRIC_STATUS)),
+            "What each metric said.",
+        ),
+        field(
+            "decisions",
+            Shape::List(16, &Shape::Object(&DECISION)),
+            "The last changes of size, the newest first.",
+        ),
+        field(
+            "conditions",
+            Shape::Named(MANY, "type", &Shape::Object(&CONDITION)),
+            "Whether it can scale, does scale and is limited.",
+        ),
     ],
     rules: &[],
 };
@@ -30,7 +58,8 @@ static CONDITION: Object = Object {
     about: "One aspect of the autoscaler's state, in the form of all of Kubernetes' conditions.",
     fields: &[
         field("type", Shape::Text(316), "Which one.").required(),
-        field("status", Shape::OneOf(&["True", "False", "Unknown"]), "Whether it holds.").required(),
+        field("status", Shape::OneOf(&["True", "False", "Unknown"]), "Whether it holds.")
+            .required(),
         field("observedGeneration", Shape::Long, "The generation of the spec that this is about."),
         field("lastTransitionTime", Shape::Time, "When the status last changed.").required(),
         field("reason", Shape::Text(1024), "Why, for programs.").required(),
@@ -58,7 +87,11 @@ static METRIC_STATUS: Object = Object {
         field("type", Shape::Text(63), "As in the spec.").required(),
         field("name", Shape::Text(63), "As in the spec."),
         field("resource", Shape::Object(&RESOURCE), "What pods use of a resource."),
-        field("containerResource", Shape::Object(&CONTAINER), "What one container of each pod uses."),
+        field(
+            "containerResource",
+            Shape::Object(&CONTAINER),
+            "What one container of each pod uses.",
+        ),
         field("pods", Shape::Object(&NAMED), "A value that each pod has."),
         field("object", Shape::Object(&OBJECT), "A value of one object."),
         field("external", Shape::Object(&NAMED), "Values from outside the cluster."),
@@ -73,7 +106,11 @@ static CURRENT: Object = Object {
     fields: &[
         field("value", Shape::Quantity, "As it is."),
         field("averageValue", Shape::Quantity, "For each pod."),
-        field("averageUtilization", Shape::Integer(i32::MIN as i64, REPLICAS), "In percent of what pods request, or of their limits."),
+        field(
+            "averageUtilization",
+            Shape::Integer(i32::MIN as i64, REPLICAS),
+            "In percent of what pods request, or of their limits.",
+        ),
     ],
     rules: &[],
 };
@@ -124,7 +161,11 @@ static QUERY: Object = Object {
     name: "PrometheusStatus",
     about: "The result of a query.",
     fields: &[
-        field("server", Shape::Text(253), "The address of another Prometheus than the controller's."),
+        field(
+            "server",
+            Shape::Text(253),
+            "The address of another Prometheus than the controller's.",
+        ),
         field("query", Shape::Text(4096), "The query."),
         field("current", Shape::Object(&CURRENT), CURRENT.about).required(),
     ],

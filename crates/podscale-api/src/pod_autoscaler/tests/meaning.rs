@@ -12,7 +12,8 @@ fn full() -> Value {
 }
 
 fn object(spec: &Value) -> PodAutoscaler {
-    let object = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec});
+    let object =
+        json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec});
     serde_json::from_value(object).expect("an autoscaler")
 }
 
@@ -110,8 +111,19 @@ fn all(object: &'static Object) -> BTreeSet<(&'static str, &'static str)> {
 #[test]
 fn no_change_of_an_object_is_too_much() {
     let odd = [
-        json!(null), json!(-1), json!(0), json!(i64::MAX), json!(1.5), json!(""), json!("x y"), json!("-3"),
-        json!("9999999999999999999999h"), json!(true), json!([]), json!({}), json!([{}]),
+        json!(null),
+        json!(-1),
+        json!(0),
+        json!(i64::MAX),
+        json!(1.5),
+        json!(""),
+        json!("x y"),
+        json!("-3"),
+        json!("9999999999999999999999h"),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!([{}]),
     ];
     let full = full();
     let mut found = Vec::new();
@@ -121,7 +133,8 @@ fn no_change_of_an_object_is_too_much() {
         for value in &odd {
             let mut spec = full.clone();
             *spec.pointer_mut(pointer).expect("it is there") = value.clone();
-            let object = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec});
+            let object =
+                json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec});
             let Ok(pa) = serde_json::from_value::<PodAutoscaler>(object) else {
                 refused += 1;
                 continue;
@@ -133,5 +146,8 @@ fn no_change_of_an_object_is_too_much() {
             let _ = translate::pod_autoscaler::autoscaler(&pa);
         }
     }
-    assert!(read > 500 && refused > 300 && wrong > 300, "{read} read, {refused} refused, {wrong} wrong");
+    assert!(
+        read > 500 && refused > 300 && wrong > 300,
+        "{read} read, {refused} refused, {wrong} wrong"
+    );
 }

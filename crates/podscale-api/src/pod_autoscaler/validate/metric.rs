@@ -1,8 +1,8 @@
 //! What is wrong with what a metric has beyond an HPA's.
 
 use super::{SECOND, check_duration, check_least, check_word};
-use crate::field_error::{BadValue, FieldError, FieldPath};
 use crate::expression::CURRENT_REPLICAS;
+use crate::field_error::{BadValue, FieldError, FieldPath};
 use crate::hpa::v2::metric_type as hpa_type;
 use crate::pod_autoscaler::spec::{Metric, OnMissing, metric_type};
 
@@ -13,7 +13,9 @@ pub(super) fn check(metric: &Metric, path: &FieldPath) -> Vec<FieldError> {
     errors.extend(check_duration(metric.max_age.as_deref(), SECOND, &path.child("maxAge")));
     let field = path.child("onMissing");
     match &metric.on_missing {
-        Some(OnMissing::Replicas(replicas)) => errors.extend(check_least(Some(*replicas), 0, &field)),
+        Some(OnMissing::Replicas(replicas)) => {
+            errors.extend(check_least(Some(*replicas), 0, &field))
+        }
         Some(OnMissing::Word(word)) => {
             let words = ["Hold", "Ignore", "LastValue"];
             errors.extend(check_word(Some(word), &words, &field));
@@ -43,7 +45,8 @@ fn check_name(name: &str, field: &FieldPath) -> Option<FieldError> {
 fn check_prometheus(metric: &Metric, field: &FieldPath) -> Vec<FieldError> {
     let wanted = metric.hpa.r#type == metric_type::PROMETHEUS;
     let Some(source) = &metric.prometheus else {
-        let missing = wanted.then(|| FieldError::required(field, "must say what to ask Prometheus"));
+        let missing =
+            wanted.then(|| FieldError::required(field, "must say what to ask Prometheus"));
         return missing.into_iter().collect();
     };
     if !wanted {

@@ -136,7 +136,11 @@ fn metric(current: Option<&Current>, spec: &spec::Metric) -> MetricStatus {
     let Some(current) = current else { return MetricStatus::default() };
     let name = spec.name.clone();
     if spec.hpa.r#type != metric_type::PROMETHEUS {
-        return MetricStatus { hpa: hpa::wire_metric(Some(current), &spec.hpa), name, prometheus: None };
+        return MetricStatus {
+            hpa: hpa::wire_metric(Some(current), &spec.hpa),
+            name,
+            prometheus: None,
+        };
     }
     let kind = v2::MetricStatus { r#type: spec.hpa.r#type.clone(), ..v2::MetricStatus::default() };
     let prometheus = spec.prometheus.as_ref().map(|source| {

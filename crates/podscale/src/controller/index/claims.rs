@@ -52,8 +52,10 @@ impl Claims {
         let claims = self.by_target.get(self.by_key.get(key)?)?;
         let own = claims.iter().find(|claim| claim.key == *key)?;
         let same = |claim: &&Claim| same_target(&claim.model.target, &own.model.target);
-        let others = claims.iter().filter(same).filter(|claim| claim.key.namespace == key.namespace);
-        let first = others.min_by_key(|claim| (!is_native(&claim.key), claim.created, &claim.key))?;
+        let others =
+            claims.iter().filter(same).filter(|claim| claim.key.namespace == key.namespace);
+        let first =
+            others.min_by_key(|claim| (!is_native(&claim.key), claim.created, &claim.key))?;
         (first.key != *key).then_some(&first.key)
     }
 
@@ -143,9 +145,15 @@ mod tests {
         };
         assert_eq!(prior(&claims, &old), "-");
         assert_eq!(prior(&claims, &new), "old");
-        assert_eq!((prior(&claims, &elsewhere), prior(&claims, &foreign)), ("-".into(), "-".into()));
+        assert_eq!(
+            (prior(&claims, &elsewhere), prior(&claims, &foreign)),
+            ("-".into(), "-".into())
+        );
         claims.apply(&HPA, &Change::Applied(native.clone()));
-        assert_eq!((prior(&claims, &old), prior(&claims, &new)), ("native".into(), "native".into()));
+        assert_eq!(
+            (prior(&claims, &old), prior(&claims, &new)),
+            ("native".into(), "native".into())
+        );
         assert_eq!(prior(&claims, &native), "-", "a native one never gives way");
         claims.apply(&HPA, &Change::All(Vec::new()));
         claims.apply(&OTHER, &Change::Applied(object(&OTHER, "old", 1, "apps/v1 db")));
