@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 mod measured;
-pub use measured::Measured;
+pub use measured::{Measured, not_one_value};
 
 /// What was read around one autoscaler.
 #[derive(Clone, Copy, Debug)]
@@ -176,15 +176,14 @@ impl Selected<'_> {
         self.with_requests(reading, place, resource, container)
     }
 
-    /// What each pod requests, or is limited to, whichever a utilization is a share of.
     fn requests(&self, resource: &str, container: Option<&str>, share_of: ShareOf) -> Requests {
         let mut missing: Option<MissingRequest> = None;
         let of_pods = self.pods.iter().map(|pod| {
-            let whole = match share_of {
+            let amount = match share_of {
                 ShareOf::Requests => pod.requested_milli(resource, container),
-                ShareOf::Limits => pod.limited_milli(resource, container),
+                ShareOf::Limits => pod.limit_milli(resource, container),
             };
-            Milli(whole.unwrap_or_else(|error| {
+            Milli(amount.unwrap_or_else(|error| {
                 missing.get_or_insert(error);
                 0
             }))

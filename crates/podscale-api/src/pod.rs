@@ -9,7 +9,6 @@ use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
 mod conditions;
-mod limits;
 mod requests;
 
 /// A core/v1 Pod without what autoscaling does not need.
