@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::meta::{LeanMeta, ObjectMeta};
 use crate::serde_form::null_default;
 
+pub mod adopt;
 pub mod calendar;
 pub mod crd;
 pub mod default;

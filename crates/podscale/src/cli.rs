@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
+pub mod adopt;
 pub mod ask;
 pub mod demo;
 pub mod explain;
@@ -39,6 +40,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Adopt(adopt::Arguments),
     Demo(demo::Arguments),
     Explain(explain::Arguments),
     Install(install::Arguments),
@@ -54,6 +56,7 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Adopt(arguments) => adopt::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Explain(arguments) => explain::run(&arguments),
             Command::Install(arguments) => install::run(&arguments),
