@@ -103,7 +103,7 @@ pub(super) static SPEC: Object = Object {
     ],
 };
 
-const METRICS: Field = field(
+static METRICS: Field = field(
     "metrics",
     Shape::List(MANY, &Shape::Object(&METRIC)),
     "What is measured. Without any, cpu at 80 % of what pods request.",

@@ -17,8 +17,6 @@ pub(super) enum Shape {
     Integer(i64, i64),
     /// A count that Kubernetes keeps in 64 bits.
     Long,
-    /// True or false.
-    Boolean,
     /// An amount such as `500m` or `1Gi`.
     Quantity,
     /// An amount above zero.
@@ -135,7 +133,6 @@ impl Shape {
                 json!({"type": "integer", "format": "int32", "minimum": least, "maximum": most})
             }
             Shape::Long => json!({"type": "integer", "format": "int64"}),
-            Shape::Boolean => json!({"type": "boolean"}),
             Shape::Quantity => quantity(QUANTITY),
             Shape::PositiveQuantity => {
                 let mut schema = quantity(POSITIVE_QUANTITY);
@@ -184,13 +181,11 @@ impl Shape {
         match self {
             Shape::Text(_) | Shape::Pattern(..) => "text".to_owned(),
             Shape::OneOf(words) => code(words),
-            Shape::Integer(0, most) if *most == i64::from(i32::MAX) => "integer ≥ 0".to_owned(),
             Shape::Integer(least, most) if *most == i64::from(i32::MAX) => {
                 format!("integer ≥ {least}")
             }
             Shape::Integer(least, most) => format!("integer, {least} to {most}"),
             Shape::Long => "integer".to_owned(),
-            Shape::Boolean => "true or false".to_owned(),
             Shape::Quantity => "quantity".to_owned(),
             Shape::PositiveQuantity => "quantity > 0".to_owned(),
             Shape::CountOr(words) => format!("{} or an integer ≥ 0", code(words)),

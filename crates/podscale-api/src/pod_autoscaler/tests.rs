@@ -17,7 +17,6 @@ fn sample(shape: &Shape) -> Value {
         Shape::OneOf(words) => json!(words[0]),
         Shape::Integer(least, _) => json!(least.max(&7)),
         Shape::Long => json!(7),
-        Shape::Boolean => json!(true),
         Shape::Quantity | Shape::PositiveQuantity => json!("700m"),
         Shape::CountOr(words) => json!(words[0]),
         Shape::Duration => json!("90s"),

@@ -13,29 +13,29 @@ pub(super) static BEHAVIOR: Object = Object {
     rules: &[],
 };
 
-const WINDOW: Field = field(
+static WINDOW: Field = field(
     "stabilizationWindowSeconds",
     Shape::Integer(0, 3600),
     "How far back recommendations count: the lowest of the window when adding pods, the highest when removing.",
 );
-const SELECT: Field = field(
+static SELECT: Field = field(
     "selectPolicy",
     Shape::OneOf(&["Max", "Min", "Disabled"]),
     "Which policy counts: the one that allows most, the one that allows least, or nothing moves this way.",
 )
 .default("\"Max\"");
-const POLICIES: Field = field(
+static POLICIES: Field = field(
     "policies",
     Shape::List(16, &Shape::Object(&POLICY)),
     "Limits of change within a period.",
 )
 .rules(&[rule("size(self) > 0", "must specify at least one policy")]);
-const TOLERANCE: Field = field(
+static TOLERANCE: Field = field(
     "tolerance",
     Shape::Quantity,
     "How far from the target, as a share of it, is still on target; the controller's setting (0.1) by default.",
 );
-const FORBIDDEN: Field = field(
+static FORBIDDEN: Field = field(
     "forbiddenWindowSeconds",
     Shape::Integer(0, 3600),
     "Nothing moves this way for so long after the last change of size in either direction.",

@@ -114,14 +114,14 @@ pub(super) static METRIC: Object = Object {
     ],
 };
 
-const MAX_AGE: Field = field(
+static MAX_AGE: Field = field(
     "maxAge",
     Shape::Duration,
     "Values older than this count as missing. Without it any age is believed, as the HPA does.",
 )
 .rules(&[rule(AT_LEAST_A_SECOND, "must be at least 1s")]);
 
-const ON_MISSING: Field = field(
+static ON_MISSING: Field = field(
     "onMissing",
     Shape::CountOr(&["Hold", "Ignore", "LastValue"]),
     "What to do while the metric has no value: Hold keeps the size from going down, Ignore decides by the other metrics, \

@@ -64,7 +64,7 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         (_, Shape::List(_, Shape::Text(_))) => Some([json!(["a"]), json!(["b"])]),
         // Their fields mean something.
         (_, Shape::List(..) | Shape::Named(..) | Shape::Object(_)) => None,
-        (_, Shape::Long | Shape::Boolean) => None,
+        (_, Shape::Long) => None,
     }
 }
 
