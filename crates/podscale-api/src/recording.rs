@@ -22,7 +22,9 @@ mod withheld;
 mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
-pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
+pub use past::{
+    RecordedAnswer, RecordedHistory, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
+};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
 

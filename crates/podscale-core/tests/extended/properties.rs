@@ -39,7 +39,7 @@ fn seconds() -> impl Strategy<Value = Span> {
 }
 
 fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![8 => 0.0..5.0f64, 1 => any::<f64>()]
+    prop_oneof![8 => 0.0..5.0f64, 1 => proptest::num::f64::ANY]
 }
 
 fn rules() -> impl Strategy<Value = MetricRules> {

@@ -108,8 +108,7 @@ fn substitute(
 ) -> Answer {
     let by = rules.on_missing;
     let replicas = match by {
-        OnMissing::Hold => None,
-        OnMissing::Ignore => None,
+        OnMissing::Hold | OnMissing::Ignore => None,
         OnMissing::LastValue => {
             let key = LastAnswer::key(metric);
             memory.last_answers.iter().find(|last| last.metric == key).map(|last| last.replicas)
