@@ -23,7 +23,8 @@ mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
 pub use past::{
-    RecordedAnswer, RecordedHistory, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
+    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation,
+    RecordedScaleEvent,
 };
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;

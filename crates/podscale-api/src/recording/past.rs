@@ -38,12 +38,12 @@ pub struct RecordedMemory {
     pub metrics_gone_since: Option<ExactTimestamp>,
     /// What metrics asked for last.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
-    pub last_answers: Vec<RecordedAnswer>,
+    pub last_answers: Vec<RecordedLastAnswer>,
 }
 
 /// What a metric asked for when it last had a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedAnswer {
+pub struct RecordedLastAnswer {
     /// When.
     pub time: ExactTimestamp,
     /// Which metric, as a number made from its title and target.
@@ -54,7 +54,7 @@ pub struct RecordedAnswer {
 
 impl From<&Memory> for RecordedMemory {
     fn from(memory: &Memory) -> RecordedMemory {
-        let answer = |a: &LastAnswer| RecordedAnswer {
+        let answer = |a: &LastAnswer| RecordedLastAnswer {
             time: ExactTimestamp(a.at),
             metric: a.metric,
             replicas: a.replicas,
@@ -69,7 +69,7 @@ impl From<&Memory> for RecordedMemory {
 
 impl From<&RecordedMemory> for Memory {
     fn from(recorded: &RecordedMemory) -> Memory {
-        let answer = |a: &RecordedAnswer| LastAnswer {
+        let answer = |a: &RecordedLastAnswer| LastAnswer {
             at: a.time.0,
             metric: a.metric,
             replicas: a.replicas,

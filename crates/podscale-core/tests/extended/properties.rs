@@ -356,7 +356,8 @@ proptest! {
     fn memories_round_trip(mut fixture in extended()) {
         fixture.pass();
         let history = &fixture.history;
-        prop_assert_eq!(History::from_bytes(&history.to_bytes()).as_ref(), Ok(history));
+        let read = History::from_bytes(&history.to_bytes());
+        prop_assert_eq!(read.as_ref(), Ok(history));
         let answers = history.memory.as_ref().map_or(0, |memory| memory.last_answers.len());
         prop_assert!(answers <= MAX_LAST_ANSWERS);
     }
