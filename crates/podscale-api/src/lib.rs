@@ -16,6 +16,7 @@ pub mod names;
 pub mod node;
 pub mod observe;
 pub mod pod;
+pub mod pod_autoscaler;
 pub mod quantity;
 pub mod quote;
 pub mod recording;

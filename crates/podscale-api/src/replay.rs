@@ -27,9 +27,13 @@ const SCALE_WRITE_TRIES: u32 = 5;
 /// How long after a conflict it is tried again.
 const CONFLICT_PAUSE: Span = Span(10_000);
 
+/// What the autoscaler of a Recording means.
+pub type Translate = fn(&HorizontalPodAutoscaler) -> Autoscaler;
+
 /// The state of one autoscaler between two steps.
 pub struct Replayer {
     settings: Settings,
+    translate: Translate,
     hpa: HorizontalPodAutoscaler,
     autoscaler: Autoscaler,
     status: Status,
@@ -65,10 +69,17 @@ impl Replayer {
     /// At the beginning of a Recording.
     #[must_use]
     pub fn new(recording: &Recording) -> Replayer {
+        Replayer::translated(recording, model)
+    }
+
+    /// At the beginning of a Recording whose autoscaler is to be understood in another way.
+    #[must_use]
+    pub fn translated(recording: &Recording, translate: Translate) -> Replayer {
         let hpa = recording.autoscaler.clone();
         Replayer {
             settings: recording.controller.into(),
-            autoscaler: model(&hpa),
+            translate,
+            autoscaler: translate(&hpa),
             status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
             hpa,
             history: recording.history.as_ref().map(History::from).unwrap_or_default(),
@@ -165,7 +176,7 @@ impl Replayer {
         if let Some(spec) = &step.spec {
             self.hpa.spec = spec.clone();
             self.hpa.metadata.generation += 1;
-            self.autoscaler = model(&self.hpa);
+            self.autoscaler = (self.translate)(&self.hpa);
         }
         let Some(scale) = &step.scale else { return };
         if let Some(replicas) = scale.spec.as_ref().and_then(|s| s.replicas) {

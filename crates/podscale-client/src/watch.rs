@@ -1,8 +1,11 @@
 //! Follows the objects of a resource: lists them, then takes in each change, for ever. Decodes
 //! straight into small types, so that fields that are not needed are never stored.
 
+mod absence;
+
 use crate::call::{self, About, CallError, DEADLINE, query};
 use crate::instrument::{Instruments, WatchEnd};
+use absence::is_absent;
 
 use http_body_util::BodyExt;
 use kube::Client;
@@ -105,7 +108,9 @@ pub async fn follow<T: Watched>(
                 apply(Change::All(objects));
                 version
             }
-            Err(error) if presence == Presence::Optional && error.is_not_found() => {
+            Err(error)
+                if presence == Presence::Optional && is_absent(client, path, &error).await =>
+            {
                 if !std::mem::replace(&mut missing, true) {
                     tracing::info!(resource, "resource is not served; waiting for it");
                     apply(Change::All(Vec::new()));

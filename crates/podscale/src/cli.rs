@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
+pub mod adopt;
 pub mod ask;
 pub mod convert;
 pub mod demo;
@@ -42,6 +43,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Adopt(adopt::Arguments),
     Convert(convert::Arguments),
     Demo(demo::Arguments),
     Explain(explain::Arguments),
@@ -58,6 +60,7 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Adopt(arguments) => adopt::run(&arguments),
             Command::Convert(arguments) => convert::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Explain(arguments) => explain::run(&arguments),

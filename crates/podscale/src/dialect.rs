@@ -6,6 +6,7 @@
 
 pub mod chpa;
 pub mod hpa;
+pub mod pod_autoscaler;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,6 +21,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The condition that says that another controller manages the object as well.
 pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
@@ -167,6 +169,16 @@ pub trait WireObject: fmt::Debug + Send + Sync {
 
     /// The object in the form that Recordings hold.
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler>;
+
+    /// How often it wants to be reconciled, if its spec says so.
+    fn sync_period(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What is wrong with its spec, if the API server let it in all the same.
+    fn spec_errors(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// What a status is to say.
@@ -237,8 +249,8 @@ impl<D: Dialect> AnyDialect for D {
     }
 }
 
-/// The dialects that the program knows.
+/// The dialects that the program knows; a kind that a cluster does not have may come later.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
-    vec![Arc::new(hpa::Hpa), Arc::new(chpa::Chpas)]
+    vec![Arc::new(hpa::Hpa), Arc::new(chpa::Chpas), Arc::new(pod_autoscaler::PodAutoscalers)]
 }

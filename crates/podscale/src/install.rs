@@ -10,6 +10,8 @@ pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 pub use singlecloud::SinglecloudOptions;
 
+use podscale_api::crds;
+use podscale_api::pod_autoscaler::crd;
 use serde_json::{Value, json};
 
 /// What everything is called.
@@ -34,6 +36,8 @@ pub struct Options {
     pub original_chpas: bool,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
+    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
+    pub crds: bool,
 }
 
 impl Default for Options {
@@ -46,6 +50,7 @@ impl Default for Options {
             scales: Vec::new(),
             original_chpas: false,
             metrics: MetricOptions::default(),
+            crds: false,
         }
     }
 }
@@ -82,7 +87,17 @@ pub fn manifests(options: &Options) -> Vec<Value> {
         workload::disruption_budget(namespace),
     ];
     objects.extend(options.metrics.manifests(namespace));
+    if options.crds {
+        // Before all that may be about them.
+        objects.splice(0..0, definitions());
+    }
     objects
+}
+
+/// The definitions of the kinds of autoscalers that no cluster has by itself.
+#[must_use]
+pub fn definitions() -> Vec<Value> {
+    vec![crds::chpa::definition(), crd::definition()]
 }
 
 fn labels() -> Value {

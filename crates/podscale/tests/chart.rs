@@ -66,6 +66,7 @@ fn the_chart_renders_to_what_install_prints() {
                 adapter: Some("zcloud/monitor-prometheus-adapter".parse().expect("a location")),
             }),
         },
+        crds: true,
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -86,6 +87,7 @@ fn the_chart_renders_to_what_install_prints() {
         "singlecloud.cluster=east",
         "singlecloud.adapter.namespace=zcloud",
         "singlecloud.adapter.name=monitor-prometheus-adapter",
+        "crds=true",
     ];
     let singlecloud = Options {
         metrics: MetricOptions {

@@ -45,6 +45,8 @@ mod outages;
 mod pipeline;
 #[path = "control_plane/plane.rs"]
 mod plane;
+#[path = "control_plane/pod_autoscaler.rs"]
+mod pod_autoscaler;
 #[path = "control_plane/process.rs"]
 mod process;
 #[path = "control_plane/program.rs"]
@@ -119,6 +121,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(behaviors::trials(harness));
     trials.extend(targets::trials(harness));
     trials.extend(rbac::trials(harness));
+    trials.extend(pod_autoscaler::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
     trials.extend(faults::trials(harness));

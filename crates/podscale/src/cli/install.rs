@@ -53,6 +53,11 @@ pub struct Arguments {
     #[arg(long)]
     original_chpas: bool,
 
+    /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
+    /// manage them.
+    #[arg(long)]
+    crds: bool,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -152,6 +157,7 @@ impl Arguments {
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
             original_chpas: self.original_chpas,
+            crds: self.crds,
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

@@ -3,7 +3,7 @@
 
 use super::kubelet::{self, KubeletError};
 use super::prometheus::{self, PrometheusFailure};
-use crate::controller::ResourceSource;
+use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
 use crate::kubelets::{Kubelets, Purpose, Roster};
 use crate::metrics::Metrics;
 use crate::rules_file;
@@ -71,14 +71,16 @@ pub struct Reading {
     pub roster: Option<Roster>,
     /// Prometheus and the rules by which it is asked, if it is.
     pub engine: Option<Arc<Engine>>,
+    /// The Prometheus servers that specs may ask.
+    pub servers: Arc<PrometheusServers>,
     _following: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
 
 impl Reading {
-    /// What decisions are made by; the API where nothing else was started.
+    /// What decisions are made by; the APIs where nothing else was started.
     #[must_use]
-    pub fn source(&self, wanted: ResourceMetrics) -> ResourceSource {
+    pub fn sources(&self, wanted: ResourceMetrics) -> MetricSources {
         let kubelets = || self.kubelets.clone().map(ResourceSource::Kubelets);
         let prometheus = || self.engine.clone().map(ResourceSource::Prometheus);
         let found = match wanted {
@@ -86,7 +88,7 @@ impl Reading {
             ResourceMetrics::Kubelet => kubelets(),
             ResourceMetrics::Prometheus => prometheus(),
         };
-        found.unwrap_or_default()
+        MetricSources { resource: found.unwrap_or_default(), prometheus: Arc::clone(&self.servers) }
     }
 }
 
@@ -137,7 +139,8 @@ impl Arguments {
         } else {
             None
         };
-        Ok(Reading { kubelets, roster, engine, _following: following, _stop: stop })
+        let servers = self.prometheus.servers()?;
+        Ok(Reading { kubelets, roster, engine, servers, _following: following, _stop: stop })
     }
 
     fn follow_rules(

@@ -2,6 +2,7 @@
 
 mod warnings;
 
+use crate::controller::PrometheusServers;
 use crate::metrics::Metrics;
 use crate::rules_file::{self, RulesFileError};
 use crate::settings::period;
@@ -85,6 +86,11 @@ pub struct Arguments {
     )]
     prometheus_timeout: Duration,
 
+    /// Another Prometheus that specs of autoscalers may ask, without credentials; may be given several
+    /// times.
+    #[arg(long = "prometheus-allowed-server", value_name = "URL")]
+    prometheus_allowed_servers: Vec<String>,
+
     /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
     /// changes are in use within seconds.
     #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
@@ -158,6 +164,15 @@ impl Arguments {
             ..Config::new(url)
         };
         Ok(Client::new(config)?)
+    }
+
+    /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
+    ///
+    /// # Errors
+    /// As [`Arguments::client`], or an allowed address cannot be used.
+    pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
+        let own = if self.is_given() { Some(Arc::new(self.client()?)) } else { None };
+        Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
     }
 
     /// An engine with the rules of the file, or with none. What Prometheus warns of is counted and logged.

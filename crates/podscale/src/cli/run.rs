@@ -400,9 +400,9 @@ async fn control(
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
-    let (dialects, resource) = (dialect::built_in(), reading.source(arguments.resource_metrics));
+    let (dialects, sources) = (dialect::built_in(), reading.sources(arguments.resource_metrics));
     let controller =
-        Controller::start_with(client, clock, config, dialects, watchers, role, resource);
+        Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;
     tracing::info!("shutting down");
     controller.hand_over(elections.stop()).await;

@@ -92,6 +92,8 @@ pub(super) struct ReconcileState {
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
     pub(super) report_annotations: bool,
+    /// The same of its spec.
+    pub(super) report_spec: bool,
 }
 
 impl Index {
@@ -205,7 +207,7 @@ impl Index {
         let entry = state.entries.get_mut(key).filter(|entry| !entry.gone)?;
         Some(ReconcileStart {
             managed: entry.managed.clone(),
-            period: entry.overrides.as_ref().and_then(|overrides| overrides.period),
+            period: entry.own_period(),
             observed: entry.comparison.as_mut().and_then(Comparison::take_observed).map(Box::new),
         })
     }
@@ -223,6 +225,7 @@ impl Index {
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
         let reported = std::mem::replace(&mut entry.annotations_reported, true);
+        let spec_reported = std::mem::replace(&mut entry.spec_reported, true);
         Some(ReconcileState {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
@@ -230,6 +233,7 @@ impl Index {
             precedent,
             period,
             report_annotations: !reported,
+            report_spec: !spec_reported,
         })
     }
 

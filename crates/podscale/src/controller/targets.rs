@@ -1,26 +1,26 @@
 //! The sizes of the usual targets, kept up to date by watching them, so that reading a scale costs
 //! no call. A kind is watched from the moment somebody asks for one of its objects.
 
+mod wire;
+
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
-use podscale_api::labels::Labels;
 use podscale_api::meta::{ObjectMeta, OwnerReference};
 use podscale_api::scale::Scale;
-use podscale_api::selector::{LabelSelector, Selector};
 use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
 use podscale_client::resource_version::is_newer;
-use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::model::TargetRef;
-use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use wire::{Wire, WireMeta, selector_text};
 
 /// A kind that is watched.
 struct Names {
@@ -35,6 +35,9 @@ struct Names {
     list: &'static str,
 }
 
+/// The kind between Deployments and their pods.
+const REPLICA_SET: &str = "ReplicaSet";
+
 const KINDS: [Names; 4] = [
     Names {
         group: "apps",
@@ -46,7 +49,7 @@ const KINDS: [Names; 4] = [
     },
     Names {
         group: "apps",
-        kind: "ReplicaSet",
+        kind: REPLICA_SET,
         plural: "replicasets",
         path: "/apis/apps/v1/replicasets",
         qualified: "replicasets.apps",
@@ -108,6 +111,8 @@ struct Workload {
     selector: Arc<str>,
     /// To whom it belongs, unless that is to another workload.
     owners: Option<Arc<[OwnerReference]>>,
+    /// The uid of the object that controls it, if one does.
+    controller: Option<Box<str>>,
 }
 
 /// A workload that belongs to an autoscaler.
@@ -116,59 +121,6 @@ pub(super) struct Owned {
     pub(super) version: Box<str>,
     /// To whom it belongs besides.
     pub(super) others: Vec<OwnerReference>,
-}
-
-/// A workload on the wire.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Wire {
-    metadata: WireMeta,
-    spec: WireSpec,
-    status: WireStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireMeta {
-    name: Box<str>,
-    namespace: Box<str>,
-    uid: Box<str>,
-    resource_version: Box<str>,
-    owner_references: Option<Vec<OwnerReference>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireSpec {
-    replicas: Option<i32>,
-    selector: Option<WireSelector>,
-}
-
-/// Replication controllers select by plain labels, the others by selectors.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WireSelector {
-    Selector(StrictSelector),
-    Labels(Labels),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StrictSelector {
-    match_labels: Option<Labels>,
-    match_expressions: Option<Vec<podscale_api::selector::LabelSelectorRequirement>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireStatus {
-    replicas: i32,
-}
-
-impl Watched for Wire {
-    fn version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
 }
 
 impl Targets {
@@ -205,15 +157,7 @@ impl Targets {
         name: &str,
     ) -> Option<Scale> {
         let (known, since) = self.known(resource)?;
-        let mut synced = known.synced.subscribe();
-        // All who ask at the beginning wait for one list rather than ask one by one; if the list
-        // cannot be had, nobody waits later.
-        let synced = synced.wait_for(|synced| *synced);
-        if !matches!(tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await, Ok(Ok(_)))
-        {
-            return None;
-        }
-        let namespaces = known.namespaces.read();
+        let namespaces = known.in_time(since).await?.read();
         let workload = namespaces.get(namespace)?.get(name)?;
         let mut scale = Scale {
             kind: "Scale".to_owned(),
@@ -238,6 +182,24 @@ impl Targets {
         uid: &str,
     ) -> Option<Owned> {
         self.known(resource)?.0.owned(target, uid)
+    }
+
+    /// The uids of the objects that control the replica sets of a namespace, by the names of those;
+    /// `None` if replica sets are not known in time.
+    pub(super) async fn replica_set_controllers(
+        &self,
+        namespace: &str,
+        names: &BTreeSet<&str>,
+    ) -> Option<HashMap<Box<str>, Box<str>>> {
+        let place = KINDS.iter().position(|kind| kind.kind == REPLICA_SET)?;
+        let (known, since) = self.watched(place)?;
+        let namespaces = known.in_time(since).await?.read();
+        let Some(here) = namespaces.get(namespace) else { return Some(HashMap::new()) };
+        let controller = |name: &&str| {
+            let (name, workload) = here.get_key_value(*name)?;
+            Some((name.clone(), workload.controller.clone()?))
+        };
+        Some(names.iter().filter_map(controller).collect())
     }
 
     /// Takes in a scale that was just written, so that the next reconcile does not read the old one.
@@ -309,6 +271,15 @@ impl Known {
         owned.then(|| Owned { version: workload.version.clone(), others })
     }
 
+    /// The workloads, once their list is there. All who ask at the beginning wait for one list rather
+    /// than ask one by one; if the list cannot be had, nobody waits later.
+    async fn in_time(&self, since: Instant) -> Option<&RwLock<Namespaces>> {
+        let mut synced = self.synced.subscribe();
+        let synced = synced.wait_for(|synced| *synced);
+        let known = tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await;
+        matches!(known, Ok(Ok(_))).then_some(&self.namespaces)
+    }
+
     fn take_in(&self, change: Change<Wire>) {
         let mut namespaces = self.namespaces.write();
         match change {
@@ -333,6 +304,7 @@ impl Known {
 
 fn put(namespaces: &mut Namespaces, wire: Wire) {
     let Wire { metadata, spec, status } = wire;
+    let controller = metadata.controller();
     let selector = spec.selector.map(selector_text).unwrap_or_default();
     // No autoscaler is of the group of the workloads, and all replica sets belong to one of them.
     let of_workload = |owner: &OwnerReference| owner.api_version.starts_with("apps/");
@@ -348,6 +320,7 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         (before.wanted, before.existing) = (spec.replicas.unwrap_or(1), status.replicas);
         before.version = metadata.resource_version;
         before.owners = owners.map(Arc::from);
+        before.controller = controller;
         if *before.selector != *selector {
             before.selector = selector.into();
         }
@@ -360,22 +333,9 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         existing: status.replicas,
         selector: selector.into(),
         owners: owners.map(Arc::from),
+        controller,
     };
     here.insert(metadata.name, workload);
-}
-
-/// The selector as a scale shows it.
-fn selector_text(selector: WireSelector) -> String {
-    match selector {
-        WireSelector::Labels(labels) => Selector::from_labels(labels.iter()).to_string(),
-        WireSelector::Selector(StrictSelector { match_labels, match_expressions }) => {
-            let selector = LabelSelector {
-                match_labels: match_labels.unwrap_or_default(),
-                match_expressions: match_expressions.unwrap_or_default(),
-            };
-            selector.to_selector().map(|s| s.to_string()).unwrap_or_default()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 mod chpa;
 mod mutations;
+mod pod_autoscaler;
 mod seams;
 
 use super::*;

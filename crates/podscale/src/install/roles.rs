@@ -1,7 +1,7 @@
 //! What the controller may do, and nothing else.
 
 use super::{NAME, Options, labels, metadata};
-use podscale_api::chpa;
+use podscale_api::{chpa, pod_autoscaler};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -66,6 +66,11 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
     if options.original_chpas {
         rules.push(rule(chpa::GROUP, &[chpa::PLURAL], &["update"]));
         rules.push(rule("apps", &["deployments"], &["patch"]));
+    }
+    if options.crds {
+        let (group, plural) = (pod_autoscaler::GROUP, pod_autoscaler::PLURAL);
+        rules.push(rule(group, &[plural], &["list", "watch"]));
+        rules.push(rule(group, &[&format!("{plural}/status")], &["update"]));
     }
     for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));

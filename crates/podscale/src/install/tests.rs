@@ -4,6 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,7 +29,7 @@ fn everything() -> Options {
         singlecloud: Some(singlecloud()),
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
-    Options { scales, metrics, original_chpas: true, ..Options::default() }
+    Options { scales, metrics, original_chpas: true, crds: true, ..Options::default() }
 }
 
 #[test]
@@ -45,6 +46,7 @@ fn every_manifest_is_one_of_kubernetes() {
             "Service" => check::<Service>(&manifest),
             "APIService" => check::<APIService>(&manifest),
             "PodDisruptionBudget" => check::<PodDisruptionBudget>(&manifest),
+            "CustomResourceDefinition" => check::<CustomResourceDefinition>(&manifest),
             other => panic!("what is a {other}?"),
         }
     }
@@ -94,6 +96,50 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                 assert!(!writes || may, "{rule}");
             }
         }
+    }
+}
+
+#[test]
+fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
+    let kinds = |crds| {
+        let options = Options { crds, ..Options::default() };
+        let kinds: Vec<String> = manifests(&options)
+            .iter()
+            .map(|m| m["kind"].as_str().expect("a kind").into())
+            .collect();
+        let rules = cluster_rules(&options).into_iter();
+        let own = rules.filter(|rule| rule["apiGroups"][0] == "podscale.dev");
+        (kinds, own.map(|rule| format!("{} {}", rule["resources"][0], rule["verbs"])).collect())
+    };
+    let (without, no_rights): (Vec<String>, Vec<String>) = kinds(false);
+    assert!(!without.contains(&"CustomResourceDefinition".to_owned()) && no_rights.is_empty());
+    let (with, rights) = kinds(true);
+    assert_eq!(with[0], "CustomResourceDefinition");
+    assert_eq!(with[1..], without);
+    let expected =
+        ["\"podautoscalers\" [\"list\",\"watch\"]", "\"podautoscalers/status\" [\"update\"]"];
+    assert_eq!(rights, expected);
+}
+
+/// The chart cannot run the program, so it has the definitions as files.
+#[test]
+fn the_definitions_of_the_chart_are_current() {
+    let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
+    for definition in definitions() {
+        let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");
+        let path = chart.join(format!("definitions/{plural}.yaml"));
+        let current = format!(
+            "# Generated from the program; UPDATE_GENERATED=1 with its tests writes it.\n{}\n",
+            serde_saphyr::to_string(&definition).expect("YAML").trim_end()
+        );
+        if std::env::var_os("UPDATE_GENERATED").is_some() {
+            std::fs::create_dir_all(chart.join("definitions")).expect("a folder");
+            std::fs::write(&path, &current).expect("written");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == current, "{}: UPDATE_GENERATED=1 writes it", path.display());
+        let read: Value = serde_saphyr::from_str(&found).expect("YAML");
+        assert_eq!(read, definition, "it reads as it was meant");
     }
 }
 

@@ -69,7 +69,7 @@ impl Claims {
     fn take_in_one(&mut self, managed: &Managed, manage: &Manage) {
         self.forget(&managed.key);
         if let Some(target) = TargetNumber::of(managed)
-            && !manage.manages(managed.metadata())
+            && !manage.manages(managed)
         {
             let created = created(managed);
             self.add(Some(target));

@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) overrides: Option<Arc<Overrides>>,
     /// Whether what is wrong with them was reported.
     pub(super) annotations_reported: bool,
+    /// Whether what is wrong with its spec was reported.
+    pub(super) spec_reported: bool,
     /// When it is due, or since when it is being reconciled.
     pub(super) queue_state: QueueState,
     /// What earlier decisions left behind.
@@ -61,6 +63,7 @@ impl Entry {
             reported_precedent: None,
             overrides,
             annotations_reported: false,
+            spec_reported: false,
             queue_state: QueueState::new(),
             recalled,
             ownership,
@@ -73,7 +76,13 @@ impl Entry {
 
     /// How often it is reconciled.
     pub(super) fn period(&self, rules: &Rules) -> Duration {
-        self.overrides.as_ref().and_then(|overrides| overrides.period).unwrap_or(rules.period)
+        self.own_period().unwrap_or(rules.period)
+    }
+
+    /// How often it wants to be reconciled, by its annotations or else by its spec.
+    pub(super) fn own_period(&self) -> Option<Duration> {
+        let annotated = self.overrides.as_ref().and_then(|overrides| overrides.period);
+        annotated.or_else(|| self.managed.wire.sync_period())
     }
 
     /// Takes in another version of the object; whether it must be decided at once.
@@ -118,6 +127,7 @@ impl Entry {
         }
         managed.key = self.managed.key.clone();
         self.managed = managed;
+        self.spec_reported &= same;
         !same
     }
 }

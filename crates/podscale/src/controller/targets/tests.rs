@@ -29,20 +29,6 @@ fn a_written_size_stands_until_the_watch_has_something_newer() {
 }
 
 #[test]
-fn selectors_read_as_in_a_scale() {
-    let cases = [
-        (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
-        (r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#, "a in (x,y)"),
-        (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
-    ];
-    for (selector, expected) in cases {
-        let spec: WireSpec =
-            serde_json::from_str(&format!(r#"{{"selector":{selector}}}"#)).expect("a spec");
-        assert_eq!(selector_text(spec.selector.expect("a selector")), expected);
-    }
-}
-
-#[test]
 fn a_target_that_belongs_to_its_autoscaler_is_found_with_its_other_owners() {
     let known = Known::default();
     let owner = |kind: &str, group: &str, uid: &str| {
