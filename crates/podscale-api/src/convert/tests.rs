@@ -153,7 +153,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn rules()(window in prop::option::of(0..3600), select in prop::option::of("Max|Min|Disabled"),
+    fn rules()(window in prop::option::of(0..3600_i32), select in prop::option::of("Max|Min|Disabled"),
         policies in prop::option::of(prop::collection::vec((any::<bool>(), 1..100, 1..1800), 1..3)),
         tolerance in prop::option::of(0..900)) -> Value {
         let mut rules = json!({});
@@ -170,7 +170,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn autoscaler()(min in prop::option::of(1..5), metrics in prop::collection::vec(metric(), 0..4),
+    fn autoscaler()(min in prop::option::of(1..5_i32), metrics in prop::collection::vec(metric(), 0..4),
         up in prop::option::of(rules()), down in prop::option::of(rules()), replicas in prop::option::of(0..9)) -> Value {
         let mut hpa = object("v2", json!({}));
         if let Some(min) = min { hpa["spec"]["minReplicas"] = min.into(); }

@@ -232,7 +232,7 @@ fn last_cpu_utilization(current: &[MetricStatus]) -> Option<i32> {
 }
 
 /// A `v2beta1` autoscaler as `v2`.
-fn from_v2beta1(mut hpa: v2beta1::HorizontalPodAutoscaler) -> v2::HorizontalPodAutoscaler {
+pub(crate) fn from_v2beta1(mut hpa: v2beta1::HorizontalPodAutoscaler) -> v2::HorizontalPodAutoscaler {
     let behavior = annotations::behavior(&hpa.metadata);
     annotations::remove(&mut hpa.metadata);
     let specs = hpa.spec.metrics.into_iter().map(metrics::spec_up).collect();
@@ -261,7 +261,7 @@ fn from_v2beta1(mut hpa: v2beta1::HorizontalPodAutoscaler) -> v2::HorizontalPodA
 }
 
 /// A `v2` autoscaler as `v2beta1`; its behavior goes into an annotation.
-fn to_v2beta1(hpa: &v2::HorizontalPodAutoscaler) -> v2beta1::HorizontalPodAutoscaler {
+pub(crate) fn to_v2beta1(hpa: &v2::HorizontalPodAutoscaler) -> v2beta1::HorizontalPodAutoscaler {
     let mut metadata: ObjectMeta = hpa.metadata.clone();
     annotations::remove(&mut metadata);
     annotations::keep_behavior(&mut metadata, hpa.spec.behavior.as_ref());

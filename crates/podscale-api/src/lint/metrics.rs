@@ -160,7 +160,8 @@ fn no_requests(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Re
             MissingRequest::Container { container, .. } => {
                 format!("container {container:?} of {kind} {name} requests no {resource}")
             }
-            MissingRequest::PodLevel { .. } => {
+            // Limits are not asked for here.
+            MissingRequest::PodLevel { .. } | MissingRequest::Limit { .. } => {
                 format!("the pods of {kind} {name} request no {resource}")
             }
         };

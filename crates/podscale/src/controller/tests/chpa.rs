@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     /// Status, reason and message of a condition.
-    async fn condition(&self, name: &str, condition: &str) -> String {
+    async fn chpa_condition(&self, name: &str, condition: &str) -> String {
         let status = self.get(&format!("{CHPAS}/{name}")).await["status"].take();
         let all = status["conditions"].as_array().cloned().unwrap_or_default();
         let found = all.into_iter().find(|c| c["type"] == condition).unwrap_or_default();
@@ -102,7 +102,7 @@ async fn an_incorrect_spec_is_reported_and_holds_up_nobody() {
         ("pods", "metric.Pods is nil while metric.Type is 'Pods'"),
     ] {
         let expected = format!("False FailedSpecCheck {expected}");
-        until(name, async || cluster.condition(name, "AbleToScale").await == expected).await;
+        until(name, async || cluster.chpa_condition(name, "AbleToScale").await == expected).await;
         assert_eq!(cluster.size_of(name).await, 1, "{name}");
     }
     tokio::time::sleep(5 * MINUTE).await;
@@ -125,7 +125,7 @@ async fn objects_of_the_original_definition_keep_their_status_with_them() {
     let status = json!({"status": {"replicas": 3}});
     cluster.send("PATCH", &format!("{DEPLOYMENTS}/web/status"), &status).await;
     until("its status is stored", async || {
-        cluster.condition("web", "AbleToScale").await.starts_with("True SucceededGetScale")
+        cluster.chpa_condition("web", "AbleToScale").await.starts_with("True SucceededGetScale")
     })
     .await;
     let stored = cluster.get(&format!("{CHPAS}/web")).await;
@@ -192,7 +192,7 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
     let controller = cluster.control_chpas();
     let expected = "True AnotherAutoscaler HorizontalPodAutoscaler \"rival\" scales Deployment";
     until("it is reported", async || {
-        cluster.condition("web", CONFLICT_CONDITION).await.starts_with(expected)
+        cluster.chpa_condition("web", CONFLICT_CONDITION).await.starts_with(expected)
     })
     .await;
     tokio::time::sleep(MINUTE).await;
@@ -206,7 +206,7 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
     cluster.send("DELETE", &format!("{HPA}/rival"), &json!({})).await;
     until("the CHPA acts", async || cluster.size_of("web").await == 5).await;
     until("nothing is reported any more", async || {
-        cluster.condition("web", CONFLICT_CONDITION).await.is_empty()
+        cluster.chpa_condition("web", CONFLICT_CONDITION).await.is_empty()
     })
     .await;
     controller.stop().await;
