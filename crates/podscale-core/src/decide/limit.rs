@@ -10,6 +10,7 @@ use crate::status::{ConditionKind, Note};
 use crate::steps::{Bound, Direction, Limit, Limited};
 
 /// The size that may be set now.
+#[inline(always)]
 pub(super) fn limit(
     snapshot: &Snapshot<'_>,
     bounds: Bounds,

@@ -10,6 +10,7 @@ use crate::steps::Stabilized;
 use crate::time::Span;
 
 /// The recommendation after recent ones were considered. The history learns the one that came in.
+#[inline(always)]
 pub(super) fn stabilize(
     snapshot: &Snapshot<'_>,
     current: i32,
