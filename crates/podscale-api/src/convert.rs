@@ -1,6 +1,7 @@
 //! Autoscalers from one kind or version into another. A new kind is one file below that implements [`Form`],
 //! and a line in [`FORMS`].
 
+mod chpa;
 mod hpa;
 mod loss;
 mod pod_autoscaler;
@@ -48,7 +49,7 @@ pub trait Form: Sync {
 }
 
 /// All forms; an object is read as the first one that describes it.
-pub const FORMS: [&dyn Form; 7] = [
+pub const FORMS: [&dyn Form; 8] = [
     &hpa::V2,
     &hpa::V1,
     &hpa::V1_BEFORE_1_6,
@@ -56,6 +57,7 @@ pub const FORMS: [&dyn Form; 7] = [
     &hpa::V2BETA1,
     &hpa::V2BETA2,
     &pod_autoscaler::PodAutoscaler,
+    &chpa::Chpa,
 ];
 
 /// The form of that name.

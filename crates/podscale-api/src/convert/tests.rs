@@ -154,7 +154,7 @@ prop_compose! {
 
 prop_compose! {
     fn rules()(window in prop::option::of(0..3600_i32), select in prop::option::of("Max|Min|Disabled"),
-        policies in prop::option::of(prop::collection::vec((any::<bool>(), 1..100, 1..1800), 1..3)),
+        policies in prop::option::of(prop::collection::vec((any::<bool>(), 1..100_i32, 1..1800_i32), 1..3)),
         tolerance in prop::option::of(0..900)) -> Value {
         let mut rules = json!({});
         if let Some(window) = window { rules["stabilizationWindowSeconds"] = window.into(); }
@@ -171,7 +171,7 @@ prop_compose! {
 
 prop_compose! {
     fn autoscaler()(min in prop::option::of(1..5_i32), metrics in prop::collection::vec(metric(), 0..4),
-        up in prop::option::of(rules()), down in prop::option::of(rules()), replicas in prop::option::of(0..9)) -> Value {
+        up in prop::option::of(rules()), down in prop::option::of(rules()), replicas in prop::option::of(0..9_i32)) -> Value {
         let mut hpa = object("v2", json!({}));
         if let Some(min) = min { hpa["spec"]["minReplicas"] = min.into(); }
         if !metrics.is_empty() { hpa["spec"]["metrics"] = metrics.into(); }
@@ -236,7 +236,8 @@ proptest! {
                 prop_assert_eq!(losses(&before, &after), vec![], "{}", to.name());
                 prop_assert_eq!(losses(&after, &before), vec![], "{} adds", to.name());
             }
-            if is_plain(&given) {
+            // A CHPA has no behavior but its own.
+            if is_plain(&given) && to.name() != "chpa" {
                 prop_assert_eq!(&written.losses, &vec![], "{}", to.name());
             }
         }

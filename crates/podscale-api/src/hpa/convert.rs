@@ -82,6 +82,9 @@ pub enum ConvertError {
         /// As the object states it.
         kind: String,
     },
+    /// It means something that the wanted kind cannot do, or nothing at all.
+    #[error("{0}")]
+    Unsuitable(String),
     /// A field has the wrong type.
     #[error("the autoscaler cannot be read or written: {0}")]
     Fields(#[from] serde_json::Error),
