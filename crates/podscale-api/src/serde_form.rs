@@ -1,6 +1,7 @@
 //! How the wire forms of Kubernetes treat absent, empty and null fields.
 
 use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
 
 /// Reads `null` as the default value, as Go does for lists, maps and plain values.
 pub(crate) fn null_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -42,4 +43,13 @@ pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
 /// Whether a list that may be absent has nothing to write.
 pub(crate) fn is_none_or_empty<T>(list: &Option<Vec<T>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
+}
+
+/// Writes `null` for a list of nothing, as Kubernetes does where the field may not be left out.
+pub(crate) fn null_if_empty<S, T>(list: &[T], serializer: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    T: Serialize,
+{
+    if list.is_empty() { serializer.serialize_none() } else { list.serialize(serializer) }
 }
