@@ -24,7 +24,9 @@ mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
 pub use origin::{ORIGIN, Origin};
-pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
+pub use past::{
+    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
+};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
 

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 const NAMES: [Option<&str>; 4] = [Some("cpu"), None, Some("queue"), Some("odd")];
 
@@ -99,4 +100,15 @@ fn large_expressions_are_refused() {
     }
     let wide = format!("max({}cpu)", "1, ".repeat(100));
     assert!(read(&wide).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No text makes reading panic.
+    #[test]
+    fn any_text_can_be_tried(text in "[cpuqe0-9 .+*/()?:<>=&|!,\"'\\[\\]{}x_\\\\-]{0,40}", other in ".{0,20}") {
+        let _ = parse(&text, &NAMES);
+        let _ = parse(&other, &NAMES);
+    }
 }

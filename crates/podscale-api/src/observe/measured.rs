@@ -39,11 +39,13 @@ impl Selected<'_> {
                 self.with_requests(reading, place, name, Some(container))
             }
             Source::Pods(_) => self.measured_pods(values),
-            Source::Prometheus(_) if values.is_empty() => Reading::Empty,
-            Source::Object { .. } | Source::Prometheus(_) => match values {
-                [value] => {
-                    Reading::Total { value: value.sample.value, taken: Some(value.sample.taken) }
-                }
+            Source::Prometheus(_) => match values {
+                [] => Reading::Empty,
+                [value] => total(value),
+                several => Reading::Failed(not_one_value(several.len()).into()),
+            },
+            Source::Object { .. } => match values {
+                [value] => total(value),
                 several => Reading::Failed(not_exactly_one(several.len()).into()),
             },
             Source::External(_) if values.is_empty() => Reading::Empty,

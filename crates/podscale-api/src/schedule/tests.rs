@@ -1,5 +1,7 @@
 use super::*;
 use crate::time::Timestamp as WireTime;
+use jiff::SignedDuration;
+use proptest::prelude::*;
 
 const BASE: Bounds = Bounds { min: 2, max: 10 };
 
@@ -316,5 +318,82 @@ fn what_is_no_cron_expression_is_refused() {
     ] {
         let refused = Cron::parse(cron).map_err(|error| error.to_string());
         assert_eq!(refused, Err(error.to_owned()), "{cron}");
+    }
+}
+
+/// Whether a schedule of so many minutes is in force, by watching the clock on the wall minute by
+/// minute: what it shows for the first time, or skips, begins it.
+fn watched(start: &Cron, zone: &TimeZone, minutes: i64, now: Timestamp) -> bool {
+    let begin = now.checked_sub(SignedDuration::from_mins(minutes + 24 * 60)).expect("a time");
+    let mut shown = zone.to_datetime(begin);
+    let mut latest = shown;
+    let mut left = 0;
+    for minute in 1..=minutes + 24 * 60 {
+        let moment = begin.checked_add(SignedDuration::from_mins(minute)).expect("a time");
+        shown = zone.to_datetime(moment);
+        left -= 1;
+        let is_new = shown > latest;
+        let mut at = if is_new {
+            latest.checked_add(SignedDuration::from_mins(1)).expect("a time")
+        } else {
+            shown
+        };
+        while (is_new || start.is_every_hour()) && at <= shown {
+            if start.next(at) == Some(at) {
+                left = minutes;
+            }
+            at = at.checked_add(SignedDuration::from_mins(1)).expect("a time");
+        }
+        latest = latest.max(shown);
+    }
+    left > 0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Around changes of clocks, a schedule is in force exactly when a watcher of the clock says so.
+    #[test]
+    fn a_watcher_of_the_clock_agrees(
+        zone in prop_oneof![
+            Just("UTC"), Just("Europe/Berlin"), Just("America/New_York"), Just("Asia/Kolkata"),
+            Just("Australia/Lord_Howe"), Just("America/Sao_Paulo")
+        ],
+        change in 0..40usize,
+        offset in -1500..1500i64,
+        cron in prop_oneof![
+            Just("30 2 * * *"), Just("0 0 * * *"), Just("*/20 1-3 * * *"), Just("15 * * * *"),
+            Just("45 1 * * SUN"), Just("0 3,12 * * *")
+        ],
+        minutes in 1..600i64,
+    ) {
+        let name = zone;
+        let zone = super::zone(zone).expect("a zone");
+        let start: Timestamp = "2005-01-01T00:00:00Z".parse().expect("a time");
+        let change = zone.following(start).nth(change).map_or(start, |change| change.timestamp());
+        let now = change.checked_add(SignedDuration::from_mins(offset)).expect("a time");
+        let cron_text = cron;
+        let cron = Cron::parse(cron).expect("an expression");
+        let expected = watched(&cron, &zone, minutes, now);
+        let schedules = table(&format!("{cron_text} | {minutes} | {name} | 3 | 4 | 0"));
+        let scheduled = schedules.at(Time(now.as_microsecond()), BASE);
+        prop_assert_eq!(scheduled.is_some(), expected, "{} {} {}", now, cron_text, minutes);
+    }
+
+    /// Bounds never contradict each other, and a ramp stays between where it begins and where it ends.
+    #[test]
+    fn bounds_are_in_order(
+        mins in (0..20i32, 0..20i32), more in (0..20i32, 0..20i32), ramp in 0..90i64, at in any::<u32>(),
+    ) {
+        let (a, b) = (mins.0, mins.1);
+        let text = format!(
+            "0 */2 * * * | 70 | - | {a} | {} | {ramp} ; 30 */3 * * * | 100 | - | {b} | {} | {ramp}",
+            a + more.0, b + more.1
+        );
+        if let Some(scheduled) = table(&text).at(Time(i64::from(at) * 1_000_000), BASE) {
+            let Bounds { min, max } = scheduled.bounds;
+            prop_assert!(0 <= min && min <= max && max <= 40, "{scheduled:?}");
+            prop_assert!(scheduled.ramp_percent <= 100 && scheduled.since <= Time(i64::from(at) * 1_000_000));
+        }
     }
 }

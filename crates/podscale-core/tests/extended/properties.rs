@@ -39,7 +39,7 @@ fn seconds() -> impl Strategy<Value = Span> {
 }
 
 fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![8 => 0.0..5.0f64, 1 => any::<f64>()]
+    prop_oneof![8 => 0.0..5.0f64, 1 => proptest::num::f64::ANY]
 }
 
 fn rules() -> impl Strategy<Value = MetricRules> {
@@ -356,7 +356,8 @@ proptest! {
     fn memories_round_trip(mut fixture in extended()) {
         fixture.pass();
         let history = &fixture.history;
-        prop_assert_eq!(History::from_bytes(&history.to_bytes()).as_ref(), Ok(history));
+        let read = History::from_bytes(&history.to_bytes());
+        prop_assert_eq!(read.as_ref(), Ok(history));
         let answers = history.memory.as_ref().map_or(0, |memory| memory.last_answers.len());
         prop_assert!(answers <= MAX_LAST_ANSWERS);
     }

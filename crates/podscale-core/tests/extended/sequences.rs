@@ -1,12 +1,12 @@
 //! What is remembered from one pass to the next.
 
 use super::fixture::Fixture;
+use podscale_core::Span;
 use podscale_core::model::{
     Extensions, Fallback, ForbiddenWindows, NoMetrics, OnMissing, Pace, Readiness, ScaleToZero,
     SizeFrom, Stabilization, Tolerance, Wording, ZeroedByOthers,
 };
 use podscale_core::snapshot::{Reading, Scale};
-use podscale_core::Span;
 
 /// Passes so many seconds apart, each after a change: the sizes that the target gets.
 #[track_caller]

@@ -112,8 +112,7 @@ fn substitute(
 ) -> Answer {
     let by = rules.on_missing;
     let replicas = match by {
-        OnMissing::Hold => None,
-        OnMissing::Ignore => None,
+        OnMissing::Hold | OnMissing::Ignore => None,
         OnMissing::LastValue => {
             let key = LastAnswer::key(metric);
             memory.last_answers.iter().find(|last| last.metric == key).map(|last| last.replicas)
@@ -136,9 +135,10 @@ fn substitute(
 /// Keeps what a metric asks for, in place of what it asked for before.
 fn remember(memory: &mut Memory, metric: &Metric, replicas: i32, at: Time) {
     let answer = LastAnswer { metric: LastAnswer::key(metric), replicas, at };
-    match memory.last_answers.iter_mut().find(|last| last.metric == answer.metric) {
-        Some(last) => *last = answer,
-        None if memory.last_answers.len() < MAX_LAST_ANSWERS => memory.last_answers.push(answer),
+    let answers = &mut memory.last_answers;
+    match answers.iter().position(|last| last.metric == answer.metric) {
+        Some(place) => answers[place] = answer,
+        None if answers.len() < MAX_LAST_ANSWERS => answers.push(answer),
         None => {}
     }
 }
