@@ -28,7 +28,7 @@ pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
 /// The reason of that condition, and of the event that reports it.
 pub const CONFLICT_REASON: &str = "AnotherController";
 /// The reason of that condition where another autoscaler has the same target.
-pub const SAME_TARGET_REASON: &str = "AnotherAutoscaler";
+pub const TARGET_TAKEN: &str = "TargetTaken";
 
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
@@ -193,7 +193,7 @@ pub enum NewStatus<'a> {
     },
     /// What is stored, and that another controller or autoscaler is in the way.
     Conflict {
-        /// In one word: [`CONFLICT_REASON`] or [`SAME_TARGET_REASON`].
+        /// In one word: [`CONFLICT_REASON`] or [`TARGET_TAKEN`].
         reason: &'static str,
         /// What to do about it.
         message: &'a str,

@@ -9,7 +9,7 @@ use super::ownership::{Management, conflict_message, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus, SAME_TARGET_REASON};
+use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
@@ -273,7 +273,7 @@ impl Reconciler {
         let (reason, message, what) = match state.precedent.clone() {
             Some(other) => {
                 let message = same_target_message(&other, &object.model.target);
-                (SAME_TARGET_REASON, message, StatusStored::SameTarget(other))
+                (TARGET_TAKEN, message, StatusStored::SameTarget(other))
             }
             None => (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict),
         };

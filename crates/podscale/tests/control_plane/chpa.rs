@@ -236,7 +236,7 @@ async fn same_target(fixture: &Fixture) -> Result<()> {
     hpa["metadata"]["annotations"] = json!({"podscale.dev/managed": "false"});
     fixture.create(hpa).await?;
     create(fixture, "shared", "shared", json!({"minReplicas": 3})).await?;
-    until_condition(fixture, "shared", "podscale.dev/Conflict", "True AnotherAutoscaler").await?;
+    until_condition(fixture, "shared", "podscale.dev/Conflict", "True TargetTaken").await?;
     let replicas = fixture.replicas("shared").await?;
     ensure!(replicas == 1, "it was given {replicas} replicas");
     fixture.delete("autoscaling/v2", "HorizontalPodAutoscaler", "shared").await?;

@@ -190,7 +190,7 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
             {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
     cluster.send("POST", HPA, &hpa).await;
     let controller = cluster.control_chpas();
-    let expected = "True AnotherAutoscaler HorizontalPodAutoscaler \"rival\" scales Deployment";
+    let expected = "True TargetTaken HorizontalPodAutoscaler \"rival\" scales Deployment";
     until("it is reported", async || {
         cluster.chpa_condition("web", CONFLICT_CONDITION).await.starts_with(expected)
     })
@@ -198,7 +198,7 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
     tokio::time::sleep(MINUTE).await;
     assert_eq!(cluster.size_of("web").await, 1, "nothing is written");
     let reasons = cluster.reasons().await;
-    assert_eq!(reasons.iter().filter(|r| *r == SAME_TARGET_REASON).count(), 1, "{reasons:?}");
+    assert_eq!(reasons.iter().filter(|r| *r == TARGET_TAKEN).count(), 1, "{reasons:?}");
     // If it is managed here, it acts as if there were no CHPA.
     let managed = json!({"metadata": {"annotations": {"podscale.dev/managed": "true"}}});
     cluster.send("PATCH", &format!("{HPA}/rival"), &managed).await;

@@ -165,7 +165,7 @@ async fn what_the_server_lets_in_is_decided_or_reported() {
         let reported = |object: &&Value| {
             let conditions = object["status"]["conditions"].as_array();
             let reason = conditions.and_then(|c| Some(c.first()?["reason"].as_str()?.to_owned()));
-            let known = ["FailedSpecCheck", "FailedGetScale", SAME_TARGET_REASON];
+            let known = ["FailedSpecCheck", "FailedGetScale", TARGET_TAKEN];
             reason.is_some_and(|reason| known.contains(&reason.as_str()))
         };
         all.iter().filter(reported).count() == stored
