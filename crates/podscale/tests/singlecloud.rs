@@ -215,7 +215,7 @@ async fn metrics_can_be_picked_from_a_workload() {
     let (code, none) = pick().await;
     assert_eq!((code, &none["data"]), (200, &json!([])), "no pod says where: {none}");
     let text = "# HELP qps queries a second\n# TYPE qps gauge\nqps{view=\"default\"} 7\n";
-    let router = Router::new().route("/stats", get(async || text));
+    let router = Router::new().route("/stats", get(async move || text));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move { axum::serve(listener, router).await });

@@ -140,7 +140,9 @@ impl Environment {
         let forward = move |request: AxumRequest<AxumBody>| {
             let client = client.clone();
             async move {
-                let answer = client.send(request.map(Body::wrap_body)).await;
+                let (head, body) = request.into_parts();
+                let body = body.collect().await.expect("a body").to_bytes();
+                let answer = client.send(Request::from_parts(head, Body::from(body))).await;
                 answer.expect("an answer").map(AxumBody::new)
             }
         };

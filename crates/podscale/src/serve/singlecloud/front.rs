@@ -11,6 +11,7 @@ use crate::serve::judge::Peer;
 use crate::serve::user::User;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
@@ -55,9 +56,9 @@ impl Front {
     }
 
     /// What a request is about, if whoever asks may do that.
-    async fn admit(&self, request: &Request) -> Result<Subject, Failure> {
-        let peer = request.extensions().get::<Peer>().cloned().unwrap_or_default();
-        let user = match self.authenticator.authenticate(&peer, request.headers()).await {
+    async fn admit(&self, request: &Parts) -> Result<Subject, Failure> {
+        let peer = request.extensions.get::<Peer>().cloned().unwrap_or_default();
+        let user = match self.authenticator.authenticate(&peer, &request.headers).await {
             Ok(user) if user != User::anonymous() => user,
             Ok(_) => return Err(Failure::unauthorized()),
             Err(error) => {
@@ -66,11 +67,11 @@ impl Front {
             }
         };
         let nowhere = || Failure::not_found("no such resource");
-        let Wanted { cluster, subject } = Wanted::of(request.uri().path()).ok_or_else(nowhere)?;
+        let Wanted { cluster, subject } = Wanted::of(request.uri.path()).ok_or_else(nowhere)?;
         if cluster != self.cluster {
             return Err(Failure::not_found("cluster doesn't exist"));
         }
-        let attributes = subject.attributes(request.method()).ok_or_else(Failure::not_allowed)?;
+        let attributes = subject.attributes(&request.method).ok_or_else(Failure::not_allowed)?;
         match self.authorizer.authorize(user, attributes).await {
             Ok(()) => Ok(subject),
             Err(refusal) if refusal.code() == StatusCode::FORBIDDEN.as_u16() => {
@@ -81,22 +82,22 @@ impl Front {
     }
 
     async fn act(&self, request: Request) -> Result<Response, Failure> {
+        let (request, body) = request.into_parts();
         let subject = self.admit(&request).await?;
-        let method = request.method().clone();
-        let host = host(&request);
+        let (method, host) = (&request.method, host(&request));
         match subject {
             Subject::Autoscalers { namespace } => {
                 let place = Place { host, collection: collection(&self.cluster, &namespace) };
-                if method == Method::POST {
-                    return self.create(place, namespace, request.into_body()).await;
+                if *method == Method::POST {
+                    return self.create(place, namespace, body).await;
                 }
                 let all = self.autoscalers.list(&namespace).await?;
                 Ok(Json(place.autoscalers(all)).into_response())
             }
             Subject::Autoscaler { namespace, name } => {
                 let place = Place { host, collection: collection(&self.cluster, &namespace) };
-                match method {
-                    Method::PUT => self.update(place, namespace, name, request.into_body()).await,
+                match *method {
+                    Method::PUT => self.update(place, namespace, name, body).await,
                     Method::DELETE => self.delete(namespace, name).await,
                     _ => {
                         let one = self.autoscalers.get(&namespace, &name).await?;
@@ -105,7 +106,7 @@ impl Front {
                 }
             }
             Subject::Metrics { namespace, resource, name } => {
-                let place = Place { host, collection: request.uri().path().to_owned() };
+                let place = Place { host, collection: request.uri.path().to_owned() };
                 let metrics = self.picker.metrics(resource, &namespace, &name).await?;
                 Ok(Json(place.list("metric", &metrics)).into_response())
             }
@@ -173,9 +174,9 @@ async fn body_of(body: Body) -> Result<Read, Failure> {
 }
 
 /// Where the client found this server.
-fn host(request: &Request) -> String {
-    let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let asked = request.uri().authority().map(|authority| authority.as_str());
+fn host(request: &Parts) -> String {
+    let named = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let asked = request.uri.authority().map(|authority| authority.as_str());
     format!("https://{}", named.or(asked).unwrap_or_default())
 }
 
