@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_conflict_is_a_condition_in_the_standard_form() {
         let object = object(json!({}));
-        let conflict = |message, now| NewStatus::Conflict { reason: "AnotherAutoscaler", message, now };
+        let conflict = |message, now| NewStatus::Conflict { reason: "TargetTaken", message, now };
         let said = object.wire.with_status(conflict("why", Time(0)));
         let mut said = said.with_status(conflict("still", Time(9_000_000)));
         said.set_resource_version("8".to_owned());
@@ -177,7 +177,7 @@ mod tests {
             (&body["kind"], &body["metadata"]["resourceVersion"]),
             (&json!(KIND), &json!("8"))
         );
-        let expected = json!([{"type": CONFLICT_CONDITION, "status": "True", "reason": "AnotherAutoscaler",
+        let expected = json!([{"type": CONFLICT_CONDITION, "status": "True", "reason": "TargetTaken",
             "message": "still", "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": 3}]);
         assert_eq!(body["status"]["conditions"], expected);
     }

@@ -223,7 +223,7 @@ async fn taken(fixture: &Fixture) -> Result<()> {
         .until("whether the second one is reported", &true, async || {
             let text = shown(fixture, &["describe", "pa", "other"])?;
             let says = "HorizontalPodAutoscaler \"native\" scales Deployment \"native\" as well";
-            Ok(text.contains(says) && text.contains("AnotherAutoscaler"))
+            Ok(text.contains(says) && text.contains("TargetTaken"))
         })
         .await?;
     ensure!(fixture.replicas("native").await? == 2, "the native one decides");

@@ -3,7 +3,7 @@
 mod objects;
 
 use super::*;
-use crate::dialect::{CONFLICT_CONDITION, SAME_TARGET_REASON};
+use crate::dialect::{CONFLICT_CONDITION, TARGET_TAKEN};
 use crate::source::{Answer, MetricSource, Question};
 use axum::http::StatusCode;
 use futures::FutureExt;
@@ -234,7 +234,7 @@ async fn leaves_a_target_to_the_hpa_that_scales_it_and_takes_over_when_that_goes
     until("it is reported", async || {
         let found = cluster.condition("mine", CONFLICT_CONDITION).await;
         found.is_some_and(|[status, reason, message]| {
-            (&*status, &*reason) == ("True", SAME_TARGET_REASON)
+            (&*status, &*reason) == ("True", TARGET_TAKEN)
                 && message.starts_with("HorizontalPodAutoscaler \"web\" scales Deployment \"web\" as well")
         })
     })
@@ -258,5 +258,5 @@ async fn leaves_a_target_to_the_hpa_that_scales_it_and_takes_over_when_that_goes
     .await;
     assert_eq!(cluster.replicas().await, 5);
     controller.stop().await;
-    assert!(cluster.reasons().await.contains(&SAME_TARGET_REASON.to_owned()));
+    assert!(cluster.reasons().await.contains(&TARGET_TAKEN.to_owned()));
 }
