@@ -2,6 +2,7 @@
 
 use super::kubelets::address;
 use super::plane::ControlPlane;
+use super::process::TIMEOUT;
 use super::usage::{STEADY_PODS, steady_pod};
 use anyhow::{Context, Result, ensure};
 use axum::http::Request;
@@ -11,6 +12,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How many nodes are written to the API server at the same time.
 const CONCURRENT_WRITES: usize = 16;
@@ -59,11 +62,18 @@ pub async fn put_pods(plane: &ControlPlane, nodes: usize) -> Result<()> {
         }
     });
     transactions.buffer_unordered(CONCURRENT_TRANSACTIONS).try_collect::<()>().await?;
-    let first = Request::get("/api/v1/pods?limit=1").body(Vec::new())?;
-    let list: Value = plane.client.request(first).await?;
-    let others = &list["metadata"]["remainingItemCount"];
-    ensure!(*others == all.len() - 1, "the API server knows {others} other pods: {list}");
-    Ok(())
+    // The API server follows etcd, and may be behind.
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let first = Request::get("/api/v1/pods?limit=1").body(Vec::new())?;
+        let list: Value = plane.client.request(first).await?;
+        let others = &list["metadata"]["remainingItemCount"];
+        if *others == all.len() - 1 {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the API server knows {others} other pods: {list}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 fn put(node: usize, pod: usize) -> Value {
