@@ -105,6 +105,7 @@ impl Setup<'_> {
         let port_flag = format!("--secure-port={port}");
         let own = [
             "--leader-elect=false",
+            "--leader-elect-resource-namespace=podscale",
             "--metric-resolution=1s",
             "--bind-address=127.0.0.1",
             &port_flag,
@@ -132,8 +133,8 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Asks for a metric of services with the token of its own account, which may. Nothing more than all that
-    /// must be allowed for it: who asks, what they may, and which services there are.
+    /// Asks for a metric of services, which there is not, with the token of its own account, which may. For that
+    /// it must be allowed to find out who asks, what they may, and which services there are.
     async fn ask(&self, port: u16) -> Result<(u16, String)> {
         let mut config = Config::new(format!("https://127.0.0.1:{port}").parse()?);
         config.accept_invalid_certs = true;
@@ -152,9 +153,9 @@ impl Setup<'_> {
             let (code, body) = self.ask(port).await?;
             let nodes = program.metric("podscale_kubelet_nodes", "").await?;
             let loads = program.metric("podscale_metric_rules_loads_total", "ok").await?;
-            Ok((code, body.contains("\"items\":[]"), nodes, loads))
+            Ok((code, body.contains("could not find the metric hits"), nodes, loads))
         };
-        self.space.until("what is served and read", &(200, true, 1.0, 1.0), works).await?;
+        self.space.until("what is served and read", &(404, true, 1.0, 1.0), works).await?;
         let api_service = super::aggregation::registrations(&self.plane.client);
         self.space
             .until("whether the caBundle is written", &true, async || {
