@@ -17,7 +17,7 @@ pub fn default_spec(spec: &mut PodAutoscalerSpec) {
 }
 
 fn default_directions(behavior: &mut Behavior) {
-    let mut take = |direction: &mut Option<ScalingRules>| {
+    let take = |direction: &mut Option<ScalingRules>| {
         direction.as_mut().map(|rules| std::mem::take(&mut rules.hpa))
     };
     let mut hpa = HorizontalPodAutoscalerBehavior {
