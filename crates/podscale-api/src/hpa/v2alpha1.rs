@@ -7,7 +7,7 @@ use super::v2::{Condition, CrossVersionObjectReference};
 pub use super::v2beta1::{ResourceMetricSource, ResourceMetricStatus};
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
-use crate::serde_form::null_default;
+use crate::serde_form::{null_default, null_if_empty};
 use crate::time::Timestamp;
 
 /// Group and version of these types.
@@ -71,7 +71,7 @@ pub struct HorizontalPodAutoscalerStatus {
     /// What each metric showed.
     pub current_metrics: Option<Vec<MetricStatus>>,
     /// Whether it can scale, does scale and is limited; since 1.7.
-    #[serde(deserialize_with = "null_default")]
+    #[serde(deserialize_with = "null_default", serialize_with = "null_if_empty")]
     pub conditions: Vec<Condition>,
 }
 
