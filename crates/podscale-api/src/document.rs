@@ -1,6 +1,7 @@
 //! Files with objects in them: one or several documents of YAML or JSON, each of which knows where in the file
 //! its fields are, and keeps its text so that it can be passed on as it was.
 
+mod json;
 mod tree;
 
 #[cfg(test)]
@@ -68,7 +69,7 @@ pub struct DocumentError {
 
 /// The documents of a file. Those that say nothing are among them.
 pub fn split(text: &str) -> Vec<Document<'_>> {
-    if text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+    if text.trim_start().starts_with(['{', '['])
         && let Some(documents) = split_json(text)
     {
         return documents;
@@ -156,7 +157,10 @@ impl Document<'_> {
             let problem = format!("larger than {MOST_BYTES} bytes");
             return Err(DocumentError { place: Place::default(), problem });
         }
-        tree::read(self.text.trim_start_matches('\u{feff}'), self.lines_before)
+        match self.format {
+            Format::Yaml => tree::read(self.text.trim_start_matches('\u{feff}'), self.lines_before),
+            Format::Json => json::read(self.text, self.lines_before),
+        }
     }
 }
 

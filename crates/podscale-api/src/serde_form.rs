@@ -40,6 +40,14 @@ pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
+/// Writes an empty list as `null`, as Go does with one that was never set.
+pub(crate) fn null_if_empty<S: Serializer, T: Serialize>(
+    list: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    if list.is_empty() { serializer.serialize_none() } else { list.serialize(serializer) }
+}
+
 /// Whether a list that may be absent has nothing to write.
 pub(crate) fn is_none_or_empty<T>(list: &Option<Vec<T>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)

@@ -82,9 +82,21 @@ fn set_apart(object: &mut Value, known: &[&str], path: &str, beyond: &mut Vec<Lo
     let (kept, others): (Map<String, Value>, Map<String, Value>) =
         std::mem::take(fields).into_iter().partition(|(name, _)| known.contains(&name.as_str()));
     *fields = kept;
-    beyond.extend(
-        others.into_iter().map(|(name, value)| Loss { field: format!("{path}.{name}"), value }),
-    );
+    for (name, value) in others {
+        flatten(format!("{path}.{name}"), value, beyond);
+    }
+}
+
+/// Each field of an object by itself; one without fields says something, too.
+fn flatten(field: String, value: Value, beyond: &mut Vec<Loss>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                flatten(format!("{field}.{name}"), value, beyond);
+            }
+        }
+        value => beyond.push(Loss { field, value }),
+    }
 }
 
 /// Puts a value at a path such as `spec.metrics[1].maxAge`; at the index of a list it is inserted.
@@ -153,9 +165,9 @@ mod tests {
             lost,
             [
                 "spec.combine",
-                "spec.fallback",
+                "spec.fallback.replicas",
                 "spec.mode",
-                "spec.behavior.scaleUp.limit",
+                "spec.behavior.scaleUp.limit.factor",
                 "spec.metrics[0]",
                 "spec.metrics[1].maxAge"
             ]

@@ -60,6 +60,14 @@ fn fields_have_places() {
 }
 
 #[test]
+fn fields_that_are_twice_are_refused() {
+    let error = split("{\"a\": {\"b\": 1,\n \"b\": \"x\\\"y\"}}")[0].read().expect_err("twice");
+    assert_eq!(error.problem, "duplicate field \"a.b\"");
+    assert_eq!(error.place, Place { line: 2, column: 2 });
+    assert!(split("a: 1\na: 2\n")[0].read().is_err());
+}
+
+#[test]
 fn places_count_from_the_beginning_of_the_file() {
     let documents = split("a: 1\n---\nb: 2\n---\nc: [\n");
     let second = documents[1].read().expect("YAML");
