@@ -52,12 +52,3 @@ pub(crate) fn null_if_empty<S: Serializer, T: Serialize>(
 pub(crate) fn is_none_or_empty<T>(list: &Option<Vec<T>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }
-
-/// Writes `null` for a list of nothing, as Kubernetes does where the field may not be left out.
-pub(crate) fn null_if_empty<S, T>(list: &[T], serializer: S) -> Result<S::Ok, S::Error>
-where
-    S: Serializer,
-    T: Serialize,
-{
-    if list.is_empty() { serializer.serialize_none() } else { list.serialize(serializer) }
-}
