@@ -66,6 +66,8 @@ pub fn start_metrics_server(plane: &ControlPlane, resolution: Duration) -> Resul
         format!("--authentication-kubeconfig={kubeconfig}"),
         format!("--authorization-kubeconfig={kubeconfig}"),
         "--kubelet-use-node-status-port".to_owned(),
+        // It must be shorter than the resolution, which may be 10 s.
+        "--kubelet-request-timeout=9s".to_owned(),
     ]);
     let program = binaries::program(name)?;
     let process = Process::start(name, &program, arguments, plane.folder())?;
