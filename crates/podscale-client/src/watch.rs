@@ -63,6 +63,8 @@ enum End {
     Closed,
     /// The changes since are no longer available: everything must be listed again.
     Expired,
+    /// It did not even begin.
+    Refused(CallError),
     /// Something went wrong.
     Failed(CallError),
 }
@@ -72,7 +74,7 @@ impl End {
         match self {
             End::Closed => WatchEnd::Closed,
             End::Expired => WatchEnd::Expired,
-            End::Failed(_) => WatchEnd::Failed,
+            End::Refused(_) | End::Failed(_) => WatchEnd::Failed,
         }
     }
 }
@@ -104,7 +106,6 @@ pub async fn follow<T: Watched>(
                 if std::mem::take(&mut missing) {
                     tracing::info!(resource, "resource is served now");
                 }
-                backoff.reset();
                 apply(Change::All(objects));
                 version
             }
@@ -149,11 +150,26 @@ async fn watch_until_lost<T: Watched>(
 ) {
     let resource = about.resource;
     loop {
+        let before = version.clone();
         let end = watch(client, path, about, version, apply).await;
         instruments.watch_ended(resource, end.kind());
+        if *version != before {
+            backoff.reset();
+        }
         match end {
             End::Closed => backoff.reset(),
             End::Expired => return,
+            End::Refused(error) => {
+                // Whoever may list and not watch would else list again and again.
+                let lasting = error.code().is_some_and(|c| (400..500).contains(&c) && c != 429);
+                if lasting {
+                    tracing::warn!(resource, %error, "cannot watch the resource");
+                }
+                backoff.wait().await;
+                if lasting {
+                    return;
+                }
+            }
             End::Failed(error) => {
                 tracing::debug!(resource, %error, "a watch ended early");
                 let lasting = error.code().is_some_and(|c| (400..500).contains(&c) && c != 429);
@@ -296,8 +312,8 @@ async fn watch<T: Watched>(
     let body = match tokio::time::timeout(DEADLINE, opening).await {
         Ok(Ok(body)) => body,
         Ok(Err(error)) if error.code() == Some(410) => return End::Expired,
-        Ok(Err(error)) => return End::Failed(error),
-        Err(_) => return End::Failed(CallError::Late(DEADLINE)),
+        Ok(Err(error)) => return End::Refused(error),
+        Err(_) => return End::Refused(CallError::Late(DEADLINE)),
     };
     let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
     loop {

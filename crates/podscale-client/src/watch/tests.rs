@@ -34,7 +34,7 @@ fn the_version_comes_from_the_object_or_from_a_second_reading() {
         let end = take_in::<T>(line.as_bytes(), &mut version, &mut |_| applied += 1);
         let end = match end {
             Ok(()) => "goes on".to_owned(),
-            Err(End::Failed(error)) => error.to_string(),
+            Err(End::Failed(error) | End::Refused(error)) => error.to_string(),
             Err(end) => format!("{end:?}"),
         };
         format!("{version}, applied {applied}, {end}")
