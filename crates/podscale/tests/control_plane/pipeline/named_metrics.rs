@@ -124,7 +124,8 @@ async fn is_served(plane: &ControlPlane) -> Result<bool> {
     let path = format!("/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/{ALIAS}");
     let answer = plane.client.request::<Value>(Request::get(path).body(Vec::new())?).await;
     match answer {
-        Ok(_) => Ok(true),
+        // Where there are no pods there is nothing to ask Prometheus for.
+        Ok(list) => Ok(list["items"].as_array().is_some_and(|items| !items.is_empty())),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error).context("the metric"),
     }
