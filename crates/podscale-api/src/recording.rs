@@ -23,8 +23,7 @@ mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
 pub use past::{
-    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation,
-    RecordedScaleEvent,
+    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
 };
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;

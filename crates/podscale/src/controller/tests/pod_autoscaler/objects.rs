@@ -105,7 +105,7 @@ fn covers(stored: &Value, given: &Value) -> bool {
 #[tokio::test(start_paused = true)]
 async fn changed_objects_are_refused_with_the_field_named_or_reported() {
     let cluster = Cluster::with_definition().await;
-    let full = include_str!("../../../../podscale-api/src/pod_autoscaler/tests/full.json");
+    let full = include_str!("../../../../../podscale-api/src/pod_autoscaler/tests/full.json");
     let full: Value = serde_json::from_str(full).expect("JSON");
     let good = |spec: &Value| {
         json!({"apiVersion": API_VERSION, "kind": KIND,
