@@ -63,7 +63,8 @@ fn row(field: &Field, page: &mut String) {
     };
     let rules: Vec<String> =
         field.rules.iter().map(|rule| format!(" It {}.", rule.message)).collect();
-    let about = format!("{}{}", field.about, rules.concat());
+    // A bar would end the cell.
+    let about = format!("{}{}", field.about, rules.concat()).replace('|', "\\|");
     let words = field.shape.words();
     let _ = writeln!(page, "| `{}` | {words} | {default} | {about} |", field.name);
 }
