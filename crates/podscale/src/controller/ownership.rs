@@ -254,7 +254,7 @@ mod tests {
     fn what_a_status_says_of_earlier_conflicts_counts() {
         let mut status = Status::default();
         assert_eq!(Ownership::of(&status).management(), Management::Active);
-        status.conditions.push(podscale_core::status::Condition {
+        status.conditions.push(Condition {
             kind: Err(CONFLICT_CONDITION.into()),
             status: podscale_core::status::ConditionStatus::True,
             since: None,
