@@ -235,7 +235,9 @@ fn last_cpu_utilization(current: &[MetricStatus]) -> Option<i32> {
 }
 
 /// A `v2beta1` autoscaler as `v2`.
-pub(crate) fn from_v2beta1(mut hpa: v2beta1::HorizontalPodAutoscaler) -> v2::HorizontalPodAutoscaler {
+pub(crate) fn from_v2beta1(
+    mut hpa: v2beta1::HorizontalPodAutoscaler,
+) -> v2::HorizontalPodAutoscaler {
     let behavior = annotations::behavior(&hpa.metadata);
     annotations::remove(&mut hpa.metadata);
     let specs = hpa.spec.metrics.into_iter().map(metrics::spec_up).collect();

@@ -235,7 +235,9 @@ async fn leaves_a_target_to_the_hpa_that_scales_it_and_takes_over_when_that_goes
         let found = cluster.condition("mine", CONFLICT_CONDITION).await;
         found.is_some_and(|[status, reason, message]| {
             (&*status, &*reason) == ("True", TARGET_TAKEN)
-                && message.starts_with("HorizontalPodAutoscaler \"web\" scales Deployment \"web\" as well")
+                && message.starts_with(
+                    "HorizontalPodAutoscaler \"web\" scales Deployment \"web\" as well",
+                )
         })
     })
     .await;
