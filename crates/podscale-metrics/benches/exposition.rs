@@ -1,7 +1,7 @@
 //! How many megabytes a second are read of what kubelets and Prometheus say and of rules, beside parsers
 //! that others use for it.
 //!
-//! `cargo bench --profile quick -p podscale-metrics --bench exposition`
+//! `cargo bench -p podscale-metrics --bench exposition`
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};

@@ -2,7 +2,7 @@
 //! control plane and the same simulated kubelets, each of which has thirty pods. Prints what each costs,
 //! and whether they say the same.
 //!
-//! `cargo bench --profile quick -p podscale --bench beside_metrics_server -- [FLAG…] [COUNT…]`; about three
+//! `cargo bench -p podscale --bench beside_metrics_server -- [FLAG…] [COUNT…]`; about three
 //! minutes for each number of nodes, of which 100, 1,000 and 5,000 are taken if none is given. Flags:
 //!
 //! - `--seconds N`: for how long each is measured; 60 unless given

@@ -1,7 +1,7 @@
 //! Podscale and kube-controller-manager's autoscaler, one after the other on the same real control
 //! plane, with the same autoscalers, pods and metrics: what each costs. Prints one table.
 //!
-//! `cargo bench --profile quick -p podscale --bench beside_upstream -- [FLAG…] [COUNT…]`; takes about
+//! `cargo bench -p podscale --bench beside_upstream -- [FLAG…] [COUNT…]`; takes about
 //! eight minutes for a thousand autoscalers. Flags:
 //!
 //! - `--steady`: the metrics do not change, so that nobody has a status to write

@@ -2,7 +2,7 @@
 //! and kept connections, with a service account's token and a real API server that reviews it. Prints one
 //! table.
 //!
-//! `cargo bench --profile quick -p podscale --bench external_reads -- [SECONDS]`; each row is measured for
+//! `cargo bench -p podscale --bench external_reads -- [SECONDS]`; each row is measured for
 //! 10 seconds unless another number is given. The program is bound to the first core (`taskset`); whoever
 //! asks has the others.
 

@@ -94,7 +94,7 @@ enum Failure {
     #[error("{0}; {1} was removed again")]
     RolledBack(CallError, &'static str),
     #[error("{0}; {1} could not be removed again: {2}")]
-    Stuck(CallError, &'static str, CallError),
+    Stuck(Box<CallError>, &'static str, Box<CallError>),
     #[error("{0} of {1} objects were not replaced")]
     Some(usize, usize),
     #[error("cannot start: {0}")]
@@ -210,7 +210,7 @@ impl Place<'_> {
         let hpa: HorizontalPodAutoscaler = self.read(HPA_VERSION, HPAS).await?;
         let pa = adopted(&hpa)?;
         if dry_run {
-            return Ok(shown(&restored(&pa)?, &PodAutoscaler { status: None, ..pa })?);
+            return shown(&restored(&pa)?, &PodAutoscaler { status: None, ..pa });
         }
         let about = About { resource: PLURAL, name: self.name };
         let path = self.path(API_VERSION, PLURAL);
@@ -259,7 +259,7 @@ impl Place<'_> {
         let Err(error) = removed else { return Ok(()) };
         match self.remove(version, plural, uid).await {
             Ok(()) => Err(Failure::RolledBack(error, what)),
-            Err(stuck) => Err(Failure::Stuck(error, what, stuck)),
+            Err(stuck) => Err(Failure::Stuck(Box::new(error), what, Box::new(stuck))),
         }
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Whether to ask a cluster, and which.
 #[derive(Debug, Args)]
 #[group(id = "live")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Ask the cluster, too: whether targets exist, metrics answer and pods have requests.
     #[arg(long)]
     cluster: bool,

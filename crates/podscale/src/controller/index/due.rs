@@ -11,9 +11,8 @@ use std::time::Duration;
 /// read at that moment, and their writes travel together: that costs a fraction of reconciling them
 /// one by one, and with few moments nobody has to make do with older values.
 pub(in crate::controller) const MOMENTS: u32 = 4;
-/// How long after its last reconcile began new samples may enqueue an object again. Kubelets may be scraped
-/// every second, each at its own moment: with half of that no sample waits for long until it is used.
-const MIN_INTERVAL_MICROS: i64 = 500_000;
+/// How long after its last reconcile began new samples may enqueue an object again.
+const MIN_INTERVAL_MICROS: i64 = 1_000_000;
 
 /// How long after a change an object is reconciled. What is written together (an autoscaler and its
 /// target, for instance) comes over several watches, so what belongs together arrives first, and

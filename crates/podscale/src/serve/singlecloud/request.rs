@@ -48,7 +48,7 @@ impl Wanted {
     pub(super) fn of(path: &str) -> Option<Wanted> {
         let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         let plain = |part: &&str| !part.is_empty() && !part.contains('%') && !part.starts_with('.');
-        if !parts.iter().all(|part| plain(part)) {
+        if !parts.iter().all(plain) {
             return None;
         }
         let ["apis", "zcloud.cn", "v1", "clusters", cluster, "namespaces", namespace, rest @ ..] =
