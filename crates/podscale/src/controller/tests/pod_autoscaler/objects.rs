@@ -9,7 +9,7 @@ async fn bad_objects_are_refused_or_reported_and_hold_up_nobody() {
     for (change, says) in [
         (
             json!({"minReplicas": 10}),
-            "spec.minReplicas: Invalid value: 10: must not be greater than maxReplicas",
+            "spec.minReplicas: Invalid value: must not be greater than maxReplicas",
         ),
         (json!({"maxReplicas": 0}), "spec.maxReplicas"),
         (json!({"combine": "Expression"}), "spec.expression"),
