@@ -2,15 +2,14 @@
 //! straight into small types, so that fields that are not needed are never stored.
 
 mod absence;
+mod lines;
 
 use crate::call::{self, About, CallError, DEADLINE, query};
 use crate::instrument::{Instruments, WatchEnd};
 use absence::is_absent;
+use lines::Lines;
 
-use http_body_util::BodyExt;
 use kube::Client;
-use kube::client::Body;
-use memchr::memchr;
 use podscale_api::node::Node;
 use podscale_api::pod::Pod;
 use serde::Deserialize;
@@ -31,8 +30,6 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 const MISSING_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest backoff after failures.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
-/// The longest line of a watch.
-const LINE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
 /// What became of a resource's objects.
 #[derive(Clone, Debug, PartialEq)]
@@ -315,7 +312,7 @@ async fn watch<T: Watched>(
         Ok(Err(error)) => return End::Refused(error),
         Err(_) => return End::Refused(CallError::Late(DEADLINE)),
     };
-    let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
+    let mut lines = Lines::of(body);
     loop {
         let line = match tokio::time::timeout(IDLE_TIMEOUT, lines.next()).await {
             Ok(Ok(Some(line))) => line,
@@ -369,41 +366,6 @@ fn take_in<T: Watched>(
 fn advance(version: &mut String, new: &str) {
     if !new.is_empty() {
         new.clone_into(version);
-    }
-}
-
-/// The lines of a body, as they come in.
-struct Lines {
-    body: Body,
-    buffer: Vec<u8>,
-    searched: usize,
-}
-
-impl Lines {
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
-        loop {
-            let rest = self.buffer.get(self.searched..).unwrap_or_default();
-            if let Some(place) = memchr(b'\n', rest) {
-                let after = self.searched + place + 1;
-                let tail = self.buffer.split_off(after);
-                let line = std::mem::replace(&mut self.buffer, tail);
-                self.searched = 0;
-                return Ok(Some(line));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > LINE_LIMIT_BYTES {
-                return Err(CallError::Unreadable("a line of a watch is too long".to_owned()));
-            }
-            match self.body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Some(data) = frame.data_ref() {
-                        self.buffer.extend_from_slice(data);
-                    }
-                }
-                Some(Err(error)) => return Err(CallError::Unreachable(error.to_string())),
-                None => return Ok(None),
-            }
-        }
     }
 }
 
