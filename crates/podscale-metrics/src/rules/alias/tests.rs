@@ -97,14 +97,22 @@ fn a_configuration_keeps_what_is_not_understood() {
 #[test]
 fn what_is_as_it_should_be_stays() {
     let (one, two) = (alias(&[("a", "1")]), alias(&[]));
-    let with_one = changed("", &[], &[one.clone()]);
+    let with_one = changed("", &[], std::slice::from_ref(&one));
     let none = Changed { text: None, missing: Vec::new() };
     assert_eq!(change("any: [text", &[], &[]), Ok(none.clone()), "nothing to do");
-    assert_eq!(change(&with_one, &[], &[one.clone()]), Ok(none.clone()), "the rest of a change");
-    assert_eq!(change(&with_one, &[one.clone()], &[one.clone()]), Ok(none), "nothing differs");
-    let gone = change(&with_one, &[two.clone()], &[]).expect("no reason to stop");
+    assert_eq!(
+        change(&with_one, &[], std::slice::from_ref(&one)),
+        Ok(none.clone()),
+        "the rest of a change"
+    );
+    assert_eq!(
+        change(&with_one, std::slice::from_ref(&one), std::slice::from_ref(&one)),
+        Ok(none),
+        "nothing differs"
+    );
+    let gone = change(&with_one, std::slice::from_ref(&two), &[]).expect("no reason to stop");
     assert_eq!((gone.text, gone.missing), (None, vec![AliasError::Missing(two.name())]));
-    let healed = changed("rules: []", &[one.clone()], &[one.clone()]);
+    let healed = changed("rules: []", std::slice::from_ref(&one), std::slice::from_ref(&one));
     assert!(healed.contains(&one.name()), "{healed}");
 }
 
@@ -112,7 +120,7 @@ fn what_is_as_it_should_be_stays() {
 fn what_is_wrong_is_said() {
     let (wrong, fine) = (alias(&[("a.b", "1")]), alias(&[]));
     let name = fine.name();
-    let other = changed("", &[], &[fine.clone()]).replace("sum(", "max(");
+    let other = changed("", &[], std::slice::from_ref(&fine)).replace("sum(", "max(");
     let odd = Alias { metric: "a b".to_owned(), labels: Labels::default(), ..fine.clone() };
     let duplicate =
         format!("duplicate hpa custom metric alias name {name} in prometheus-adapter configmap");
