@@ -160,12 +160,22 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 }
 
 /// The pods, or the trouble with the selector.
+#[inline]
 fn selected_pods<'a>(
     snapshot: &Snapshot<'a>,
     decision: &mut Decision,
 ) -> Option<&'a [crate::pod::Pod]> {
+    if let Selection::Pods(pods) = snapshot.pods {
+        return Some(pods);
+    }
+    report_selector(snapshot, decision);
+    None
+}
+
+#[cold]
+fn report_selector(snapshot: &Snapshot<'_>, decision: &mut Decision) {
     let (event, message, note) = match snapshot.pods {
-        Selection::Pods(pods) => return Some(pods),
+        Selection::Pods(_) => return,
         Selection::NoSelector => (
             "SelectorRequired",
             text::SELECTOR_REQUIRED.to_owned(),
@@ -184,7 +194,6 @@ fn selected_pods<'a>(
     set(snapshot, decision, ConditionKind::ScalingActive, false, note);
     decision.compute_failed(snapshot, &message);
     decision.steps.stop = Some(Stop::NoPods(message.into()));
-    None
 }
 
 fn keep(current: i32, decision: &mut Decision) {

@@ -26,8 +26,9 @@ pub struct Steps {
     pub(crate) raised_from_zero: Option<i32>,
     pub(crate) end: Option<End>,
     pub(crate) withheld: Option<Withheld>,
-    /// Steps that a native autoscaler never takes.
-    pub(crate) extended: Option<Box<ExtendedSteps>>,
+    /// Steps that a native autoscaler never takes. Of all pointers this one costs least to throw away
+    /// where there is nothing behind it.
+    pub(crate) extended: Option<Arc<ExtendedSteps>>,
 }
 
 /// Why the metrics were not asked.
@@ -72,7 +73,7 @@ pub(crate) enum End {
 impl Steps {
     /// The steps that a native autoscaler never takes, to be added to.
     pub(crate) fn extend(&mut self) -> &mut ExtendedSteps {
-        self.extended.get_or_insert_default()
+        Arc::make_mut(self.extended.get_or_insert_default())
     }
 
     /// Whether the autoscaler itself asks for its size to be decided and not set.

@@ -64,7 +64,7 @@ proptest! {
         let (outcome, _) = fixture::run(&snapshot, withheld, StatusWrite::Written);
         let decided = decide(&snapshot);
         prop_assert_eq!(outcome.scale_withheld().is_some(), decided.rescale.is_some());
-        prop_assert_eq!(outcome.decision.learned, decided.learned);
+        prop_assert_eq!(&outcome.decision.learned, &decided.learned);
         prop_assert_eq!(outcome.decision.replicas(), decided.found);
         prop_assert_eq!(outcome.decision.desired, decided.desired);
         prop_assert_eq!(outcome.decision.error, decided.error);

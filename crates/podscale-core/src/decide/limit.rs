@@ -10,6 +10,8 @@ use crate::status::{ConditionKind, Note};
 use crate::steps::{Bound, Direction, Limit, Limited};
 
 /// The size that may be set now.
+// Inlined wherever it is called: the decision on a native object must not pay for the other caller.
+#[inline(always)]
 pub(super) fn limit(
     snapshot: &Snapshot<'_>,
     bounds: Bounds,

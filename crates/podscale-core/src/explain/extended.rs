@@ -17,22 +17,10 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         }
         Step::SetToOne => "it has no replicas though it should; metrics are not read".to_owned(),
         Step::Substituted { metric, by, replicas } => {
-            let name = metric_name(autoscaler, *metric);
-            match (by, replicas) {
-                (OnMissing::LastValue, Some(n)) => {
-                    format!("{name} counts with its last answer, {n}")
-                }
-                (_, Some(n)) => format!("{name} counts with {n} instead"),
-                (_, None) => format!("{name} is left out"),
-            }
+            substituted_line(&metric_name(autoscaler, *metric), *by, *replicas)
         }
         Step::Activity { activity } => activity_line(*activity, autoscaler, now),
-        Step::Combined { by, replicas } => match by {
-            CombinedBy::Min => format!("the smallest of these decides: {replicas}"),
-            CombinedBy::Average => format!("their average is {replicas}"),
-            CombinedBy::Formula => format!("the expression gives {replicas}"),
-            CombinedBy::Nothing => format!("there is no metric, which asks for {replicas}"),
-        },
+        Step::Combined { by, replicas } => combined_line(*by, *replicas),
         Step::FormulaFailed { reason: FormulaFailure::Missing(metric) } => format!(
             "the expression needs {}, which has no usable value, so the size stays as it is",
             metric_name(autoscaler, *metric)
@@ -96,6 +84,23 @@ fn scheduled_line(scheduled: &Scheduled, now: Time) -> String {
         "schedule {schedule} has been in force for {since}{ramp}: {} to {} replicas",
         bounds.min, bounds.max
     )
+}
+
+fn substituted_line(name: &str, by: OnMissing, replicas: Option<i32>) -> String {
+    match (by, replicas) {
+        (OnMissing::LastValue, Some(n)) => format!("{name} counts with its last answer, {n}"),
+        (_, Some(n)) => format!("{name} counts with {n} instead"),
+        (_, None) => format!("{name} is left out"),
+    }
+}
+
+fn combined_line(by: CombinedBy, replicas: i32) -> String {
+    match by {
+        CombinedBy::Min => format!("the smallest of these decides: {replicas}"),
+        CombinedBy::Average => format!("their average is {replicas}"),
+        CombinedBy::Formula => format!("the expression gives {replicas}"),
+        CombinedBy::Nothing => format!("there is no metric, which asks for {replicas}"),
+    }
 }
 
 fn activity_line(activity: Activity, autoscaler: &Autoscaler, now: Time) -> String {

@@ -63,17 +63,9 @@ pub(super) fn propose(
         let answer = judge.by_adjusted(replicas, tolerances, ratio, adjusted, sums.metrics);
         (Some(adjusted), answer)
     };
-    let (metric_place, target) = (place as u32, metric.target);
-    let proposal = Proposal {
-        metric: metric_place,
-        replicas,
-        current,
-        target,
-        ratio,
-        adjusted_ratio,
-        pods: counts,
-        verdict,
-    };
+    let (metric, target, pods) = (place as u32, metric.target, counts);
+    let proposal =
+        Proposal { metric, replicas, current, target, ratio, adjusted_ratio, pods, verdict };
     Ok((proposal, judge.oldest(&samples)))
 }
 
