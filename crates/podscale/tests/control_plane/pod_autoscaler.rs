@@ -145,7 +145,10 @@ fn refused(fixture: &Fixture) -> Result<()> {
     let prometheus =
         |source: Value| json!({"metrics": [{"type": "Prometheus", "prometheus": source}]});
     for (change, says) in [
-        (json!({"minReplicas": 9}), "must not be greater than maxReplicas"),
+        (
+            json!({"minReplicas": 9}),
+            "spec.minReplicas: Invalid value: must not be greater than maxReplicas",
+        ),
         (json!({"maxReplicas": null}), "spec.maxReplicas: Required value"),
         (json!({"combine": "Expression"}), "spec.expression: Invalid value"),
         (json!({"expression": "web + 1"}), "must be set exactly if combine is Expression"),
