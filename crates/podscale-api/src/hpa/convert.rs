@@ -7,7 +7,9 @@ mod metrics;
 #[cfg(test)]
 mod tests;
 
-pub use annotations::{BEHAVIOR, METRICS, TOLERANCES, present as present_annotations};
+pub use annotations::{
+    BEHAVIOR, METRICS, TOLERANCES, is_of_a_version, present as present_annotations,
+};
 
 use serde::Deserialize;
 use serde::Serialize;

@@ -28,6 +28,12 @@ pub const TOLERANCES: [&str; 2] = [SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE];
 const ALL: [&str; 6] =
     [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE];
 
+/// Whether an annotation of this name is one of this kind.
+#[must_use]
+pub fn is_of_a_version(name: &str) -> bool {
+    ALL.contains(&name)
+}
+
 /// Removes every annotation of this kind.
 pub(super) fn remove(metadata: &mut ObjectMeta) {
     for name in ALL {

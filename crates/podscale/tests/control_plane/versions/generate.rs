@@ -185,7 +185,7 @@ pub fn spoil(seed: u64, object: &mut Value) {
             "policies": [{"type": "Odd", "value": 0, "periodSeconds": 1801}, {"type": "Pods", "value": -1, "periodSeconds": 0}]}}),
         ),
         ("/metadata/name", json!("Upper_Case")),
-        ("/metadata/labels", json!({"-a": "b", "ok": "not ok!"})),
+        ("/metadata/labels", json!({"ok": "not ok!"})),
     ];
     for _ in 0..=random.below(2) {
         let (pointer, value) = random.pick(&wrong);
