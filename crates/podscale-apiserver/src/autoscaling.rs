@@ -17,23 +17,9 @@ pub(crate) fn from_v2(object: Value, version: Version) -> Value {
 
 /// An autoscaler of another version as it is stored.
 pub(crate) fn to_v2(object: &Value) -> Result<Value, String> {
-    let mut stored = convert::read(object)
+    convert::read(object)
         .and_then(|hpa| convert::write(&hpa, Version::V2))
-        .map_err(|error| error.to_string())?;
-    if matches!(Version::of_object(object), Some(Version::V1 | Version::V2beta1)) {
-        fill_in_no_policies(&mut stored);
-    }
-    Ok(stored)
-}
-
-/// A behavior that was in an annotation is checked as it is; only one of a spec gets policies of its own.
-fn fill_in_no_policies(object: &mut Value) {
-    for direction in ["scaleUp", "scaleDown"] {
-        let rules = object.pointer_mut(&format!("/spec/behavior/{direction}"));
-        if let Some(Value::Object(rules)) = rules {
-            rules.entry("policies").or_insert_with(|| Value::Array(Vec::new()));
-        }
-    }
+        .map_err(|error| error.to_string())
 }
 
 /// Fills in what every version fills in by itself; the rest comes with the conversion.

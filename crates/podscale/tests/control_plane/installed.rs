@@ -163,7 +163,8 @@ pub async fn refusals(program: &Program) -> Result<f64> {
 }
 
 async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
-    let (client, more) = (fixture.client(), ["--scale", "test.podscale.dev/fleets"]);
+    let client = fixture.client();
+    let more = ["--scale", "test.podscale.dev/fleets", "--original-chpas"];
     let manifests = manifests(&fixture.namespace, &more)?;
     let of_kind =
         |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
