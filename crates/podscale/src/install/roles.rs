@@ -67,9 +67,11 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
         rules.push(rule(chpa::GROUP, &[chpa::PLURAL], &["update"]));
         rules.push(rule("apps", &["deployments"], &["patch"]));
     }
+    let (group, plural) = (pod_autoscaler::GROUP, pod_autoscaler::PLURAL);
+    // By a list it is seen whether the cluster has them.
+    rules.push(rule(group, &[plural], &["list"]));
     if options.crds {
-        let (group, plural) = (pod_autoscaler::GROUP, pod_autoscaler::PLURAL);
-        rules.push(rule(group, &[plural], &["list", "watch"]));
+        rules.push(rule(group, &[plural], &["watch"]));
         rules.push(rule(group, &[&format!("{plural}/status")], &["update"]));
     }
     for ScaleResource { group, resource } in &options.scales {
