@@ -12,6 +12,7 @@ use podscale_api::hpa::v2::{
 };
 use podscale_api::lint::Workload;
 use podscale_api::scale::Scale;
+use podscale_api::written::Written;
 use podscale_client::call::{self, About, CallError, query, segment};
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, ConnectError};
@@ -150,9 +151,15 @@ impl Live {
             }
             Err(Trouble::Silent(error)) => return Err(AskError::Call(error)),
         };
+        let form = candidate.form();
         let filled = [cpu_metric(podscale_api::hpa::default::CPU_UTILIZATION)];
-        let metrics = if hpa.spec.metrics.is_empty() { &filled[..] } else { &hpa.spec.metrics };
-        for (index, metric) in metrics.iter().enumerate() {
+        let none = hpa.spec.metrics.is_empty() && form.has_default_metric();
+        let metrics = if none { &filled[..] } else { &hpa.spec.metrics };
+        // Singlecloud's metrics by name and labels have values only once it has the autoscaler.
+        let later = |metric: &MetricSpec| {
+            form == Written::Singlecloud && metric.r#type == metric_type::PODS
+        };
+        for (index, metric) in metrics.iter().enumerate().filter(|(_, metric)| !later(metric)) {
             match self.metric(metric, namespace, &scale).await {
                 Ok(()) => {}
                 Err(Trouble::Said(problem)) => {
