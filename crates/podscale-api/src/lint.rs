@@ -73,8 +73,7 @@ pub struct Finding {
 
 /// All lints, by name.
 pub fn lints() -> Vec<&'static Lint> {
-    let files =
-        [target::LINTS, metrics::LINTS, behavior::LINTS, extended::LINTS, version::LINTS];
+    let files = [target::LINTS, metrics::LINTS, behavior::LINTS, extended::LINTS, version::LINTS];
     let mut all: Vec<&Lint> = files.into_iter().flatten().collect();
     all.sort_unstable_by_key(|lint| lint.name);
     all

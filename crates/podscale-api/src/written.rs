@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn metrics_keep_their_places() {
-        let target = json!({"apiVersion": "extensions/v1beta1", "kind": "Deployment", "name": "web"});
+        let target =
+            json!({"apiVersion": "extensions/v1beta1", "kind": "Deployment", "name": "web"});
         let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}});
         let chpa = json!({"apiVersion": "autoscalers.postmates.com/v1beta1", "kind": "CHPA",
             "metadata": {"name": "web"}, "spec": {"maxReplicas": 5, "scaleTargetRef": target, "metrics": [cpu]}});

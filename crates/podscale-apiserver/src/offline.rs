@@ -84,10 +84,11 @@ impl CustomResource {
 
     /// Gives it the namespace and the name that it would get.
     fn name(&self, object: &mut Value) {
-        let generated = match (text(object, "/metadata/name"), text(object, "/metadata/generateName")) {
-            ("", prefix) if !prefix.is_empty() => Some(format!("{prefix}{SUFFIX}")),
-            _ => None,
-        };
+        let generated =
+            match (text(object, "/metadata/name"), text(object, "/metadata/generateName")) {
+                ("", prefix) if !prefix.is_empty() => Some(format!("{prefix}{SUFFIX}")),
+                _ => None,
+            };
         let namespaceless = text(object, "/metadata/namespace").is_empty();
         let metadata = metadata(object);
         if let Some(name) = generated {

@@ -40,8 +40,7 @@ impl Form for Singlecloud {
     fn read_in(&self, object: &Value, namespace: &str) -> Result<Hub, ConvertError> {
         let said = singlecloud::namespace_of(object);
         let autoscaler = singlecloud::read(object).map_err(unsuitable)?.autoscaler;
-        let mut hpa =
-            to_hpa(&autoscaler, said.unwrap_or(namespace)).map_err(unsuitable)?;
+        let mut hpa = to_hpa(&autoscaler, said.unwrap_or(namespace)).map_err(unsuitable)?;
         // Only the names of its metrics have the namespace in them.
         if said.is_none() && autoscaler.custom_metrics.is_empty() {
             hpa.metadata.namespace.clear();

@@ -165,8 +165,7 @@ fn utilizations<'a>(
         let field = "spec.metrics[0].resource".to_owned();
         let (resource, container, percent) = ("cpu", None, CPU_UTILIZATION);
         let of_limits = false;
-        let default =
-            Utilization { field, resource, container, percent, of_limits, workload };
+        let default = Utilization { field, resource, container, percent, of_limits, workload };
         return if autoscaler.form().has_default_metric() { vec![default] } else { Vec::new() };
     }
     let metrics = hpa.spec.metrics.iter().enumerate();

@@ -270,7 +270,8 @@ fn what_is_fine_is_left_alone() {
 fn every_kind_is_looked_at() {
     let singlecloud = json!({"name": "front", "scaleTargetKind": "deployment", "scaleTargetName": "web",
         "minReplicas": 1, "maxReplicas": 9});
-    let cpu = json!([{"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}}]);
+    let cpu =
+        json!([{"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}}]);
     let kinds = [
         ("HorizontalPodAutoscaler web", hpa(json!({}))),
         ("PodAutoscaler web", pa(json!({}))),
@@ -279,11 +280,13 @@ fn every_kind_is_looked_at() {
     ];
     for (at, (_, one)) in kinds.iter().enumerate() {
         let (name, other) = &kinds[(at + 1) % kinds.len()];
-        let expected =
-            format!("two-autoscalers spec.scaleTargetRef {name} scales {} web as well", match at {
+        let expected = format!(
+            "two-autoscalers spec.scaleTargetRef {name} scales {} web as well",
+            match at {
                 3 => "deployment",
                 _ => "Deployment",
-            });
+            }
+        );
         assert_eq!(found(&[one.clone(), other.clone()]), [expected]);
     }
     let app = deployment(json!({}), container(json!({})));
@@ -309,17 +312,26 @@ fn what_a_pod_autoscaler_has_beyond_an_hpa_counts() {
     }
     let query = |query: &str| json!({"type": "Prometheus", "prometheus": {"query": query, "target": {"type": "Value", "value": "1"}}});
     let object = pa(json!({"metrics": [query("a"), query("b"), query("a")]}));
-    assert_eq!(found(&[object]), ["duplicate-metric spec.metrics[2] the same metric as spec.metrics[0]"]);
+    assert_eq!(
+        found(&[object]),
+        ["duplicate-metric spec.metrics[2] the same metric as spec.metrics[0]"]
+    );
     let mut active = resource("cpu", 50);
     active["activation"] = "5".into();
     let object = pa(json!({"metrics": [active]}));
-    let expected = "field-without-effect spec.metrics[0].activation this counts only with spec.scaleToZero";
+    let expected =
+        "field-without-effect spec.metrics[0].activation this counts only with spec.scaleToZero";
     assert_eq!(found(&[object]), [expected]);
     let above = found(&[
         pa(json!({"metrics": [limits(120)]})),
         deployment(json!({}), container(json!({"limits": {"cpu": "1"}}))),
     ]);
-    assert_eq!(above, ["target-above-limit spec.metrics[0].resource.target.averageUtilization pods cannot use 120% of their limits"]);
+    assert_eq!(
+        above,
+        [
+            "target-above-limit spec.metrics[0].resource.target.averageUtilization pods cannot use 120% of their limits"
+        ]
+    );
 }
 
 #[test]

@@ -213,7 +213,10 @@ mod tests {
                 ("[".repeat(9_000), "brackets and choices are nested 9000 deep, 64 is the most"),
                 ("a?b:".repeat(2_000), "brackets and choices are nested 2000 deep, 64 is the most"),
                 ("1+".repeat(4_000), "operators are nested 4000 deep, 200 is the most"),
-                (format!("self{}", ".a".repeat(4_000)), "operators are nested 4000 deep, 200 is the most"),
+                (
+                    format!("self{}", ".a".repeat(4_000)),
+                    "operators are nested 4000 deep, 200 is the most",
+                ),
             ] {
                 let refused = Expression::compile(&text).expect_err("too deep");
                 assert_eq!(refused, reason, "{}…", &text[..40]);

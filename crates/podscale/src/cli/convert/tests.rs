@@ -147,7 +147,10 @@ fn collections_of_singlecloud_become_lists() {
         r#"{{"type": "collection", "resourceType": "horizontalpodautoscaler", "data": [{SINGLECLOUD}]}}"#
     );
     let list: Value = serde_json::from_str(&converted(&[&collection], "pa").text).expect("JSON");
-    assert_eq!((&list["kind"], &list["items"][0]["kind"]), (&"List".into(), &"PodAutoscaler".into()));
+    assert_eq!(
+        (&list["kind"], &list["items"][0]["kind"]),
+        (&"List".into(), &"PodAutoscaler".into())
+    );
     let unchanged = converted(&[&collection], "singlecloud");
     assert_eq!(unchanged.text, collection);
 }
@@ -162,12 +165,20 @@ fn every_form_becomes_every_other() {
             assert_eq!(outcome.errors, [""; 0], "{from} to {to}");
             // Only a CHPA says more than the others can.
             let pace = *from == "chpa" && !["pa", "chpa"].contains(to);
-            assert_eq!(outcome.lost.len(), if pace { 4 } else { 0 }, "{from} to {to}: {:?}", outcome.lost);
+            assert_eq!(
+                outcome.lost.len(),
+                if pace { 4 } else { 0 },
+                "{from} to {to}: {:?}",
+                outcome.lost
+            );
             let again = converted(&[&outcome.text], "hpa.v2").text;
             let object: Value = document::split(&again)[0].read().expect("a document").value;
             assert_eq!(object["spec"]["maxReplicas"], 5, "{from} to {to}");
             let metrics = &object["spec"]["metrics"];
-            assert_eq!(metrics[0]["resource"]["target"]["averageUtilization"], 50, "{from} to {to}");
+            assert_eq!(
+                metrics[0]["resource"]["target"]["averageUtilization"], 50,
+                "{from} to {to}"
+            );
         }
     }
     let wrong = SINGLECLOUD.replace("deployment", "job");
@@ -175,6 +186,8 @@ fn every_form_becomes_every_other() {
     assert_eq!(outcome.text, wrong);
     assert_eq!(
         outcome.errors,
-        ["f1: horizontalpodautoscaler web: scaleTargetKind: job isn't included in options [deployment statefulset]"]
+        [
+            "f1: horizontalpodautoscaler web: scaleTargetKind: job isn't included in options [deployment statefulset]"
+        ]
     );
 }

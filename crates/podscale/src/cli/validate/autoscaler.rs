@@ -59,7 +59,7 @@ impl Candidate {
     ) -> Finding {
         let written = self.form.path(&self.object, field);
         let place = self.place(&written);
-        let shown = if self.form.is_named_as_v2() { field } else { &written };
+        let shown = if self.form.is_named_as_v2() { field } else { written.as_str() };
         let remark = Remark { place, severity, field: format!("{}{shown}", self.path), problem };
         Finding::of(&self.file, rule, remark)
     }

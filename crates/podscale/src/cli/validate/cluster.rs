@@ -83,6 +83,15 @@ async fn ask_all(arguments: &Arguments, candidates: &[Candidate]) -> Result<Answ
     let client = cluster.client;
     let namespace =
         arguments.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+    ask_through(client, namespace, candidates).await
+}
+
+/// Asks about all autoscalers; those that name no namespace are in this one.
+pub(super) async fn ask_through(
+    client: Client,
+    namespace: String,
+    candidates: &[Candidate],
+) -> Result<Answers, AskError> {
     let live = Live { mapper: RestMapper::new(client.clone(), Clock::wall()), client, namespace };
     let mut answers = Answers::default();
     for candidate in candidates {

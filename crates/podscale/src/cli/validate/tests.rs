@@ -1,5 +1,6 @@
 mod admission;
 mod kinds;
+mod live;
 mod mutations;
 
 use super::*;

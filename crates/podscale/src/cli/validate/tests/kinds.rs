@@ -122,7 +122,8 @@ fn what_only_the_controller_can_say_is_said_as_well() {
     ] {
         assert_eq!(changed(PA, from, to), expected);
     }
-    let found = report(&[("f", &PA.replace("duration: 10h", "timeZone: Nowhere\n    duration: 10h"))], &[]);
+    let found =
+        report(&[("f", &PA.replace("duration: 10h", "timeZone: Nowhere\n    duration: 10h"))], &[]);
     assert_eq!(found.findings[0].rule, "invalid-spec");
 }
 
@@ -191,9 +192,15 @@ fn singleclouds_are_refused_in_its_words_or_the_api_servers() {
     ] {
         assert_eq!(changed(SINGLECLOUD, from, to), expected);
     }
-    let collection =
-        format!(r#"{{"type": "collection", "resourceType": "horizontalpodautoscaler", "data": [{}]}}"#, SINGLECLOUD.replace("\"web\"", "\"Web\""));
-    assert!(checked(&collection).contains(": data[0].name: subdomain must consist"), "{}", checked(&collection));
+    let collection = format!(
+        r#"{{"type": "collection", "resourceType": "horizontalpodautoscaler", "data": [{}]}}"#,
+        SINGLECLOUD.replace("\"web\"", "\"Web\"")
+    );
+    assert!(
+        checked(&collection).contains(": data[0].name: subdomain must consist"),
+        "{}",
+        checked(&collection)
+    );
 }
 
 #[test]
@@ -209,7 +216,8 @@ fn versions_that_are_not_known_are_no_matches() {
 
 #[test]
 fn any_two_kinds_of_one_target_are_noticed() {
-    let all = [("hpa", GOOD), ("pa", PA), ("chpa", CHPA), ("sc", &*SINGLECLOUD.replace("\"name\": \"web\"", "\"name\": \"front\""))];
+    let singlecloud = SINGLECLOUD.replace("\"name\": \"web\"", "\"name\": \"front\"");
+    let all = [("hpa", GOOD), ("pa", PA), ("chpa", CHPA), ("sc", singlecloud.as_str())];
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             let found = report(&[*one, *other], &[]);
@@ -217,7 +225,11 @@ fn any_two_kinds_of_one_target_are_noticed() {
             assert_eq!((found.errors, twice), (0, 2), "{} and {}", one.0, other.0);
         }
     }
-    let annotated = PA.replacen("  name: web\n", "  name: web\n  annotations: {podscale.dev/ignore-lints: two-autoscalers}\n", 1);
+    let annotated = PA.replacen(
+        "  name: web\n",
+        "  name: web\n  annotations: {podscale.dev/ignore-lints: two-autoscalers}\n",
+        1,
+    );
     let found = report(&[("hpa", GOOD), ("pa", &annotated)], &[]);
     assert_eq!(found.warnings, 1, "{}", found.render(OutputFormat::Text));
 }
