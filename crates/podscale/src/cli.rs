@@ -19,6 +19,7 @@ pub mod run;
 pub mod serve;
 pub mod serving;
 pub mod signal;
+pub mod simulate;
 pub mod top;
 pub mod validate;
 
@@ -45,6 +46,7 @@ enum Command {
     Replay(replay::Arguments),
     Run(Box<run::Arguments>),
     Serve(Box<serve::Arguments>),
+    Simulate(Box<simulate::Arguments>),
     Top(top::Arguments),
     Validate(validate::Arguments),
 }
@@ -60,6 +62,7 @@ impl Cli {
             Command::Replay(arguments) => replay::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Simulate(arguments) => simulate::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
             Command::Validate(arguments) => validate::run(&arguments),
         }

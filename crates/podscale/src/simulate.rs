@@ -1,0 +1,50 @@
+//! Simulations of autoscaler objects: from objects and scenarios to plans that `podscale-sim` runs, and
+//! from runs to Recordings.
+
+pub mod demand;
+pub mod edit;
+pub mod model;
+pub mod objects;
+pub mod record;
+
+pub use demand::Recovered;
+pub use model::ModelOptions;
+pub use objects::{InputError, Objects};
+pub use record::RunRecorder;
+
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_core::{Autoscaler, Settings, Time};
+use podscale_sim::Plan;
+use podscale_sim::policy::Reconciler;
+
+/// When simulated time begins: 2000-01-01T00:00:00Z, so that the same run always looks the same.
+pub const START: Time = Time(946_684_800_000_000);
+
+/// One autoscaler object with all that is needed to simulate it.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The object, defaulted.
+    pub hpa: HorizontalPodAutoscaler,
+    /// What it means.
+    pub autoscaler: Autoscaler,
+    /// The settings of the controller.
+    pub settings: Settings,
+    /// What its target is like and where it runs; the load is still to be given.
+    pub plan: Plan,
+    /// What had to be assumed, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl Subject {
+    /// The namespace and the name of the object.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.autoscaler.namespace, self.autoscaler.name)
+    }
+
+    /// Decides by the object.
+    #[must_use]
+    pub fn policy<'o>(&self) -> Reconciler<'o> {
+        Reconciler::new(self.autoscaler.clone(), self.settings)
+    }
+}

@@ -1,0 +1,263 @@
+//! Recovers from Recordings of a live cluster what load there was, so that other settings can be tried
+//! on it. Every step is decided again, which gives pods and readings in the form that rules see; from
+//! usage, sizes and queues follows the demand. What cannot be known is said.
+
+mod fit;
+mod observed;
+
+use super::{START, Subject};
+use fit::Fitted;
+use observed::Observed;
+use podscale_api::recording::{Recording, RecordingError, RecordingReader};
+use podscale_api::replay::Replayer;
+use podscale_core::{Settings, Span};
+use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
+use podscale_sim::load::TraceShape;
+use podscale_sim::plan::Detail;
+use podscale_sim::trace::Point;
+use podscale_sim::{Load, Plan, Shape, Trace};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The most files of a folder that are read.
+const MAX_FILES: usize = 10_000;
+
+/// Why no load can be recovered; its text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum DemandError {
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A line is no Recording.
+    #[error("{}: {source}", path.display())]
+    Recording {
+        /// In which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RecordingError,
+    },
+    /// There are no Recordings, or none of the wanted name.
+    #[error("there is no recording{0}")]
+    None(String),
+    /// The recording is too short.
+    #[error(
+        "{name}: {steps} steps are too few to recover a load from; at least {least} are needed"
+    )]
+    Short {
+        /// Which autoscaler.
+        name: String,
+        /// How many there are.
+        steps: usize,
+        /// How many are needed.
+        least: usize,
+    },
+    /// No metric tells the demand.
+    #[error(
+        "{0}: no metric tells how much there was to do: cpu, a rate of requests or the length of a \
+         queue would"
+    )]
+    Unknown(String),
+}
+
+/// The fewest steps that say anything.
+const LEAST_STEPS: usize = 8;
+
+/// What was recovered for one autoscaler.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The object as it was last recorded, with a plan that plays the recovered load.
+    pub subject: Subject,
+    /// The sizes that were recorded: when, counted from the beginning, and which.
+    pub sizes: Vec<(Span, i32)>,
+    /// What cannot be known, in sentences.
+    pub unknown: Vec<String>,
+}
+
+/// Reads all Recordings of files and folders, those of one autoscaler put together in order of time.
+///
+/// # Errors
+/// Something cannot be read, or there is nothing.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<Recording>>, DemandError> {
+    let mut by_name: BTreeMap<(String, String), Vec<Recording>> = BTreeMap::new();
+    for path in paths {
+        for file in files(path)? {
+            let read = |source| DemandError::Read { path: file.clone(), source };
+            let reader = File::open(&file).and_then(RecordingReader::new).map_err(read)?;
+            for recording in reader {
+                let recording = recording
+                    .map_err(|source| DemandError::Recording { path: file.clone(), source })?;
+                let metadata = &recording.autoscaler.metadata;
+                let name = (metadata.namespace.clone(), metadata.name.clone());
+                by_name.entry(name).or_default().push(recording);
+            }
+        }
+    }
+    for recordings in by_name.values_mut() {
+        recordings.retain(|recording| !recording.steps.is_empty());
+        recordings.sort_by_key(|recording| recording.steps.first().map(|step| step.time.0));
+    }
+    by_name.retain(|_, recordings| !recordings.is_empty());
+    if by_name.is_empty() {
+        return Err(DemandError::None(" in what was given".to_owned()));
+    }
+    Ok(by_name.into_values().collect())
+}
+
+/// A file, or the Recordings of a folder in order of their names.
+fn files(path: &Path) -> Result<Vec<PathBuf>, DemandError> {
+    let fail = |source| DemandError::Read { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(fail)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_recording = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+    };
+    let entries = std::fs::read_dir(path).map_err(fail)?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_recording)
+        .take(MAX_FILES)
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Recovers the load behind the Recordings of one autoscaler.
+///
+/// # Errors
+/// They are too short, or no metric tells the demand.
+pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
+    let (mut observed, settings) = (Vec::new(), settings(recordings));
+    let mut hpa = None;
+    for recording in recordings {
+        let mut replayer = Replayer::new(recording);
+        let mut object = recording.autoscaler.clone();
+        for step in &recording.steps {
+            if let Some(spec) = &step.spec {
+                object.spec = spec.clone();
+            }
+            let recorded = step.expected().map(|decision| decision.replicas);
+            observed.extend(replayer.step(step, |replayed| Observed::of(&replayed, recorded)));
+        }
+        hpa = Some((object, recording.steps.last()));
+    }
+    let Some((mut hpa, last)) = hpa else { return Err(DemandError::None(String::new())) };
+    hpa.status = None;
+    let autoscaler = podscale_api::translate::autoscaler(&hpa);
+    let name = format!("{}/{}", autoscaler.namespace, autoscaler.name);
+    observed.dedup_by_key(|step| step.at);
+    if observed.len() < LEAST_STEPS {
+        return Err(DemandError::Short { name, steps: observed.len(), least: LEAST_STEPS });
+    }
+    let pod = last.and_then(|step| step.pods.first());
+    let template = pod.and_then(|pod| super::objects::pods_of(&pod.spec, None));
+    let template = template.unwrap_or_default();
+    let mut unknown = Vec::new();
+    let fitted = Fitted::of(&observed, &autoscaler, &template, &mut unknown)
+        .ok_or(DemandError::Unknown(name))?;
+    let start = observed[0].at;
+    let sizes = observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
+    let length = observed[observed.len() - 1].at.since(start);
+    let environment = environment(&observed, &mut unknown);
+    let plan = Plan {
+        load: load(&fitted, start),
+        workload: fitted.workload,
+        template,
+        environment,
+        metrics: fitted.metrics,
+        // The moments of a live cluster are kept, so that differences can be found there again.
+        start: if start.0 > 0 { start } else { START },
+        length: Span(length.0.max(Span::seconds(1).0)),
+        warm_up: Span(0),
+        replicas: observed[0].replicas,
+        objective_seconds: fitted.objective_seconds,
+        seed: 1,
+        detail: Detail::default(),
+    };
+    let subject = Subject { hpa, autoscaler, settings, plan, notes: Vec::new() };
+    Ok(Recovered { subject, sizes, unknown })
+}
+
+fn settings(recordings: &[Recording]) -> Settings {
+    recordings.last().map_or_else(Settings::default, |recording| recording.controller.into())
+}
+
+fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
+    let mut points: Vec<Point> = Vec::with_capacity(fitted.demand.len());
+    for (at, value) in &fitted.demand {
+        let at = Span(at.since(start).0.max(0));
+        match points.last_mut() {
+            Some(last) if last.at >= at => last.value = *value,
+            _ => points.push(Point { at, value: *value }),
+        }
+    }
+    let Some(trace) = Trace::new(points) else { return Load::none() };
+    let trace = Arc::new(trace);
+    let shape = Shape::Trace(TraceShape {
+        file: "recovered".to_owned(),
+        peak_rps: None,
+        compress: 1.0,
+        skip_seconds: 0.0,
+        repeat: false,
+        interpolate: false,
+    });
+    shape.resolve(|_| Ok::<_, String>(Arc::clone(&trace))).unwrap_or_else(|_| Load::none())
+}
+
+/// How long things took in the live cluster, as far as that can be seen.
+fn environment(observed: &[Observed], unknown: &mut Vec<String>) -> Environment {
+    let gaps = observed.windows(2).map(|pair| pair[1].at.since(pair[0].at).0 as f64 / 1e6);
+    let period = fit::median(gaps.collect()).unwrap_or(15.0).clamp(0.1, 3600.0);
+    let windows = observed.iter().filter_map(|step| step.window_seconds);
+    let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
+    let ages = observed.iter().filter_map(|step| step.age_seconds);
+    let age = fit::median(ages.collect()).unwrap_or(0.0);
+    let mut starts: Vec<(i64, i64)> =
+        observed.iter().flat_map(|step| step.starts.iter().copied()).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut delays: Vec<f64> = starts.iter().map(|(_, delay)| *delay as f64 / 1e6).collect();
+    delays.sort_by(f64::total_cmp);
+    let start_up = match fit::median(delays.clone()) {
+        Some(median) => {
+            let p95 = delays[(delays.len() - 1) * 95 / 100];
+            let median_seconds = median.max(0.1);
+            Delay::Lognormal { median_seconds, p95_seconds: p95.max(median_seconds) }
+        }
+        None => {
+            unknown.push(
+                "no pod became ready while this was recorded, so that how long pods need to start \
+                 is assumed"
+                    .to_owned(),
+            );
+            Environment::default().start_up
+        }
+    };
+    let pipeline = Pipeline {
+        resolution_seconds: window,
+        window_seconds: window,
+        delay_seconds: (age - window / 2.0).clamp(0.0, 600.0),
+        ..Pipeline::default()
+    };
+    Environment {
+        sync_period_seconds: period,
+        sync_moment_seconds: Some(0.0),
+        start_up,
+        readiness: Delay::Fixed { seconds: 0.0 },
+        resource_metrics: pipeline.clone(),
+        custom_metrics: pipeline,
+        arrivals: Arrivals::Even,
+        ..Environment::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
