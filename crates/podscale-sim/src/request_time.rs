@@ -198,7 +198,8 @@ mod tests {
             let mut times = RequestTimes::new(&spec(), 50.0, 0.25);
             slow.push(times.add(&slot(busy), 0.0) / (busy * 50.0));
             let [median, p99] = times.percentiles([0.5, 0.99]);
-            assert!((0.04..0.1).contains(&median), "{busy}: {median}");
+            let most = if busy < 0.9 { 0.1 } else { 0.4 };
+            assert!((0.04..most).contains(&median), "{busy}: {median}");
             assert!(p99 >= median && p99 <= 5.0, "{busy}: {p99}");
         }
         assert!(slow.is_sorted(), "{slow:?}");

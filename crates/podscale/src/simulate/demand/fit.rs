@@ -188,11 +188,12 @@ fn queue(observed: &[Observed], place: usize, unknown: &mut Vec<String>) -> Opti
         lengths.windows(2).filter_map(|pair| {
             let ((before, from), (after, to)) = (pair[0], pair[1]);
             let seconds = after.at.since(before.at).0 as f64 / 1e6;
-            (seconds > 0.0).then_some((before, from, to, seconds))
+            let serving = before.serving.max(after.serving) as f64;
+            (seconds > 0.0).then_some((before.at, serving, (from, to), seconds))
         })
     };
     let each = pairs()
-        .map(|(step, from, to, seconds)| (from - to) / seconds / step.serving.max(1) as f64)
+        .map(|(_, serving, (from, to), seconds)| (from - to) / seconds / serving.max(1.0))
         .fold(0.0, f64::max);
     if each <= 0.0 {
         return None;
@@ -203,10 +204,10 @@ fn queue(observed: &[Observed], place: usize, unknown: &mut Vec<String>) -> Opti
     ));
     unknown
         .push("what came while the queue was empty was taken at once and is not known".to_owned());
-    let demand = pairs().map(|(step, from, to, seconds)| {
+    let demand = pairs().map(|(at, serving, (from, to), seconds)| {
         // Once the queue is empty, pods may have had nothing to do.
-        let took = if to > 0.0 { each * step.serving as f64 } else { from / seconds };
-        (step.at, ((to - from) / seconds + took).max(0.0))
+        let took = if to > 0.0 { each * serving } else { from / seconds };
+        (at, ((to - from) / seconds + took).max(0.0))
     });
     Some(Fitted {
         demand: demand.collect(),
