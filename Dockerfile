@@ -5,11 +5,11 @@ RUN apk add --no-cache musl-dev gcc make perl
 WORKDIR /source
 COPY Cargo.toml Cargo.lock ./
 COPY crates crates
-RUN cargo build --locked --release --package podscale --bin podscale \
- && strip target/release/podscale
+RUN cargo build --locked --profile dist --package podscale --bin podscale \
+ && strip target/dist/podscale
 
 FROM scratch
-COPY --from=build /source/target/release/podscale /podscale
+COPY --from=build /source/target/dist/podscale /podscale
 USER 65532:65532
 # Memory that was needed for a moment, such as for a large list, goes back at once.
 ENV MIMALLOC_PURGE_DELAY=0

@@ -5,7 +5,13 @@ app.kubernetes.io/instance: podscale
 
 {{/* Not empty where kubelets are read. */}}
 {{- define "podscale.readsKubelets" -}}
-{{- if or (eq .Values.metrics.resource "kubelet") (has "resource" .Values.metrics.serve) }}yes{{ end }}
+{{- $served := and (has "resource" .Values.metrics.serve) (ne .Values.metrics.resource "prometheus") }}
+{{- if or (eq .Values.metrics.resource "kubelet") $served }}yes{{ end }}
+{{- end }}
+
+{{/* Not empty where anything is served over TLS. */}}
+{{- define "podscale.serves" -}}
+{{- if or .Values.metrics.serve .Values.singlecloud.enabled }}yes{{ end }}
 {{- end }}
 
 {{/* The names of the APIServices, a line each. */}}

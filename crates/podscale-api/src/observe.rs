@@ -5,7 +5,7 @@ use crate::hpa::v2::MetricSpec;
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
-use podscale_core::model::{MetricTarget, Milli, ObjectRef, Source};
+use podscale_core::model::{Milli, ObjectRef, ShareOf, Source};
 use podscale_core::pod::{self, Phase, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     MissingRequest, PodReadings, Reading, Requests, Sample, Selection, UnmatchedSamples,
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 mod measured;
-pub use measured::Measured;
+pub use measured::{Measured, not_one_value};
 
 /// What was read around one autoscaler.
 #[derive(Clone, Copy, Debug)]
@@ -118,9 +118,9 @@ impl Selected<'_> {
     pub fn read(&self, place: usize, answers: &Answers<'_>) -> Reading {
         let Some(metric) = self.autoscaler.metrics.get(place) else { return Reading::Empty };
         match &*metric.source {
-            Source::Resource { name } => self.resource(name, None, metric.target, answers),
+            Source::Resource { name } => self.resource(place, name, None, answers),
             Source::ContainerResource { name, container } => {
-                self.resource(name, Some(container), metric.target, answers)
+                self.resource(place, name, Some(container), answers)
             }
             Source::Pods(series) => {
                 self.pods_metric(&series.name, answers.left_to_select(), answers)
@@ -133,15 +133,16 @@ impl Selected<'_> {
             Source::External(series) => {
                 external_metric(&series.name, answers.left_to_select(), answers)
             }
-            Source::Unknown { .. } => Reading::Empty,
+            // Its source measures values, which are lined up by `read_measured`.
+            Source::Prometheus(_) | Source::Unknown { .. } => Reading::Empty,
         }
     }
 
     fn resource(
         &self,
+        place: usize,
         resource: &str,
         container: Option<&str>,
-        target: MetricTarget,
         answers: &Answers<'_>,
     ) -> Reading {
         let metrics = match answers.pod_metrics {
@@ -172,13 +173,17 @@ impl Selected<'_> {
             return Reading::Failed(error.to_string().into());
         }
         let reading = if any { Reading::PerPod(readings) } else { Reading::Empty };
-        self.with_requests(reading, resource, container, target)
+        self.with_requests(reading, place, resource, container)
     }
 
-    fn requests(&self, resource: &str, container: Option<&str>) -> Requests {
+    fn requests(&self, resource: &str, container: Option<&str>, share_of: ShareOf) -> Requests {
         let mut missing: Option<MissingRequest> = None;
         let of_pods = self.pods.iter().map(|pod| {
-            Milli(pod.requested_milli(resource, container).unwrap_or_else(|error| {
+            let amount = match share_of {
+                ShareOf::Requests => pod.requested_milli(resource, container),
+                ShareOf::Limits => pod.limit_milli(resource, container),
+            };
+            Milli(amount.unwrap_or_else(|error| {
                 missing.get_or_insert(error);
                 0
             }))
@@ -296,7 +301,10 @@ fn object_metric(
         .filter(|v| is_namespace || *v.described_object.namespace == *namespace)
         .collect();
     match values.as_slice() {
-        [value] => Reading::Total(Milli(value.value.milli_value())),
+        [value] => Reading::Total {
+            value: Milli(value.value.milli_value()),
+            taken: value.timestamp.map(|t| t.0),
+        },
         several => Reading::Failed(not_exactly_one(several.len()).into()),
     }
 }
@@ -313,13 +321,20 @@ fn external_metric(name: &str, wanted: Option<&LabelSelector>, answers: &Answers
         Err(error) => return Reading::Failed(error.into()),
     };
     let Ok(selector) = selector_of(wanted) else { return Reading::Empty };
+    let wanted = |v: &&ExternalMetricValue| {
+        &*v.metric_name == name && selector.matches(|key| v.metric_labels.get(key))
+    };
+    let mut taken: Option<Time> = None;
     let values: Vec<Milli> = values
         .iter()
-        .filter(|v| &*v.metric_name == name)
-        .filter(|v| selector.matches(|key| v.metric_labels.get(key)))
+        .filter(wanted)
+        .inspect(|v| {
+            let time = v.timestamp.map(|t| t.0);
+            taken = taken.into_iter().chain(time).min();
+        })
         .map(|v| Milli(v.value.milli_value()))
         .collect();
-    if values.is_empty() { Reading::Empty } else { Reading::Series(values) }
+    if values.is_empty() { Reading::Empty } else { Reading::Series { values, taken } }
 }
 
 fn model_pod(pod: &Pod) -> pod::Pod {

@@ -14,6 +14,7 @@ use crate::serde_form::{is_zero, null_default};
 use crate::time::{ExactTimestamp, GoDuration};
 
 mod answer;
+mod origin;
 mod past;
 mod read;
 #[cfg(test)]
@@ -22,7 +23,10 @@ mod withheld;
 mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
-pub use past::{RecordedHistory, RecordedRecommendation, RecordedScaleEvent};
+pub use origin::{ORIGIN, Origin};
+pub use past::{
+    RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
+};
 pub use read::{Line, RecordingError, RecordingReader};
 pub use write::RecordingWriter;
 

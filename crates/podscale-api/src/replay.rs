@@ -1,12 +1,14 @@
 //! Decides the steps of a Recording anew, each on what the one before it left.
 
+use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
     CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
 };
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::PodPhase;
 use crate::recording::{
-    RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step, StepErrors,
+    Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
+    StepErrors,
 };
 use crate::translate;
 use podscale_core::model::Milli;
@@ -25,15 +27,30 @@ const SCALE_WRITE_TRIES: u32 = 5;
 /// How long after a conflict it is tried again.
 const CONFLICT_PAUSE: Span = Span(10_000);
 
+/// What the autoscaler of a Recording means.
+pub type Translate = fn(&HorizontalPodAutoscaler) -> Autoscaler;
+
 /// The state of one autoscaler between two steps.
 pub struct Replayer {
     settings: Settings,
+    translate: Translate,
     hpa: HorizontalPodAutoscaler,
     autoscaler: Autoscaler,
     status: Status,
     history: History,
     replicas: i32,
     selector: String,
+}
+
+/// The model of a recorded autoscaler, whatever its kind was.
+fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
+    match Origin::of(hpa) {
+        Some(origin) if origin.kind == chpa::KIND => {
+            let metadata = hpa.metadata.clone();
+            chpa::translate::autoscaler(&Chpa::new(metadata, origin.spec))
+        }
+        _ => translate::autoscaler(hpa),
+    }
 }
 
 /// One step, decided anew.
@@ -52,10 +69,17 @@ impl Replayer {
     /// At the beginning of a Recording.
     #[must_use]
     pub fn new(recording: &Recording) -> Replayer {
+        Replayer::translated(recording, model)
+    }
+
+    /// At the beginning of a Recording whose autoscaler is to be understood in another way.
+    #[must_use]
+    pub fn translated(recording: &Recording, translate: Translate) -> Replayer {
         let hpa = recording.autoscaler.clone();
         Replayer {
             settings: recording.controller.into(),
-            autoscaler: translate::autoscaler(&hpa),
+            translate,
+            autoscaler: translate(&hpa),
             status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
             hpa,
             history: recording.history.as_ref().map(History::from).unwrap_or_default(),
@@ -152,7 +176,7 @@ impl Replayer {
         if let Some(spec) = &step.spec {
             self.hpa.spec = spec.clone();
             self.hpa.metadata.generation += 1;
-            self.autoscaler = translate::autoscaler(&self.hpa);
+            self.autoscaler = (self.translate)(&self.hpa);
         }
         let Some(scale) = &step.scale else { return };
         if let Some(replicas) = scale.spec.as_ref().and_then(|s| s.replicas) {

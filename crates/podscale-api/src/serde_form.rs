@@ -1,6 +1,7 @@
 //! How the wire forms of Kubernetes treat absent, empty and null fields.
 
 use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
 
 /// Reads `null` as the default value, as Go does for lists, maps and plain values.
 pub(crate) fn null_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -37,6 +38,14 @@ where
 /// Whether a number is left out because it is zero.
 pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
+}
+
+/// Writes an empty list as `null`, as Go does with one that was never set.
+pub(crate) fn null_if_empty<S: Serializer, T: Serialize>(
+    list: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    if list.is_empty() { serializer.serialize_none() } else { list.serialize(serializer) }
 }
 
 /// Whether a list that may be absent has nothing to write.

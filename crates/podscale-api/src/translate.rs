@@ -14,6 +14,7 @@ use podscale_core::model::{
 };
 use podscale_core::{Autoscaler, Metric, Span};
 
+pub mod pod_autoscaler;
 pub mod status;
 
 /// The model of a defaulted `autoscaling/v2` object. Never fails: what no rule knows becomes a
@@ -43,6 +44,7 @@ pub fn autoscaler(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
             scale_up: rules(b.scale_up.as_ref()),
             scale_down: rules(b.scale_down.as_ref()),
         }),
+        extensions: None,
     }
 }
 

@@ -1,5 +1,5 @@
 //! How much the server does in a second, next to a real API server on the same machine:
-//! `cargo bench --profile quick -p podscale-apiserver --bench throughput`. Both are asked the same
+//! `cargo bench -p podscale-apiserver --bench throughput`. Both are asked the same
 //! things over TLS by the same client, one after the other. The real one is left out if
 //! `e2e/controlplane/build etcd kube-apiserver` has not been run.
 

@@ -224,7 +224,8 @@ pub(crate) fn refresh(server: &Inner) {
     }
     let services = server.store.snapshot(&api_services());
     let forwarded = services.objects.values().filter_map(|service| forwarded(&service.value()));
-    let registry = Registry::with(customs, forwarded.collect());
+    let removed_versions = server.config.removed_autoscaling_versions;
+    let registry = Registry::with(customs, forwarded.collect(), removed_versions);
     *server.registry.write() = Arc::new(registry);
 }
 

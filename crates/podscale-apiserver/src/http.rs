@@ -23,7 +23,8 @@ use axum::response::Response;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use crate::registry::Served;
+use crate::autoscaling;
+use crate::registry::{Served, View};
 use crate::resource::Subresource;
 use crate::server::{ApiServer, Inner};
 use crate::status::{ApiError, ApiResult};
@@ -148,6 +149,10 @@ async fn resource(
     if call.served.info.group.is_empty() && call.served.info.plural == "endpoints" {
         let warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
         return Ok(respond::with_warnings(response, &[warning.to_owned()]));
+    }
+    if let View::Autoscaling(version) = call.served.view {
+        let warning = autoscaling::deprecation(version);
+        return Ok(respond::with_warnings(response, warning.as_slice()));
     }
     Ok(response)
 }

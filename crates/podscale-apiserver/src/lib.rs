@@ -2,7 +2,7 @@
 
 mod aggregate;
 pub mod apply;
-mod autoscaling_v1;
+mod autoscaling;
 mod backends;
 mod bootstrap;
 pub mod crd;

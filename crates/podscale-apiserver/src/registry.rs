@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use podscale_api::hpa::convert::Version;
+
+use crate::autoscaling;
 use crate::custom::Custom;
 use crate::resource::{self, GroupResource, ResourceInfo};
 use crate::rules::{self, Rules};
@@ -32,8 +35,8 @@ pub(crate) enum View {
     Stored,
     /// Only the version's name differs.
     Renamed,
-    /// autoscaling/v1 over autoscaling/v2.
-    AutoscalingV1,
+    /// Another version of autoscaling over autoscaling/v2.
+    Autoscaling(Version),
     /// events.k8s.io/v1 over core/v1.
     EventsV1,
 }
@@ -60,17 +63,31 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn builtin() -> Self {
+    /// The built-in resources; `removed_versions` are those of autoscaling that servers of before had.
+    pub(crate) fn builtin(removed_versions: bool) -> Self {
         let mut registry = Self::default();
         for info in resource::builtin() {
+            let last = (info.group == "autoscaling" && info.version == "v1").then(|| info.clone());
             registry.add(Arc::new(served_builtin(info)));
+            let removed = last.filter(|_| removed_versions).into_iter().flat_map(|info| {
+                let version = |version: Version| version.api_version().replace("autoscaling/", "");
+                let older = autoscaling::REMOVED.into_iter().map(version);
+                older.map(move |version| ResourceInfo { version, ..info.clone() })
+            });
+            for info in removed {
+                registry.add(Arc::new(served_builtin(info)));
+            }
         }
         registry
     }
 
     /// The built-in resources with these custom ones and forwarded groups.
-    pub(crate) fn with(custom: Vec<Custom>, forwarded: Vec<Forwarded>) -> Self {
-        let mut registry = Self::builtin();
+    pub(crate) fn with(
+        custom: Vec<Custom>,
+        forwarded: Vec<Forwarded>,
+        removed_versions: bool,
+    ) -> Self {
+        let mut registry = Self::builtin(removed_versions);
         for custom in custom {
             registry.add(Arc::new(served_custom(custom)));
         }
@@ -129,8 +146,9 @@ impl Registry {
 
 fn served_builtin(info: ResourceInfo) -> Served {
     let (storage, view) = match (info.group.as_str(), info.version.as_str(), info.plural.as_str()) {
-        ("autoscaling", "v1", "horizontalpodautoscalers") => {
-            (info.group_resource(), View::AutoscalingV1)
+        ("autoscaling", version, "horizontalpodautoscalers") if version != "v2" => {
+            let version = Version::of(&info.api_version()).unwrap_or(Version::V1);
+            (info.group_resource(), View::Autoscaling(version))
         }
         ("events.k8s.io", _, "events") => {
             (GroupResource { group: "".into(), resource: "events".into() }, View::EventsV1)

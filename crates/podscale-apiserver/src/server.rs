@@ -29,6 +29,8 @@ pub struct Config {
     pub token: Option<String>,
     /// How often an idle watch is told how far it has come.
     pub bookmark_interval: Duration,
+    /// Whether autoscaling/v2beta1 and v2beta2 are served, as before Kubernetes 1.25 and 1.26.
+    pub removed_autoscaling_versions: bool,
 }
 
 impl Default for Config {
@@ -39,6 +41,7 @@ impl Default for Config {
             seed: None,
             token: None,
             bookmark_interval: Duration::from_secs(60),
+            removed_autoscaling_versions: false,
         }
     }
 }
@@ -86,7 +89,7 @@ impl ApiServer {
         });
         let inner = Inner {
             store: Store::new(config.history_capacity),
-            registry: RwLock::new(Arc::new(Registry::builtin())),
+            registry: RwLock::new(Arc::new(Registry::builtin(config.removed_autoscaling_versions))),
             backends: Backends::default(),
             documents: Documents::default(),
             closing: watch::Sender::new(false),

@@ -168,7 +168,11 @@ pub struct Types {
     by_name: HashMap<&'static str, usize>,
 }
 
-const TABLE: &str = concat!(include_str!("types/kubernetes.txt"), include_str!("types/wire.txt"));
+const TABLE: &str = concat!(
+    include_str!("types/kubernetes.txt"),
+    include_str!("types/autoscaling.txt"),
+    include_str!("types/wire.txt")
+);
 
 /// The table of Kubernetes' types.
 pub fn kubernetes() -> &'static Types {

@@ -1,7 +1,9 @@
 //! Objects between the version they are stored in and the versions they are served in.
 
+use podscale_api::hpa::convert::Version;
 use serde_json::{Map, Value};
 
+use crate::autoscaling;
 use crate::registry::{Served, View};
 use crate::status::{ApiError, ApiResult};
 use crate::types;
@@ -21,6 +23,7 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 
 /// A stored object in the version that is served.
 pub(crate) fn from_storage(served: &Served, mut object: Value) -> Value {
+    let info = &served.info;
     match served.view {
         View::Stored => object,
         View::Renamed => {
@@ -28,7 +31,14 @@ pub(crate) fn from_storage(served: &Served, mut object: Value) -> Value {
                 .insert("apiVersion".to_owned(), Value::from(served.info.api_version()));
             object
         }
-        View::AutoscalingV1 => crate::autoscaling_v1::from_v2(object),
+        View::Autoscaling(version) => {
+            let converted = autoscaling::from_v2(object, version);
+            match version {
+                Version::V1 => converted,
+                // Its type says what is written when empty, and ends before some newer fields.
+                _ => canonical(&types::name_of(&info.group, &info.version, &info.kind), converted),
+            }
+        }
         View::EventsV1 => event_from_core(object),
     }
 }
@@ -44,9 +54,8 @@ pub(crate) fn to_storage(served: &Served, mut object: Value) -> ApiResult<Value>
             }
             Ok(object)
         }
-        View::AutoscalingV1 => {
-            let mut stored =
-                crate::autoscaling_v1::to_v2(&object).map_err(ApiError::bad_request)?;
+        View::Autoscaling(_) => {
+            let mut stored = autoscaling::to_v2(&object).map_err(ApiError::bad_request)?;
             (served.rules.default)(&mut stored);
             Ok(stored)
         }

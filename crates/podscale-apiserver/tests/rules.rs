@@ -2,6 +2,8 @@
 
 #[path = "rules/custom.rs"]
 mod custom;
+#[path = "rules/removed_versions.rs"]
+mod removed_versions;
 mod support;
 #[path = "rules/watches.rs"]
 mod watches;

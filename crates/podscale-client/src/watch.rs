@@ -1,13 +1,15 @@
 //! Follows the objects of a resource: lists them, then takes in each change, for ever. Decodes
 //! straight into small types, so that fields that are not needed are never stored.
 
+mod absence;
+mod lines;
+
 use crate::call::{self, About, CallError, DEADLINE, query};
 use crate::instrument::{Instruments, WatchEnd};
+use absence::is_absent;
+use lines::Lines;
 
-use http_body_util::BodyExt;
 use kube::Client;
-use kube::client::Body;
-use memchr::memchr;
 use podscale_api::node::Node;
 use podscale_api::pod::Pod;
 use serde::Deserialize;
@@ -28,8 +30,6 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 const MISSING_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest backoff after failures.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
-/// The longest line of a watch.
-const LINE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
 /// What became of a resource's objects.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,8 @@ enum End {
     Closed,
     /// The changes since are no longer available: everything must be listed again.
     Expired,
+    /// It did not even begin.
+    Refused(CallError),
     /// Something went wrong.
     Failed(CallError),
 }
@@ -69,7 +71,7 @@ impl End {
         match self {
             End::Closed => WatchEnd::Closed,
             End::Expired => WatchEnd::Expired,
-            End::Failed(_) => WatchEnd::Failed,
+            End::Refused(_) | End::Failed(_) => WatchEnd::Failed,
         }
     }
 }
@@ -101,14 +103,23 @@ pub async fn follow<T: Watched>(
                 if std::mem::take(&mut missing) {
                     tracing::info!(resource, "resource is served now");
                 }
-                backoff.reset();
                 apply(Change::All(objects));
                 version
             }
-            Err(error) if presence == Presence::Optional && error.is_not_found() => {
+            Err(error)
+                if presence == Presence::Optional && is_absent(client, path, &error).await =>
+            {
                 if !std::mem::replace(&mut missing, true) {
                     tracing::info!(resource, "resource is not served; waiting for it");
                     apply(Change::All(Vec::new()));
+                }
+                tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
+                continue;
+            }
+            // Whoever may not list a resource is not told whether there is one.
+            Err(error) if presence == Presence::Optional && error.code() == Some(403) => {
+                if !std::mem::replace(&mut missing, true) {
+                    tracing::info!(resource, %error, "resource may not be listed; waiting for it");
                 }
                 tokio::time::sleep(MISSING_RETRY_INTERVAL).await;
                 continue;
@@ -136,11 +147,26 @@ async fn watch_until_lost<T: Watched>(
 ) {
     let resource = about.resource;
     loop {
+        let before = version.clone();
         let end = watch(client, path, about, version, apply).await;
         instruments.watch_ended(resource, end.kind());
+        if *version != before {
+            backoff.reset();
+        }
         match end {
             End::Closed => backoff.reset(),
             End::Expired => return,
+            End::Refused(error) => {
+                // Whoever may list and not watch would else list again and again.
+                let lasting = error.code().is_some_and(|c| (400..500).contains(&c) && c != 429);
+                if lasting {
+                    tracing::warn!(resource, %error, "cannot watch the resource");
+                }
+                backoff.wait().await;
+                if lasting {
+                    return;
+                }
+            }
             End::Failed(error) => {
                 tracing::debug!(resource, %error, "a watch ended early");
                 let lasting = error.code().is_some_and(|c| (400..500).contains(&c) && c != 429);
@@ -283,10 +309,10 @@ async fn watch<T: Watched>(
     let body = match tokio::time::timeout(DEADLINE, opening).await {
         Ok(Ok(body)) => body,
         Ok(Err(error)) if error.code() == Some(410) => return End::Expired,
-        Ok(Err(error)) => return End::Failed(error),
-        Err(_) => return End::Failed(CallError::Late(DEADLINE)),
+        Ok(Err(error)) => return End::Refused(error),
+        Err(_) => return End::Refused(CallError::Late(DEADLINE)),
     };
-    let mut lines = Lines { body, buffer: Vec::new(), searched: 0 };
+    let mut lines = Lines::of(body);
     loop {
         let line = match tokio::time::timeout(IDLE_TIMEOUT, lines.next()).await {
             Ok(Ok(Some(line))) => line,
@@ -340,41 +366,6 @@ fn take_in<T: Watched>(
 fn advance(version: &mut String, new: &str) {
     if !new.is_empty() {
         new.clone_into(version);
-    }
-}
-
-/// The lines of a body, as they come in.
-struct Lines {
-    body: Body,
-    buffer: Vec<u8>,
-    searched: usize,
-}
-
-impl Lines {
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
-        loop {
-            let rest = self.buffer.get(self.searched..).unwrap_or_default();
-            if let Some(place) = memchr(b'\n', rest) {
-                let after = self.searched + place + 1;
-                let tail = self.buffer.split_off(after);
-                let line = std::mem::replace(&mut self.buffer, tail);
-                self.searched = 0;
-                return Ok(Some(line));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > LINE_LIMIT_BYTES {
-                return Err(CallError::Unreadable("a line of a watch is too long".to_owned()));
-            }
-            match self.body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Some(data) = frame.data_ref() {
-                        self.buffer.extend_from_slice(data);
-                    }
-                }
-                Some(Err(error)) => return Err(CallError::Unreachable(error.to_string())),
-                None => return Ok(None),
-            }
-        }
     }
 }
 

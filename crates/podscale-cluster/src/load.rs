@@ -129,6 +129,15 @@ pub struct PodRate {
     pub ready: bool,
     /// Requests per second.
     pub rps: f64,
+    /// Requests since its containers' start.
+    #[serde(skip)]
+    pub served_total: f64,
+    /// CPU time of the container that does the work, since its start.
+    #[serde(skip)]
+    pub cpu_seconds_total: f64,
+    /// Memory of that container.
+    #[serde(skip)]
+    pub memory_bytes: f64,
 }
 
 /// What all workloads did in the last step.

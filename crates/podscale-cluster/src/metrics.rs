@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 
 mod custom_series;
 mod external_series;
+pub mod prometheus;
 pub mod scrape;
 pub mod series;
 #[cfg(test)]
@@ -49,7 +50,11 @@ pub struct Way {
 
 /// The metrics server: scrapes while it lives.
 pub struct Metrics {
-    source: resource::Source,
+    /// What was scraped.
+    pub store: Arc<Store>,
+    /// The labels of pods and nodes.
+    pub directory: Arc<Directory>,
+    now: podscale_metrics::store::Clock,
     _tasks: JoinSet<()>,
 }
 
@@ -73,13 +78,14 @@ impl Metrics {
         let mut tasks = JoinSet::new();
         tasks.spawn(scrape::follow_pods(Arc::clone(&directory), client.clone()));
         tasks.spawn(scrape::follow_nodes(Arc::new(fleet), client));
-        Metrics { source: resource::Source { store, directory, clock: now }, _tasks: tasks }
+        Metrics { store, directory, now, _tasks: tasks }
     }
 
-    /// What was scraped.
+    /// What the metrics API answers from.
     #[must_use]
     pub fn source(&self) -> resource::Source {
-        self.source.clone()
+        let (store, directory) = (Arc::clone(&self.store), Arc::clone(&self.directory));
+        resource::Source::scraped(store, directory, Arc::clone(&self.now))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
 use crate::history::{Learned, Recommendation};
-use crate::model::Autoscaler;
+use crate::model::{Autoscaler, Extensions, Pace};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
@@ -10,6 +10,7 @@ use crate::text;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
+mod extended;
 mod limit;
 mod per_pod;
 mod propose;
@@ -33,11 +34,32 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         error: None,
         steps: Steps::default(),
     };
-    match snapshot.scale {
-        Ok(scale) => with_scale(snapshot, *scale, &mut decision),
-        Err(error) => without_scale(snapshot, error, &mut decision),
+    match (snapshot.scale, snapshot.autoscaler.extensions.as_deref()) {
+        (_, Some(Extensions { invalid: Some(why), .. })) => {
+            without_spec(snapshot, why, &mut decision);
+        }
+        (Ok(scale), None) => with_scale(snapshot, *scale, &mut decision),
+        (Ok(scale), Some(extensions)) => {
+            extended::decide(snapshot, extensions, *scale, &mut decision);
+        }
+        (Err(error), _) => without_scale(snapshot, error, &mut decision),
     }
     decision
+}
+
+/// A spec that cannot be acted on is reported when it is found, and shown as long as it is there.
+#[cold]
+fn without_spec(snapshot: &Snapshot<'_>, why: &Arc<str>, decision: &mut Decision) {
+    const REASON: &str = "FailedSpecCheck";
+    let stored = snapshot.status.condition(ConditionKind::AbleToScale);
+    let known = |note: &Note| note.reason() == REASON && note.message() == **why;
+    if !stored.is_some_and(|stored| known(&stored.note)) {
+        decision.events.push(Event::warning(REASON, &**why));
+    }
+    let note = Note::text(REASON, &**why);
+    set(snapshot, decision, ConditionKind::AbleToScale, false, note);
+    decision.error = Some((&**why).into());
+    decision.steps.stop = Some(Stop::InvalidSpec(Arc::clone(why)));
 }
 
 fn without_scale(snapshot: &Snapshot<'_>, error: &ScaleError, decision: &mut Decision) {
@@ -62,7 +84,7 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 
     let autoscaler = snapshot.autoscaler;
     let (min, max) = (autoscaler.min_replicas, autoscaler.max_replicas);
-    if reads_metrics(autoscaler, scale, || snapshot.status) {
+    if asks_metrics(autoscaler, scale, || snapshot.status) {
         by_metrics(snapshot, scale, decision);
     } else if current == 0 {
         set(snapshot, decision, ConditionKind::ScalingActive, false, Note::ScalingDisabled);
@@ -85,6 +107,22 @@ fn with_scale(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 /// corrected without them, and zero that somebody else set is left alone. The stored status is asked
 /// for only where it matters.
 pub fn reads_metrics<S: Borrow<Status>>(
+    autoscaler: &Autoscaler,
+    scale: Scale,
+    status: impl FnOnce() -> S,
+) -> bool {
+    match &autoscaler.extensions {
+        None => asks_metrics(autoscaler, scale, status),
+        // Which bounds are in force is known only when it is decided.
+        Some(extensions) if extensions.invalid.is_some() => false,
+        Some(extensions) => {
+            scale.spec_replicas != 0
+                || extended::may_wake(autoscaler, extensions, status().borrow())
+        }
+    }
+}
+
+fn asks_metrics<S: Borrow<Status>>(
     autoscaler: &Autoscaler,
     scale: Scale,
     status: impl FnOnce() -> S,
@@ -122,7 +160,8 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
     };
 
     let steady = stabilize::stabilize(snapshot, current, wanted, decision);
-    let mut desired = limit::limit(snapshot, current, steady, decision);
+    let (bounds, pace) = (snapshot.autoscaler.bounds(), Pace::Policies);
+    let mut desired = limit::limit(snapshot, bounds, pace, current, steady, decision);
 
     let min = snapshot.autoscaler.min_replicas;
     if current == 0 && desired < min {
@@ -140,12 +179,22 @@ fn by_metrics(snapshot: &Snapshot<'_>, scale: Scale, decision: &mut Decision) {
 }
 
 /// The pods, or the trouble with the selector.
+#[inline]
 fn selected_pods<'a>(
     snapshot: &Snapshot<'a>,
     decision: &mut Decision,
 ) -> Option<&'a [crate::pod::Pod]> {
+    if let Selection::Pods(pods) = snapshot.pods {
+        return Some(pods);
+    }
+    report_selector(snapshot, decision);
+    None
+}
+
+#[cold]
+fn report_selector(snapshot: &Snapshot<'_>, decision: &mut Decision) {
     let (event, message, note) = match snapshot.pods {
-        Selection::Pods(pods) => return Some(pods),
+        Selection::Pods(_) => return,
         Selection::NoSelector => (
             "SelectorRequired",
             text::SELECTOR_REQUIRED.to_owned(),
@@ -164,7 +213,6 @@ fn selected_pods<'a>(
     set(snapshot, decision, ConditionKind::ScalingActive, false, note);
     decision.compute_failed(snapshot, &message);
     decision.steps.stop = Some(Stop::NoPods(message.into()));
-    None
 }
 
 fn keep(current: i32, decision: &mut Decision) {

@@ -65,6 +65,16 @@ pub enum RescaleReason {
     BelowTarget,
     /// An earlier recommendation asks for it, while the metrics are content now.
     Earlier,
+    /// The metrics together ask for more.
+    CombinedAboveTarget,
+    /// It had no replicas though it should.
+    Zero,
+    /// A person holds it at this size.
+    Held,
+    /// Nothing has been active for long.
+    Idle,
+    /// No size could be computed for long.
+    Fallback,
 }
 
 impl RescaleReason {
@@ -79,6 +89,11 @@ impl RescaleReason {
             }
             RescaleReason::BelowTarget => text::ALL_BELOW_TARGET,
             RescaleReason::Earlier => "",
+            RescaleReason::CombinedAboveTarget => text::COMBINED_ABOVE_TARGET,
+            RescaleReason::Zero => text::NOT_ABOVE_ZERO,
+            RescaleReason::Held => text::HELD_BY_SPEC,
+            RescaleReason::Idle => text::NOTHING_ACTIVE,
+            RescaleReason::Fallback => text::METRICS_GONE,
         })
     }
 }
@@ -167,12 +182,11 @@ impl Decision {
         self.events.push(Event::normal("SuccessfulRescale", message));
         let able = ConditionKind::AbleToScale;
         self.conditions.set(stored, able, true, Note::SucceededRescale(to), at);
-        let zeroed = from > 0
-            && to == 0
-            && autoscaler.min_replicas == 0
-            && autoscaler.has_metric_without_pods();
-        let note = if zeroed { Note::ScaledToZero } else { Note::NotScaledToZero };
-        self.conditions.set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
+        if autoscaler.reports_zero() {
+            let zeroed = from > 0 && to == 0 && autoscaler.may_set_zero();
+            let note = if zeroed { Note::ScaledToZero } else { Note::NotScaledToZero };
+            self.conditions.set(stored, ConditionKind::ScaledToZero, zeroed, note, at);
+        }
         self.rescaled_at = Some(at);
         self.learned.scaled = autoscaler.behavior.as_ref().map(|b| Scaled::new(b, from, to, at));
     }

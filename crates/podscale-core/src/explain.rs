@@ -5,6 +5,8 @@ use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, With
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
+mod extended;
+
 /// One line for each step.
 #[must_use]
 pub fn lines(steps: &Steps, autoscaler: &Autoscaler, now: Time) -> Vec<String> {
@@ -15,6 +17,9 @@ pub fn lines(steps: &Steps, autoscaler: &Autoscaler, now: Time) -> Vec<String> {
 #[must_use]
 pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
     match step {
+        Step::InvalidSpec { error } => {
+            format!("{} is left alone, the spec is incorrect: {error}", target(autoscaler))
+        }
         Step::ScaleUnknown { error } => {
             format!("the size of {} is not known: {error}", target(autoscaler))
         }
@@ -62,13 +67,19 @@ pub fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> String {
             format!("no recent recommendation stands against {to}")
         }
         Step::Stabilized { from, to, held_by } => stabilized_line(*from, *to, *held_by, now),
-        Step::Limited { from, to, limit } => limited_line(*from, *to, *limit),
-        Step::RaisedFromZero { to } => {
-            format!("it was held at zero, and the minimum is {to} by now")
-        }
+        Step::Limited { from, to, limit } => limited_line(*from, *to, *limit, autoscaler),
+        Step::RaisedFromZero { to } => raised_line(*to, autoscaler),
         Step::Rescale { from, to } => format!("so the size changes from {from} to {to}"),
         Step::Keep { replicas } => format!("so the size stays {replicas}"),
         Step::Withheld { reason } => format!("which is not written: {}", withheld_text(*reason)),
+        step => extended::line(step, autoscaler, now).unwrap_or_default(),
+    }
+}
+
+fn raised_line(to: i32, autoscaler: &Autoscaler) -> String {
+    match autoscaler.extensions.as_ref().and_then(|extensions| extensions.scale_to_zero) {
+        Some(_) => format!("it was idle, and gets at least {to} now"),
+        None => format!("it was held at zero, and the minimum is {to} by now"),
     }
 }
 
@@ -111,6 +122,7 @@ pub fn source_name(source: &Source) -> String {
         Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
         Source::ContainerResource { name, container } => format!("{name} of {container}"),
         Source::Pods(series) | Source::External(series) => series.name.to_string(),
+        Source::Prometheus(query) => query.name.to_string(),
         Source::Object { series, object } => {
             format!("{} of {} {}", series.name, object.kind, object.name)
         }
@@ -119,7 +131,8 @@ pub fn source_name(source: &Source) -> String {
 
 fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
     let current = &proposal.current;
-    let mut line = metric_name(autoscaler, proposal.metric);
+    let mut line = extended::aggregate(autoscaler, proposal.metric);
+    line.push_str(&metric_name(autoscaler, proposal.metric));
     let is_memory = matches!(
         autoscaler.metrics.get(proposal.metric as usize).map(|m| &*m.source),
         Some(Source::Resource { name } | Source::ContainerResource { name, .. })
@@ -130,7 +143,8 @@ fn proposal_line(proposal: &Proposal, autoscaler: &Autoscaler) -> String {
     let _ = match proposal.target {
         MetricTarget::Utilization(target) => {
             let percent = current.average_utilization.unwrap_or_default();
-            write!(line, " is at {percent}% of requests, target {target}%")
+            let share = extended::share_of(autoscaler, proposal.metric);
+            write!(line, " is at {percent}% of {share}, target {target}%")
         }
         MetricTarget::AverageValue(target) if !proposal.ratio.is_finite() => {
             write!(line, " has no pods to be shared among, target {} each", amount_text(target))
@@ -220,13 +234,14 @@ fn stabilized_line(
     }
 }
 
-fn limited_line(from: i32, to: i32, limit: Limit) -> String {
+fn limited_line(from: i32, to: i32, limit: Limit, autoscaler: &Autoscaler) -> String {
     match limit {
         Limit::Bound(Bound::Min) => format!("raised from {from} to the minimum of {to}"),
         Limit::Bound(Bound::Max) => format!("capped from {from} to the maximum of {to}"),
         Limit::DefaultRate => {
             format!("capped from {from} to {to}: at most double, or four, in one step")
         }
+        Limit::Pace => format!("capped from {from} to {to}: {}", extended::pace(autoscaler)),
         Limit::Disabled => format!("kept at {to}, not {from}: this direction is disabled"),
         Limit::Policy { policy, period_start } => {
             let amount = match policy.amount {

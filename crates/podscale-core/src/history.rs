@@ -10,7 +10,9 @@ use crate::time::{Span, Time};
 use serde::Serialize;
 
 mod compact;
+mod memory;
 pub use compact::CompactError;
+pub use memory::{LastAnswer, MAX_LAST_ANSWERS, Memory};
 
 /// No list gets longer than this, whatever the windows are. At one decision a second it holds
 /// over four hours, longer than any window that the API allows.
@@ -47,10 +49,12 @@ pub struct History {
     pub ups: Vec<ScaleEvent>,
     /// The changes towards fewer replicas.
     pub downs: Vec<ScaleEvent>,
+    /// What only rules beyond a native autoscaler's remember.
+    pub memory: Option<Box<Memory>>,
 }
 
 /// What a pass adds to the history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Learned {
     /// The size of the target when it was first seen.
     pub first: Option<Recommendation>,
@@ -58,6 +62,9 @@ pub struct Learned {
     pub recommendation: Option<(Recommendation, Option<usize>)>,
     /// The change of size that was made, where a behavior counts it.
     pub scaled: Option<Scaled>,
+    /// What the rules beyond a native autoscaler's remember from now on, if that has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<Memory>>,
 }
 
 /// A change of size, and how long the policies of its direction remember.
@@ -102,6 +109,9 @@ impl History {
         }
         if let Some(scaled) = learned.scaled {
             self.commit_scaled(scaled);
+        }
+        if let Some(memory) = &learned.memory {
+            self.memory = (**memory != Memory::default()).then(|| memory.clone());
         }
     }
 

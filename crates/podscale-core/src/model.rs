@@ -4,6 +4,20 @@ use crate::time::Span;
 use serde::Serialize;
 use std::sync::Arc;
 
+mod control;
+mod extensions;
+mod formula;
+mod schedule;
+
+pub use control::{Control, Hold, Mode, Pause};
+pub use extensions::{
+    Aggregate, Combine, Extensions, Fallback, ForbiddenWindows, MetricRules, NoMetrics, OnMissing,
+    Pace, PodRules, PodSelection, Readiness, ScaleToZero, ShareOf, SizeFrom, Stabilization,
+    Tolerance, Watermarks, Wording, ZeroedByOthers,
+};
+pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
+pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
+
 /// A metric's amount in thousandths of its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
@@ -28,15 +42,42 @@ pub struct Autoscaler {
     pub metrics: Vec<Metric>,
     /// How fast it may move; without one, the controller's own rate applies.
     pub behavior: Option<Behavior>,
+    /// What it asks for beyond a native autoscaler; a native one has none.
+    pub extensions: Option<Box<Extensions>>,
 }
 
 impl Autoscaler {
+    /// The fewest and the most replicas of the spec, whatever schedules say.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        Bounds { min: self.min_replicas, max: self.max_replicas }
+    }
+
+    /// Why the spec cannot be acted on, if so.
+    #[must_use]
+    pub fn invalid(&self) -> Option<&Arc<str>> {
+        self.extensions.as_ref()?.invalid.as_ref()
+    }
+
     /// Whether a metric exists that can be read while no pod runs.
     #[must_use]
     pub fn has_metric_without_pods(&self) -> bool {
-        self.metrics
-            .iter()
-            .any(|m| matches!(*m.source, Source::Object { .. } | Source::External(_)))
+        self.metrics.iter().any(|metric| metric.source.needs_no_pods())
+    }
+
+    /// Whether zero is a size that it sets by itself, and leaves again.
+    #[must_use]
+    pub fn may_set_zero(&self) -> bool {
+        let idles = |e: &Extensions| e.scale_to_zero.is_some() || e.schedules.is_some();
+        let bound = self.min_replicas == 0 || self.extensions.as_deref().is_some_and(idles);
+        bound && self.has_metric_without_pods()
+    }
+
+    /// Whether its status says that it has set its target to zero.
+    #[must_use]
+    pub fn reports_zero(&self) -> bool {
+        let wording = self.extensions.as_ref().map(|extensions| extensions.wording);
+        wording != Some(Wording::ConfigurableHpa)
     }
 
     /// How reasons and conditions call the metric at this place; the autoscaler's own name where
@@ -73,8 +114,14 @@ impl Metric {
     /// A metric whose target is the one of the given `targets` that its source uses.
     #[must_use]
     pub fn new(source: Source, targets: &Targets) -> Metric {
+        Metric::sharing(source, targets, ShareOf::Requests)
+    }
+
+    /// The same, where a utilization is a share of what is given here.
+    #[must_use]
+    pub fn sharing(source: Source, targets: &Targets, share_of: ShareOf) -> Metric {
         let target = MetricTarget::choose(&source, targets);
-        let title = source.title(target).into();
+        let title = source.title(target, share_of).into();
         Metric { source: Arc::new(source), target, title }
     }
 }
@@ -105,6 +152,8 @@ pub enum Source {
     },
     /// Values from outside the cluster, added up.
     External(Series),
+    /// One value that a Prometheus server computes.
+    Prometheus(PrometheusQuery),
     /// A source that no rule knows.
     Unknown {
         /// What the spec calls it, in quotation marks.
@@ -122,9 +171,27 @@ impl Source {
             Source::Pods(_) => "Pods",
             Source::Object { .. } => "Object",
             Source::External(_) => "External",
+            Source::Prometheus(_) => "Prometheus",
             Source::Unknown { .. } => "Unknown",
         }
     }
+
+    /// Whether it can be read while no pod runs.
+    #[must_use]
+    pub const fn needs_no_pods(&self) -> bool {
+        matches!(self, Source::Object { .. } | Source::External(_) | Source::Prometheus(_))
+    }
+}
+
+/// A query that a Prometheus server answers with one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrometheusQuery {
+    /// How people call the metric.
+    pub name: Arc<str>,
+    /// The server's address; `None` is the controller's own.
+    pub server: Option<Arc<str>>,
+    /// The query.
+    pub query: Arc<str>,
 }
 
 /// A series of values: its name and which of its labels are wanted.
@@ -140,7 +207,8 @@ pub struct Series {
     pub selector_error: Option<Arc<str>>,
 }
 
-/// The object that an Object metric describes.
+/// The object that an Object metric describes. One of kind Namespace is always the own namespace,
+/// whatever its name is, or if it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRef {
     /// Its API version, possibly empty.
@@ -200,7 +268,7 @@ impl MetricTarget {
         let chosen = match source {
             Source::Resource { .. } | Source::ContainerResource { .. } => average.or(utilization),
             Source::Pods(_) => average,
-            Source::External(_) => average.or(value),
+            Source::External(_) | Source::Prometheus(_) => average.or(value),
             Source::Object { .. } => match targets.kind {
                 TargetKind::Value => value,
                 TargetKind::AverageValue => average,

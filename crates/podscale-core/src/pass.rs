@@ -142,8 +142,12 @@ impl<'a> Pass<'a> {
     #[must_use]
     #[inline]
     pub fn begin(snapshot: &'a Snapshot<'a>) -> Pass<'a> {
-        let decision = decide(snapshot);
+        let mut decision = decide(snapshot);
         let scale = match decision.rescale {
+            Some(_) if decision.steps.is_dry_run() => {
+                decision.steps.withheld = Some(Withheld::DryRun);
+                WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun))
+            }
             Some(_) => WriteOutcome::Pending,
             None => WriteOutcome::Unchanged,
         };

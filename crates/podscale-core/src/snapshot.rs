@@ -73,9 +73,19 @@ pub enum Reading {
     /// A value per pod.
     PerPod(PodReadings),
     /// One value.
-    Total(Milli),
+    Total {
+        /// How much.
+        value: Milli,
+        /// When it was measured, if that is known.
+        taken: Option<Time>,
+    },
     /// Values of several series, to be added up.
-    Series(Vec<Milli>),
+    Series {
+        /// How much each.
+        values: Vec<Milli>,
+        /// When the oldest was measured, if that is known.
+        taken: Option<Time>,
+    },
     /// The source answered with nothing.
     Empty,
     /// The source did not answer, and why.
@@ -89,7 +99,7 @@ pub struct PodReadings {
     pub samples: Vec<Option<Sample>>,
     /// What came for pods that the snapshot does not have.
     pub unmatched: UnmatchedSamples,
-    /// What each pod requested, needed where the target is a utilization.
+    /// What each pod requested, or is limited to, needed where the target is a utilization of that.
     pub requests: Requests,
 }
 
@@ -125,6 +135,15 @@ pub enum MissingRequest {
     },
     /// The pod has no such container.
     NoContainer {
+        /// The container's name.
+        container: Arc<str>,
+        /// The pod's name.
+        pod: Arc<str>,
+    },
+    /// A container does not say how much it is limited to.
+    Limit {
+        /// The resource in question.
+        resource: Arc<str>,
         /// The container's name.
         container: Arc<str>,
         /// The pod's name.

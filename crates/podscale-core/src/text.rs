@@ -1,12 +1,16 @@
 //! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
 //! so they are the same to the letter. Every message that follows from a decision is made here.
 
-use crate::model::{Autoscaler, Metric, MetricTarget, Series, Source};
+use crate::model::{Autoscaler, Metric, MetricTarget, Series, ShareOf, Source};
 use crate::snapshot::{MissingRequest, ScaleError};
+use crate::time::Span;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
+mod extended;
 mod note;
+
+pub use extended::*;
 
 /// Why the size jumps back into the bounds from above.
 pub const ABOVE_MAX: &str = "Current number of replicas above Spec.MaxReplicas";
@@ -44,7 +48,11 @@ pub fn new_size_failed(replicas: i32, reason: &str, error: &str) -> String {
 impl Source {
     /// How reasons and conditions call a metric of this source.
     #[must_use]
-    pub fn title(&self, target: MetricTarget) -> String {
+    pub fn title(&self, target: MetricTarget, share_of: ShareOf) -> String {
+        let share = match share_of {
+            ShareOf::Requests => "request",
+            ShareOf::Limits => "limit",
+        };
         match (self, target) {
             (
                 Source::Resource { name } | Source::ContainerResource { name, .. },
@@ -53,10 +61,10 @@ impl Source {
                 format!("{name} resource")
             }
             (Source::Resource { name }, _) => {
-                format!("{name} resource utilization (percentage of request)")
+                format!("{name} resource utilization (percentage of {share})")
             }
             (Source::ContainerResource { name, .. }, _) => {
-                format!("{name} container resource utilization (percentage of request)")
+                format!("{name} container resource utilization (percentage of {share})")
             }
             (Source::Pods(series), _) => format!("pods metric {}", series.name),
             (Source::Object { series, object }, MetricTarget::Value(_)) => {
@@ -65,6 +73,7 @@ impl Source {
             (Source::Object { series, .. } | Source::External(series), _) => {
                 format!("external metric {}({})", series.name, selector(series))
             }
+            (Source::Prometheus(query), _) => format!("prometheus metric {}", query.name),
             (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
         }
     }
@@ -95,6 +104,13 @@ pub enum MetricError {
     NoTarget,
     /// No rule knows this kind of source.
     UnknownSource,
+    /// What the source answered was measured too long ago.
+    TooOld {
+        /// How long ago.
+        age: Span,
+        /// How long ago it may be.
+        max_age: Span,
+    },
 }
 
 /// The reason of the event and condition when this metric fails.
@@ -106,6 +122,7 @@ pub const fn failure_reason(source: &Source) -> &'static str {
         Source::Pods(_) => "FailedGetPodsMetric",
         Source::Object { .. } => "FailedGetObjectMetric",
         Source::External(_) => "FailedGetExternalMetric",
+        Source::Prometheus(_) => "FailedGetPrometheusMetric",
         Source::Unknown { .. } => "InvalidMetricSourceType",
     }
 }
@@ -141,6 +158,7 @@ impl MetricFailure<'_> {
             (Source::Object { .. }, MetricError::NoTarget) => no_target("object"),
             (Source::External(_), MetricError::NoTarget) => no_target("external"),
             (Source::Pods(_), MetricError::NoTarget) => no_target("pods"),
+            (Source::Prometheus(_), MetricError::NoTarget) => no_target("prometheus"),
             (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => {
                 let what = match self.metric.target {
                     MetricTarget::AverageValue(_) => "usage",
@@ -148,7 +166,13 @@ impl MetricFailure<'_> {
                 };
                 format!("failed to get {name} {what}: {self}")
             }
-            (Source::Pods(_) | Source::Object { .. } | Source::External(_), _) => self.to_string(),
+            (
+                Source::Pods(_)
+                | Source::Object { .. }
+                | Source::External(_)
+                | Source::Prometheus(_),
+                _,
+            ) => self.to_string(),
         }
     }
 
@@ -184,6 +208,9 @@ impl MetricFailure<'_> {
                     _ => format!("{prefix}: {inner}"),
                 }
             }
+            Source::Prometheus(query) => {
+                format!("failed to get prometheus metric {}: {inner}", query.name)
+            }
             Source::Unknown { .. } => inner,
         }
     }
@@ -203,7 +230,7 @@ impl Display for MetricFailure<'_> {
         match self.error {
             MetricError::Fetch(_) | MetricError::NoneReturned => self.fmt_fetch(f),
             MetricError::NoPods => match source {
-                Source::Object { .. } | Source::External(_) => {
+                Source::Object { .. } | Source::External(_) | Source::Prometheus(_) => {
                     write!(f, "unable to calculate ready pods: {NO_PODS}")
                 }
                 _ => f.write_str(NO_PODS),
@@ -215,6 +242,10 @@ impl Display for MetricFailure<'_> {
             MetricError::NothingRequested => f.write_str("no metrics returned matched known pods"),
             MetricError::Selector(error) => f.write_str(error),
             MetricError::NoTarget | MetricError::UnknownSource => f.write_str("no target was set"),
+            MetricError::TooOld { age, max_age } => {
+                let (age, max_age) = (age.as_whole_seconds(), max_age.as_whole_seconds());
+                write!(f, "the newest value is {age}s old, more than the {max_age}s allowed")
+            }
         }
     }
 }
@@ -242,6 +273,15 @@ impl MetricFailure<'_> {
                 write!(f, "unable to get external metric {namespace}/{metric}/{selector}: ")?;
                 "external"
             }
+            Source::Prometheus(query) => {
+                write!(f, "unable to get metric {}: ", query.name)?;
+                return match self.error {
+                    MetricError::Fetch(error) => {
+                        write!(f, "unable to query Prometheus: {error}")
+                    }
+                    _ => f.write_str("Prometheus returned no value"),
+                };
+            }
             Source::Unknown { .. } => "unknown",
         };
         match self.error {
@@ -261,6 +301,9 @@ impl Display for MissingRequest {
             }
             MissingRequest::NoContainer { container, pod } => {
                 write!(f, "container {container} not found in Pod {pod}")
+            }
+            MissingRequest::Limit { resource, container, pod } => {
+                write!(f, "missing limit for {resource} in container {container} of Pod {pod}")
             }
             MissingRequest::PodLevel { resource, pod } => {
                 write!(f, "missing pod-level request for {resource} in Pod {pod}")

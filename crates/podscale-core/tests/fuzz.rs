@@ -119,9 +119,12 @@ impl Bytes<'_> {
             (_, 250..) => Reading::Failed("no answer".into()),
             (_, 240..250) => Reading::Empty,
             (Source::External(_), n) => {
-                Reading::Series((0..n % 4).map(|_| Milli(self.number())).collect())
+                let values = (0..n % 4).map(|_| Milli(self.number())).collect();
+                Reading::Series { values, taken: None }
             }
-            (Source::Object { .. }, _) => Reading::Total(Milli(self.number())),
+            (Source::Object { .. }, _) => {
+                Reading::Total { value: Milli(self.number()), taken: None }
+            }
             (_, unmatched) => Reading::PerPod(PodReadings {
                 samples: (0..pods).map(|_| self.sample()).collect(),
                 unmatched: UnmatchedSamples {
@@ -193,6 +196,7 @@ impl Bytes<'_> {
                 .collect(),
             ups: (0..self.byte() % 4).map(|_| self.event()).collect(),
             downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
+            memory: None,
         };
         fixture
     }

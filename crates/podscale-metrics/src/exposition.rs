@@ -1,5 +1,6 @@
 //! Reads Prometheus' exposition text, sample by sample, without copying it.
 
+pub mod families;
 pub mod write;
 
 use memchr::{memchr, memchr2, memchr3};

@@ -1,14 +1,11 @@
 //! Reads one kubelet: over TLS or without, with a token, within a deadline, and with a bounded answer.
 
 use crate::scrape::Scrape;
-use axum::http::header::{AUTHORIZATION, HeaderValue};
+use axum::http::header::{AUTHORIZATION, HOST, HeaderValue, USER_AGENT};
 use axum::http::{self, Request, StatusCode};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use connections::Connections;
+use http_body_util::Empty;
 use rustls::ClientConfig;
 use std::error::Error;
 use std::fmt;
@@ -18,6 +15,7 @@ use std::time::Duration;
 use thiserror::Error;
 use token::TokenError;
 
+mod connections;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tls;
@@ -25,14 +23,15 @@ mod token;
 
 pub use token::Token;
 
+/// What kubelets know the program by.
+const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("podscale/", env!("CARGO_PKG_VERSION")));
 /// The port of kubelets.
 pub const PORT: u16 = 10250;
 /// How long a kubelet may take to answer, if nothing else is said; wall-clock.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that a kubelet may answer with: several times what its largest node could say.
 const ANSWER_LIMIT_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 };
-/// How long a connection is kept that is not used; wall-clock.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Why a kubelet's metrics could not be had.
 #[derive(Debug, Error)]
@@ -47,8 +46,8 @@ pub enum ScrapeError {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// It cannot be reached, or is not who it should be.
-    #[error("cannot be reached: {}", causes(.0))]
-    Connect(#[from] legacy::Error),
+    #[error("cannot be reached: {}", causes(&**.0))]
+    Connect(Box<dyn Error + Send + Sync>),
     /// It refused.
     #[error("answered {0}")]
     Refused(StatusCode),
@@ -84,7 +83,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Whether a kubelet is spoken to over TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Over TLS, with the token.
     #[default]
@@ -94,7 +93,7 @@ pub enum Scheme {
 }
 
 /// Where a kubelet is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// How to speak to it.
     pub scheme: Scheme,
@@ -104,16 +103,23 @@ pub struct Target {
     pub port: u16,
 }
 
+impl Target {
+    /// Host and port, as a request names them.
+    fn authority(&self) -> String {
+        match self.host.parse() {
+            Ok(IpAddr::V6(host)) => format!("[{host}]:{}", self.port),
+            _ => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {
             Scheme::Https => "https",
             Scheme::Http => "http",
         };
-        match self.host.parse() {
-            Ok(IpAddr::V6(host)) => write!(f, "{scheme}://[{host}]:{}", self.port),
-            _ => write!(f, "{scheme}://{}:{}", self.host, self.port),
-        }
+        write!(f, "{scheme}://{}", self.authority())
     }
 }
 
@@ -140,7 +146,7 @@ pub struct Access {
 /// Reads kubelets over connections that are kept. Clones share them.
 #[derive(Clone)]
 pub struct KubeletReader {
-    client: legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    connections: Arc<Connections>,
     token: Arc<Token>,
     timeout: Duration,
 }
@@ -150,21 +156,13 @@ impl KubeletReader {
     #[must_use]
     pub fn new(access: Access) -> KubeletReader {
         let Access { tls, token, timeout } = access;
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(timeout));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        let client = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(1)
-            .build(connector);
-        KubeletReader { client, token: Arc::new(token), timeout }
+        let connections = Arc::new(Connections::new(tls, timeout));
+        KubeletReader { connections, token: Arc::new(token), timeout }
+    }
+
+    /// A kubelet is not read any more: what is kept for it is given up.
+    pub fn forget(&self, target: &Target) {
+        self.connections.forget(target);
     }
 
     /// What a kubelet measures now, in the form that it spoke last; in the other one if it does not
@@ -216,33 +214,35 @@ impl KubeletReader {
 
     /// One answer. If the token is refused and there is a new one, it is shown that.
     async fn get(&self, target: &Target, path: &str) -> Result<Bytes, ScrapeError> {
-        let url = format!("{target}{path}");
         let token = match target.scheme {
             Scheme::Https => self.token.current()?,
             Scheme::Http => None,
         };
-        match self.send(&url, token.clone()).await {
+        match self.send(target, path, token.clone()).await {
             Err(ScrapeError::Refused(StatusCode::UNAUTHORIZED)) if token.is_some() => {
                 let renewed = self.token.read_again()?;
                 if renewed == token {
                     return Err(ScrapeError::Refused(StatusCode::UNAUTHORIZED));
                 }
-                self.send(&url, renewed).await
+                self.send(target, path, renewed).await
             }
             answer => answer,
         }
     }
 
-    async fn send(&self, url: &str, token: Option<HeaderValue>) -> Result<Bytes, ScrapeError> {
-        let mut request = Request::get(url).body(Empty::new())?;
+    async fn send(
+        &self,
+        target: &Target,
+        path: &str,
+        token: Option<HeaderValue>,
+    ) -> Result<Bytes, ScrapeError> {
+        let host = HeaderValue::try_from(target.authority()).map_err(http::Error::from)?;
+        let request = Request::get(path).header(HOST, host).header(USER_AGENT, AGENT);
+        let mut request = request.body(Empty::new())?;
         if let Some(token) = token {
             request.headers_mut().insert(AUTHORIZATION, token);
         }
-        let response = self.client.request(request).await?;
-        if !response.status().is_success() {
-            return Err(ScrapeError::Refused(response.status()));
-        }
-        let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES).collect().await;
-        Ok(body.map_err(ScrapeError::Body)?.to_bytes())
+        let (status, body) = self.connections.send(target, request, ANSWER_LIMIT_BYTES).await?;
+        if status.is_success() { Ok(body) } else { Err(ScrapeError::Refused(status)) }
     }
 }

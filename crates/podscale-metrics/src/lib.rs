@@ -8,6 +8,7 @@ pub mod custom;
 pub mod directory;
 pub mod exposition;
 pub mod external;
+mod interned;
 pub mod kubelet;
 pub mod openapi;
 pub mod plain;

@@ -1,20 +1,22 @@
-//! `metrics.k8s.io/v1beta1`: what pods and nodes use, from the scraped samples.
+//! `metrics.k8s.io/v1beta1`: what pods and nodes use.
+
+mod items;
+mod source;
 
 use crate::answer::{
-    Query, Refusal, Row, bytes, cores, group_document, seconds_text, selects, table, wants_table,
-    window_text,
+    Query, Refusal, Row, bytes, cores, group_document, table, wants_table, window_text,
 };
-use crate::directory::Directory;
-use crate::store::{Clock, PodKey, PodUsed, Store, Used};
+use crate::store::Used;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use podscale_api::Labels;
+use items::{node_list, node_object, pod_list, pod_object};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+
+pub(crate) use source::{FoundNode, FoundPod};
+pub use source::{Source, UsageProvider};
 
 /// The group.
 pub const GROUP: &str = "metrics.k8s.io";
@@ -27,83 +29,6 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("memory", "quantity", "Memory used at the end of the window"),
     ("Window", "duration", "How long the window is"),
 ];
-
-/// The samples, with the labels of what they are of.
-#[derive(Clone)]
-pub struct Source {
-    /// The samples.
-    pub store: Arc<Store>,
-    /// The labels.
-    pub directory: Arc<Directory>,
-    /// The time by which samples become too old.
-    pub clock: Clock,
-}
-
-/// A pod that has metrics.
-pub(crate) struct FoundPod {
-    pub key: PodKey,
-    pub labels: Labels,
-    pub used: PodUsed,
-}
-
-/// A node that has metrics.
-pub(crate) struct FoundNode {
-    pub name: Arc<str>,
-    pub labels: Labels,
-    pub used: Used,
-}
-
-impl Source {
-    /// Whether there is anything to answer with: a node with two samples.
-    #[must_use]
-    pub fn has_samples(&self) -> bool {
-        self.nodes(&Query::default()).is_ok_and(|nodes| !nodes.is_empty())
-    }
-
-    pub(crate) fn pods(
-        &self,
-        namespace: Option<&str>,
-        query: &Query,
-    ) -> Result<Vec<FoundPod>, Refusal> {
-        let (selector, fields) = (query.selector("labelSelector")?, query.fields()?);
-        let pods = self.directory.pods(namespace).into_iter();
-        let wanted = pods.filter(|(key, labels)| {
-            fields.match_object(&key.0, &key.1) && selects(&selector, labels)
-        });
-        let store = self.store.read((self.clock)());
-        let found = wanted.filter_map(|(key, labels)| {
-            let used = store.pod(&key.0, &key.1)?;
-            Some(FoundPod { key, labels, used })
-        });
-        Ok(found.collect())
-    }
-
-    pub(crate) fn pod(&self, namespace: &str, name: &str) -> Option<FoundPod> {
-        let key: PodKey = (namespace.into(), name.into());
-        let labels = self.directory.pod(&key)?;
-        let used = self.store.pod(&key, (self.clock)())?;
-        Some(FoundPod { key, labels, used })
-    }
-
-    pub(crate) fn node(&self, name: &str) -> Option<FoundNode> {
-        let labels = self.directory.node(name)?;
-        let used = self.store.node(name, (self.clock)())?;
-        Some(FoundNode { name: name.into(), labels, used })
-    }
-
-    pub(crate) fn nodes(&self, query: &Query) -> Result<Vec<FoundNode>, Refusal> {
-        let (selector, fields) = (query.selector("labelSelector")?, query.fields()?);
-        let nodes = self.directory.nodes().into_iter();
-        let wanted = nodes
-            .filter(|(name, labels)| fields.match_object("", name) && selects(&selector, labels));
-        let store = self.store.read((self.clock)());
-        let found = wanted.filter_map(|(name, labels)| {
-            let used = store.node(&name)?;
-            Some(FoundNode { name, labels, used })
-        });
-        Ok(found.collect())
-    }
-}
 
 /// The API, as a router.
 pub fn router(source: Source) -> Router {
@@ -148,7 +73,7 @@ async fn list_all_pods(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    answer_pods(&source, None, &Query::read(query.as_deref()), &headers)
+    answer_pods(&source, None, &Query::read(query.as_deref()), &headers).await
 }
 
 async fn list_pods(
@@ -157,10 +82,10 @@ async fn list_pods(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    answer_pods(&source, Some(&namespace), &Query::read(query.as_deref()), &headers)
+    answer_pods(&source, Some(&namespace), &Query::read(query.as_deref()), &headers).await
 }
 
-fn answer_pods(
+async fn answer_pods(
     source: &Source,
     namespace: Option<&str>,
     query: &Query,
@@ -169,12 +94,12 @@ fn answer_pods(
     if is_watch(query) {
         return Refusal::not_allowed().into_response();
     }
-    match source.pods(namespace, query) {
+    match source.pods(namespace, query).await {
         Err(refusal) => refusal.into_response(),
         Ok(pods) if wants_table(headers) => {
             table(&COLUMNS, pods.iter().map(pod_row).collect(), query.get("includeObject"))
         }
-        Ok(pods) => list("PodMetricsList", pods.iter().map(pod_object).collect()),
+        Ok(pods) => pod_list(&pods),
     }
 }
 
@@ -184,9 +109,13 @@ async fn get_pod(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let Some(pod) = source.pod(&namespace, &name) else {
-        let name = format!("{namespace}/{name}");
-        return Refusal::not_found(GROUP, "podmetrics", &name).into_response();
+    let pod = match source.pod(&namespace, &name).await {
+        Ok(Some(pod)) => pod,
+        Ok(None) => {
+            let name = format!("{namespace}/{name}");
+            return Refusal::not_found(GROUP, "podmetrics", &name).into_response();
+        }
+        Err(refusal) => return refusal.into_response(),
     };
     if wants_table(&headers) {
         let query = Query::read(query.as_deref());
@@ -204,12 +133,12 @@ async fn list_nodes(
     if is_watch(&query) {
         return Refusal::not_allowed().into_response();
     }
-    match source.nodes(&query) {
+    match source.nodes(&query).await {
         Err(refusal) => refusal.into_response(),
         Ok(nodes) if wants_table(&headers) => {
             table(&COLUMNS, nodes.iter().map(node_row).collect(), query.get("includeObject"))
         }
-        Ok(nodes) => list("NodeMetricsList", nodes.iter().map(node_object).collect()),
+        Ok(nodes) => node_list(&nodes),
     }
 }
 
@@ -219,8 +148,10 @@ async fn get_node(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let Some(node) = source.node(&name) else {
-        return Refusal::not_found(GROUP, "nodemetrics", &name).into_response();
+    let node = match source.node(&name).await {
+        Ok(Some(node)) => node,
+        Ok(None) => return Refusal::not_found(GROUP, "nodemetrics", &name).into_response(),
+        Err(refusal) => return refusal.into_response(),
     };
     if wants_table(&headers) {
         let query = Query::read(query.as_deref());
@@ -231,52 +162,6 @@ async fn get_node(
 
 fn is_watch(query: &Query) -> bool {
     matches!(query.get("watch"), Some("true" | "1"))
-}
-
-/// Items of a list do not repeat what kind they are of.
-fn list(kind: &str, mut items: Vec<Value>) -> Response {
-    for item in items.iter_mut().filter_map(Value::as_object_mut) {
-        item.remove("kind");
-        item.remove("apiVersion");
-    }
-    Json(json!({"kind": kind, "apiVersion": VERSION, "metadata": {}, "items": items}))
-        .into_response()
-}
-
-fn usage(used: &Used) -> Value {
-    json!({"cpu": cores(used.cpu_nanos), "memory": bytes(used.memory_bytes)})
-}
-
-fn pod_object(pod: &FoundPod) -> Value {
-    let containers: Vec<Value> = pod
-        .used
-        .containers
-        .iter()
-        .map(|(name, used)| json!({"name": name, "usage": usage(used)}))
-        .collect();
-    let mut metadata = json!({"name": &*pod.key.1, "namespace": &*pod.key.0});
-    metadata["creationTimestamp"] = seconds_text(pod.used.time).into();
-    if !pod.labels.is_empty() {
-        metadata["labels"] = json!(pod.labels.iter().collect::<BTreeMap<_, _>>());
-    }
-    json!({
-        "kind": "PodMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds_text(pod.used.time), "window": window_text(pod.used.window),
-        "containers": containers,
-    })
-}
-
-fn node_object(node: &FoundNode) -> Value {
-    let mut metadata =
-        json!({"name": &*node.name, "creationTimestamp": seconds_text(node.used.time)});
-    if !node.labels.is_empty() {
-        metadata["labels"] = json!(node.labels.iter().collect::<BTreeMap<_, _>>());
-    }
-    json!({
-        "kind": "NodeMetrics", "apiVersion": VERSION, "metadata": metadata,
-        "timestamp": seconds_text(node.used.time), "window": window_text(node.used.window),
-        "usage": usage(&node.used),
-    })
 }
 
 fn pod_row(pod: &FoundPod) -> Row {

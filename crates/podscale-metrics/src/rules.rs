@@ -84,6 +84,23 @@ impl RuleSet {
         self.resource.as_ref()
     }
 
+    /// Whether there are no rules at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.custom.is_empty() && self.external.is_empty() && self.resource.is_none()
+    }
+
+    /// These rules and the others; how cpu and memory are asked for is said by these, if they say it.
+    #[must_use]
+    pub fn with(&self, others: &RuleSet) -> RuleSet {
+        RuleSet {
+            custom: [self.custom.as_slice(), &others.custom].concat(),
+            external: [self.external.as_slice(), &others.external].concat(),
+            resource: self.resource.clone().or_else(|| others.resource.clone()),
+            warnings: [self.warnings.as_slice(), &others.warnings].concat(),
+        }
+    }
+
     /// What is allowed and hardly meant.
     #[must_use]
     pub fn warnings(&self) -> &[RuleError] {

@@ -96,10 +96,13 @@ impl Scraper {
 
     /// A node left: it is not scraped any more, and what was known of it is forgotten.
     pub fn remove(&self, node: &str) {
+        let Config { store, reader, .. } = &self.shared.config;
         let mut queue = self.shared.queue.lock();
-        queue.remove(node);
+        let target = queue.remove(node);
         // Under the lock, so that a scrape that is under way cannot come after it.
-        self.shared.config.store.remove(node);
+        store.remove(node);
+        drop(queue);
+        target.iter().for_each(|target| reader.forget(target));
     }
 
     /// Only these nodes stay.
@@ -169,7 +172,10 @@ impl Shared {
         match read {
             Ok((scrape, form)) => {
                 let mut queue = self.queue.lock();
-                let Some(outage) = queue.succeeded(&attempt, form, now) else { return };
+                let Some(outage) = queue.succeeded(&attempt, form, now) else {
+                    drop(queue);
+                    return self.config.reader.forget(&attempt.target);
+                };
                 let applied = store.apply(node, &scrape, clock());
                 drop(queue);
                 observer
@@ -182,6 +188,5 @@ impl Shared {
                 }
             }
         }
-        self.sooner.notify_one();
     }
 }

@@ -2,6 +2,7 @@
 //! run on random input for a second each; docs/development.md says how to run them for longer.
 
 use bolero::check;
+use podscale_metrics::exposition::families::families;
 use podscale_metrics::prometheus::answer::{read_query, read_series};
 use podscale_metrics::rules::template::{Template, Value};
 use podscale_metrics::rules::{Catalog, KnownResources, RuleSet};
@@ -36,6 +37,19 @@ fn fuzz_prometheus_answers() {
                     assert!(shapes.len() <= 1);
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn fuzz_families() {
+    let seed =
+        b"# HELP a what\\n it is\n# TYPE a counter\na{x=\"y\"} 1\n# TYPE h histogram\nh_sum 2 7\n";
+    check!().with_type::<Vec<(u32, u8)>>().for_each(|edits| {
+        let bytes = edited(seed, edits);
+        let text = String::from_utf8_lossy(&bytes);
+        for family in families(&text) {
+            assert!(!family.name.is_empty() && !family.samples.is_empty(), "{text}");
         }
     });
 }

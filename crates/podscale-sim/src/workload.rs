@@ -49,6 +49,8 @@ pub struct PodUsage {
     pub memory_bytes: f64,
     /// Mean requests per second that it served.
     pub rps: f64,
+    /// Requests that it served since the container's start; never falls.
+    pub served_total: f64,
 }
 
 /// What happened in a length of time.
@@ -89,7 +91,14 @@ pub struct Workload {
     load_start: Time,
     start: Time,
     totals: Totals,
-    cpu_seconds: HashMap<Arc<str>, f64>,
+    counters: HashMap<Arc<str>, Counters>,
+}
+
+/// What a container has counted since its start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    cpu_seconds: f64,
+    served: f64,
 }
 
 impl Workload {
@@ -100,7 +109,7 @@ impl Workload {
     pub fn new(spec: WorkloadSpec, load: Load, start: Time) -> Result<Workload, SpecError> {
         spec.check()?;
         let totals = Totals::default();
-        Ok(Workload { spec, load, load_start: start, start, totals, cpu_seconds: HashMap::new() })
+        Ok(Workload { spec, load, load_start: start, start, totals, counters: HashMap::new() })
     }
 
     /// What it is made of.
@@ -166,17 +175,20 @@ impl Workload {
         let mut counters = HashMap::with_capacity(pods.len());
         let mut usages = Vec::with_capacity(pods.len());
         for (pod, work) in pods.iter().zip(&done.pods) {
-            let total = self.cpu_seconds.get(&pod.id).copied().unwrap_or(0.0) + work.cpu_seconds;
-            counters.insert(Arc::clone(&pod.id), total);
+            let mut counted = self.counters.get(&pod.id).copied().unwrap_or_default();
+            counted.cpu_seconds += work.cpu_seconds;
+            counted.served += work.served;
+            counters.insert(Arc::clone(&pod.id), counted);
             let rps = per_second(work.served);
             usages.push(PodUsage {
                 cpu_millis: per_second(work.cpu_seconds) * 1000.0,
-                cpu_seconds_total: total,
+                cpu_seconds_total: counted.cpu_seconds,
                 memory_bytes: self.memory(pod, rps, work.capacity_rps, done.capacity_rps),
                 rps,
+                served_total: counted.served,
             });
         }
-        self.cpu_seconds = counters;
+        self.counters = counters;
         Usage {
             pods: usages,
             queue: self.totals.waiting,

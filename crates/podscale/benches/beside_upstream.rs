@@ -1,7 +1,7 @@
 //! Podscale and kube-controller-manager's autoscaler, one after the other on the same real control
 //! plane, with the same autoscalers, pods and metrics: what each costs. Prints one table.
 //!
-//! `cargo bench --profile quick -p podscale --bench beside_upstream -- [FLAG…] [COUNT…]`; takes about
+//! `cargo bench -p podscale --bench beside_upstream -- [FLAG…] [COUNT…]`; takes about
 //! eight minutes for a thousand autoscalers. Flags:
 //!
 //! - `--steady`: the metrics do not change, so that nobody has a status to write
@@ -15,6 +15,8 @@
 
 #[path = "../tests/control_plane/aggregation.rs"]
 mod aggregation;
+#[path = "autoscalers.rs"]
+mod autoscalers;
 #[path = "../tests/control_plane/binaries.rs"]
 mod binaries;
 #[path = "../tests/control_plane/certificates.rs"]
@@ -39,7 +41,8 @@ mod process;
 mod program;
 
 use anyhow::{Context, Result, bail};
-use load::{Load, Places};
+use autoscalers::{Places, USED};
+use load::Load;
 use measure::Measurement;
 use plane::{Autoscaler, ControlPlane};
 use program::Program;
@@ -152,11 +155,12 @@ async fn run(
     options: &Options,
 ) -> Result<()> {
     let Contender { name, flags } = contender;
+    let double = |number: usize| load.set(number, 2 * USED);
     if *name == UPSTREAM.name {
         plane.start_manager(Autoscaler::On, flags).await?;
         let id = plane.manager_id().context("kube-controller-manager has ended")?;
         if options.latency {
-            latency::measure(name, turn, plane, load).await?;
+            latency::measure(name, turn, plane, load.places, double).await?;
         } else {
             Measurement { plane, load, name, id, program: None }.measure().await?;
         }
@@ -170,7 +174,7 @@ async fn run(
         anyhow::ensure!(bound.status.success(), "taskset: {bound:?}");
     }
     if options.latency {
-        latency::measure(name, turn, plane, load).await?;
+        latency::measure(name, turn, plane, load.places, double).await?;
     } else {
         let id = program.id();
         Measurement { plane, load, name, id, program: Some(&program) }.measure().await?;

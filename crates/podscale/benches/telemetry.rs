@@ -1,7 +1,7 @@
 //! What telemetry costs a reconcile that makes one request: without its hooks, with them and nobody
 //! listening, and with everything sent to a collector. Prints one table.
 //!
-//! `cargo bench --profile quick -p podscale --bench telemetry`
+//! `cargo bench -p podscale --bench telemetry`
 
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 #![allow(dead_code, reason = "parts of the core's fixture are not needed here")]

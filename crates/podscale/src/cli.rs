@@ -4,13 +4,16 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
+pub mod adopt;
 pub mod ask;
+pub mod convert;
 pub mod demo;
 pub mod explain;
 pub mod install;
 pub mod kubelet;
 pub mod leader;
 pub mod logs;
+pub mod manifests;
 pub mod pipeline;
 pub mod prometheus;
 pub mod recording;
@@ -20,6 +23,7 @@ pub mod serve;
 pub mod serving;
 pub mod signal;
 pub mod simulate;
+pub mod singlecloud;
 pub mod top;
 pub mod validate;
 
@@ -40,6 +44,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Adopt(adopt::Arguments),
+    Convert(convert::Arguments),
     Demo(demo::Arguments),
     Explain(explain::Arguments),
     Install(install::Arguments),
@@ -56,6 +62,8 @@ impl Cli {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Adopt(arguments) => adopt::run(&arguments),
+            Command::Convert(arguments) => convert::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Explain(arguments) => explain::run(&arguments),
             Command::Install(arguments) => install::run(&arguments),

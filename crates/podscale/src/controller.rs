@@ -14,6 +14,7 @@ mod observe;
 pub mod observer;
 pub mod outcome;
 mod overrides;
+mod owned;
 mod ownership;
 mod recalled;
 mod reconcile;
@@ -30,6 +31,8 @@ use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::readiness::Readiness;
 use crate::source::{self, Announcements, Sources};
+
+pub use crate::source::PrometheusServers;
 use act::{Actor, COMPONENT};
 use history_store::HistoryStore;
 use index::Index;
@@ -127,6 +130,21 @@ pub enum ResourceSource {
     Prometheus(Arc<Engine>),
 }
 
+/// Where metrics are read, besides the metrics APIs.
+#[derive(Default)]
+pub struct MetricSources {
+    /// What pods use.
+    pub resource: ResourceSource,
+    /// The Prometheus servers that specs may ask.
+    pub prometheus: Arc<PrometheusServers>,
+}
+
+impl From<ResourceSource> for MetricSources {
+    fn from(resource: ResourceSource) -> MetricSources {
+        MetricSources { resource, ..MetricSources::default() }
+    }
+}
+
 /// What must be known before anything is decided.
 const PODS: &str = "the list of pods";
 const AUTOSCALERS: &str = "the list of autoscalers";
@@ -157,7 +175,7 @@ impl Controller {
         Controller::start_with(client, clock, config, dialects, watchers, role, api)
     }
 
-    /// Begins like [`Controller::start`]; what pods use comes from this source.
+    /// Begins like [`Controller::start`]; metrics come from these sources as well.
     #[must_use]
     pub fn start_with(
         client: &Client,
@@ -166,13 +184,15 @@ impl Controller {
         dialects: Vec<Arc<dyn AnyDialect>>,
         watchers: Watchers,
         role: Role,
-        resource: ResourceSource,
+        reading: impl Into<MetricSources>,
     ) -> Controller {
+        let MetricSources { resource, prometheus } = reading.into();
         let mapper = RestMapper::new(client.clone(), clock);
         let metrics = &watchers.metrics;
         let pods = Arc::new(Pods::default());
         let (notifier, announcements) = source::notifications();
         let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
+        sources.ask_servers(prometheus, metrics);
         match resource {
             ResourceSource::Api => {}
             ResourceSource::Kubelets(kubelets) => {

@@ -32,7 +32,6 @@ use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
 use podscale_cluster::nodes::{self, Identity, KubeletPort, Nodes, NodesConfig, NodesError};
 use podscale_metrics::kubelet::tls::TlsError;
-use podscale_metrics::resource;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -65,6 +64,8 @@ pub struct Config {
     pub read_kubelets: bool,
     /// Where the kubeconfig is written; in a new temporary folder if not given.
     pub kubeconfig: Option<PathBuf>,
+    /// Whether autoscaling/v2beta1 and v2beta2 are served as well.
+    pub removed_autoscaling_versions: bool,
 }
 
 impl Config {
@@ -79,6 +80,7 @@ impl Config {
             kubelet_port: KubeletPort::Required(0),
             read_kubelets: true,
             kubeconfig: None,
+            removed_autoscaling_versions: false,
         }
     }
 }
@@ -166,8 +168,7 @@ impl Demo {
         let listener = listen(config.port).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let address = listener.local_addr().unwrap_or(address);
-        let (server, serving, kubeconfig, certificates) =
-            serve(clock, config.kubeconfig.as_deref()).await?;
+        let (server, serving, kubeconfig, certificates) = serve(clock, &config).await?;
         let service = in_process(&server, kubeconfig.token());
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = watch::channel(false);
@@ -186,7 +187,7 @@ impl Demo {
         metrics::announce(&client).await?;
         let hub = Hub::new(clock);
         let resource = if config.read_kubelets {
-            let resource::Source { store, directory, .. } = metrics.source();
+            let (store, directory) = (Arc::clone(&metrics.store), Arc::clone(&metrics.directory));
             let kubelets = Kubelets::scraped_elsewhere(store, directory, reports, &own, clock);
             ResourceSource::Kubelets(kubelets)
         } else {
@@ -196,6 +197,7 @@ impl Demo {
         let router = admin::router(shown)
             .merge(load::http::router(load.clone()))
             .merge(nodes::control::router(nodes.control()))
+            .merge(metrics::prometheus::router(load.clone(), address))
             .nest(PLAIN, podscale_metrics::plain::server::router(metrics.source()));
         let page = show(listener, router, stopped);
         let parts = Parts { controller, cluster, driver, metrics, nodes, page, serving, stop };
@@ -267,9 +269,9 @@ impl Demo {
             apply(&self.client, &mapper, manifest).await?;
         }
         if !last.is_empty() {
-            let (table, source) = (self.parts.nodes.table(), self.parts.metrics.source());
+            let (table, store) = (self.parts.nodes.table(), &self.parts.metrics.store);
             let wanted = first_metrics::pods_of(&scenario.manifests);
-            first_metrics::wait(self.clock, wanted, &table, &source.store).await;
+            first_metrics::wait(self.clock, wanted, &table, store).await;
         }
         for manifest in last {
             apply(&self.client, &mapper, manifest).await?;
@@ -348,20 +350,22 @@ fn start_controller(
 /// The API server, on a socket for everybody who has the kubeconfig.
 async fn serve(
     clock: Clock,
-    file: Option<&Path>,
+    config: &Config,
 ) -> Result<(ApiServer, Serving, Kubeconfig, Certificates), DemoError> {
     let token = kubeconfig::token();
     let server = ApiServer::new(podscale_apiserver::Config {
         clock: Arc::new(move || clock.now()),
         token: Some(token.clone()),
+        removed_autoscaling_versions: config.removed_autoscaling_versions,
         ..podscale_apiserver::Config::default()
     });
     let certificates = Certificates::generate(&["localhost", "127.0.0.1"])?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let serving = server.serve(address, Some(&certificates)).await?;
     let authority = certificates.authority_data();
-    let kubeconfig = Kubeconfig::write(file, &serving.url(), &authority, token)
-        .map_err(|(path, source)| DemoError::Kubeconfig { path, source })?;
+    let kubeconfig =
+        Kubeconfig::write(config.kubeconfig.as_deref(), &serving.url(), &authority, token)
+            .map_err(|(path, source)| DemoError::Kubeconfig { path, source })?;
     Ok((server, serving, kubeconfig, certificates))
 }
 

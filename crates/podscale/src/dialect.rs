@@ -4,7 +4,9 @@
 //!
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
+pub mod chpa;
 pub mod hpa;
+pub mod pod_autoscaler;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,11 +21,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The condition that says that another controller manages the object as well.
 pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
 /// The reason of that condition, and of the event that reports it.
 pub const CONFLICT_REASON: &str = "AnotherController";
+/// The reason of that condition where another autoscaler has the same target.
+pub const TARGET_TAKEN: &str = "TargetTaken";
 
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
@@ -60,12 +65,24 @@ impl Kind {
         format!("/apis/{}/{}", self.api_version, self.plural)
     }
 
+    /// The path of one object.
+    #[must_use]
+    pub fn object_path(&self, key: &Key) -> String {
+        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
+        let Kind { api_version, plural, .. } = self;
+        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}")
+    }
+
     /// The path of one object's status.
     #[must_use]
     pub fn status_path(&self, key: &Key) -> String {
-        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
-        let Kind { api_version, plural, .. } = self;
-        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}/status")
+        format!("{}/status", self.object_path(key))
+    }
+
+    /// Whether it is one of Kubernetes itself, whose rules are those of upstream to the letter.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.presence == Presence::Always
     }
 }
 
@@ -138,11 +155,30 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     /// It cannot be put into JSON.
     fn to_body(&self) -> serde_json::Result<Vec<u8>>;
 
+    /// The object as it is sent to be stored as a whole with its status, for a definition without a
+    /// status subresource; `None` if its kind always has one.
+    ///
+    /// # Errors
+    /// It cannot be put into JSON.
+    fn to_whole_body(&self) -> serde_json::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
     /// Takes in the version that the API server gave it.
     fn set_resource_version(&mut self, version: String);
 
     /// The object in the form that Recordings hold.
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler>;
+
+    /// How often it wants to be reconciled, if its spec says so.
+    fn sync_period(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What is wrong with its spec, if the API server let it in all the same.
+    fn spec_errors(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// What a status is to say.
@@ -155,8 +191,10 @@ pub enum NewStatus<'a> {
         /// What it was made on.
         snapshot: &'a Snapshot<'a>,
     },
-    /// What is stored, and that another controller manages the object as well.
+    /// What is stored, and that another controller or autoscaler is in the way.
     Conflict {
+        /// In one word: [`CONFLICT_REASON`] or [`TARGET_TAKEN`].
+        reason: &'static str,
         /// What to do about it.
         message: &'a str,
         /// When it was found.
@@ -211,8 +249,8 @@ impl<D: Dialect> AnyDialect for D {
     }
 }
 
-/// The dialects that every cluster has.
+/// The dialects that the program knows; a kind that a cluster does not have may come later.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
-    vec![Arc::new(hpa::Hpa)]
+    vec![Arc::new(hpa::Hpa), Arc::new(chpa::Chpas), Arc::new(pod_autoscaler::PodAutoscalers)]
 }

@@ -3,11 +3,15 @@
 
 pub mod metrics;
 mod roles;
+pub mod singlecloud;
 mod workload;
 
 pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
+pub use singlecloud::SinglecloudOptions;
 
+use podscale_api::crds;
+use podscale_api::pod_autoscaler::crd;
 use serde_json::{Value, json};
 
 /// What everything is called.
@@ -28,8 +32,12 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Resources of targets that it may scale, besides those of Kubernetes.
     pub scales: Vec<ScaleResource>,
+    /// Whether there are CHPAs that the original controller has managed; see [`cluster_rules`].
+    pub original_chpas: bool,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
+    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
+    pub crds: bool,
 }
 
 impl Default for Options {
@@ -40,7 +48,9 @@ impl Default for Options {
             replicas: 2,
             arguments: Vec::new(),
             scales: Vec::new(),
+            original_chpas: false,
             metrics: MetricOptions::default(),
+            crds: false,
         }
     }
 }
@@ -77,7 +87,17 @@ pub fn manifests(options: &Options) -> Vec<Value> {
         workload::disruption_budget(namespace),
     ];
     objects.extend(options.metrics.manifests(namespace));
+    if options.crds {
+        // Before all that may be about them.
+        objects.splice(0..0, definitions());
+    }
     objects
+}
+
+/// The definitions of the kinds of autoscalers that no cluster has by itself.
+#[must_use]
+pub fn definitions() -> Vec<Value> {
+    vec![crds::chpa::definition(), crd::definition()]
 }
 
 fn labels() -> Value {

@@ -2,13 +2,14 @@
 //! Whoever decides or serves by it shares one [`Kubelets`].
 
 mod reports;
+mod roster;
 
 pub use reports::Reports;
+pub use roster::Roster;
 
 use crate::metrics::Metrics;
 use kube::Client;
 use podscale_api::node::Node;
-use podscale_api::pod::Pod;
 use podscale_client::call::query;
 use podscale_client::clock::Clock;
 use podscale_client::election::Term;
@@ -85,7 +86,7 @@ impl Kubelets {
         let mut tasks = JoinSet::new();
         if let Purpose::Serving = purpose {
             let (client, instruments) = (client.clone(), Arc::clone(&following.instruments));
-            tasks.spawn(follow_pods(client, instruments, Arc::clone(&directory)));
+            tasks.spawn(roster::follow_pods(client, instruments, Arc::clone(&directory)));
         }
         tasks.spawn(following.run(purpose));
         let kubelets = Kubelets::sharing(store, directory, reports, tasks);
@@ -121,7 +122,7 @@ impl Kubelets {
     pub fn serving(&self) -> resource::Source {
         let (store, directory) = (Arc::clone(&self.store), Arc::clone(&self.directory));
         let clock = Clock::wall();
-        resource::Source { store, directory, clock: Arc::new(move || clock.now()) }
+        resource::Source::scraped(store, directory, Arc::new(move || clock.now()))
     }
 
     /// Calls this with the pods of every scrape that have new samples. It must not wait.
@@ -190,19 +191,4 @@ impl Following {
 
 fn no_address(node: &str) {
     tracing::debug!(node, "has no address of the preferred types; its kubelet is not scraped");
-}
-
-/// Keeps up with the labels of pods.
-async fn follow_pods(client: Client, instruments: Instruments, directory: Arc<Directory>) {
-    let key =
-        |pod: &Pod| -> PodKey { ((*pod.metadata.namespace).into(), (*pod.metadata.name).into()) };
-    let apply = |change: Change<Pod>| match change {
-        Change::All(pods) => {
-            let entry = |pod: Pod| (key(&pod), pod.metadata.labels);
-            directory.replace_pods(pods.into_iter().map(entry).collect());
-        }
-        Change::Applied(pod) => directory.apply_pod(key(&pod), pod.metadata.labels),
-        Change::Deleted(pod) => directory.remove_pod(&key(&pod)),
-    };
-    follow(&client, "/api/v1/pods", "pods", Presence::Always, &instruments, apply).await;
 }

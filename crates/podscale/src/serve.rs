@@ -1,5 +1,6 @@
 //! The metrics APIs over TLS, for the API server's aggregation and for whoever may ask directly:
-//! `metrics.k8s.io`, `custom.metrics.k8s.io` and `external.metrics.k8s.io`.
+//! `metrics.k8s.io`, `custom.metrics.k8s.io` and `external.metrics.k8s.io`; and singlecloud's API for
+//! autoscalers, on a port of its own.
 //!
 //! Who asks is found out as Kubernetes' own aggregated servers do it ([`authenticate`]), and the API
 //! server is asked whether they may ([`authorize`]).
@@ -13,9 +14,11 @@ mod documents;
 mod guard;
 pub mod judge;
 pub mod providers;
+pub mod resource_rules;
 pub mod reviews;
 pub mod routes;
 pub mod rules;
+pub mod singlecloud;
 pub mod tls;
 pub mod trust;
 pub mod user;
@@ -60,7 +63,7 @@ const LIMITS: Limits = Limits {
 /// What must be known before anybody can be trusted.
 const AUTHENTICATION: &str = "the ConfigMap kube-system/extension-apiserver-authentication";
 /// Nothing can be said of what nodes and pods use before.
-const SAMPLES: &str = "two samples of a node";
+const SAMPLES: &str = "what a node uses";
 /// How often it is checked whether there are any.
 const SAMPLES_EVERY: Duration = Duration::from_secs(1);
 
@@ -73,6 +76,8 @@ pub struct Served {
     pub custom: Option<custom::Provider>,
     /// `external.metrics.k8s.io`.
     pub external: Option<external::Provider>,
+    /// Singlecloud's API for autoscalers.
+    pub singlecloud: Option<singlecloud::Options>,
 }
 
 /// Where the certificate comes from.
@@ -138,6 +143,7 @@ pub enum ServeError {
 pub struct Server {
     address: SocketAddr,
     plain: Option<SocketAddr>,
+    singlecloud: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     listeners: JoinSet<()>,
     _tasks: JoinSet<()>,
@@ -174,21 +180,31 @@ impl Server {
         }
         let (stop, stopped) = watch::channel(false);
         let mut listeners = JoinSet::new();
-        let plain = match (config.plain_address, &served.resource) {
-            (Some(address), Some(source)) => {
-                let listener = listen(address).await?;
-                let bound = listener.local_addr().unwrap_or(address);
-                let router = plain::server::router(source.clone());
-                let stop = until(stopped.clone());
-                listeners.spawn(connections::serve(listener, router, LIMITS, stop));
+        let plain = serve_plain(&config, &served, &mut listeners, &stopped).await?;
+        let tls = Tls::new(shown)?;
+        let guards = (
+            Authenticator::new(context.client.clone(), trusted),
+            Authorizer::new(context.client.clone()),
+        );
+        let singlecloud = match served.singlecloud.clone() {
+            Some(options) => {
+                let listener = listen(options.address).await?;
+                let bound = listener.local_addr().unwrap_or(options.address);
+                let (client, metrics) = (context.client.clone(), context.metrics.clone());
+                let router =
+                    singlecloud::start(options, client, guards.clone(), metrics, &mut tasks);
+                let (tls, stop) = (tls.clone(), until(stopped.clone()));
+                listeners.spawn(connections::serve_with(listener, tls, router, LIMITS, stop));
                 Some(bound)
             }
-            _ => None,
+            None => None,
         };
-        let router = router(served, &config.routes, trusted, context);
-        let (tls, stop_tls) = (Tls::new(shown)?, until(stopped));
-        listeners.spawn(connections::serve_with(listener, tls, router, LIMITS, stop_tls));
-        Ok(Server { address, plain, stop, listeners, _tasks: tasks })
+        if !config.routes.is_empty() {
+            tasks.spawn(config.routes.clone().follow(context.metrics.clone()));
+        }
+        let router = router(served, &config.routes, guards, context);
+        listeners.spawn(connections::serve_with(listener, tls, router, LIMITS, until(stopped)));
+        Ok(Server { address, plain, singlecloud, stop, listeners, _tasks: tasks })
     }
 
     /// Where it serves with TLS.
@@ -203,6 +219,12 @@ impl Server {
         self.plain
     }
 
+    /// Where it serves singlecloud's API, if it does.
+    #[must_use]
+    pub fn singlecloud_address(&self) -> Option<SocketAddr> {
+        self.singlecloud
+    }
+
     /// Lets open requests finish for a moment, and stops.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
@@ -214,6 +236,24 @@ impl Server {
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let fail = |source| ServeError::Listen { address, source };
     TcpListener::bind(address).await.map_err(fail)
+}
+
+/// Serves plain numbers, if that is wanted and there are any, and says where.
+async fn serve_plain(
+    config: &Config,
+    served: &Served,
+    listeners: &mut JoinSet<()>,
+    stopped: &watch::Receiver<bool>,
+) -> Result<Option<SocketAddr>, ServeError> {
+    let (Some(address), Some(source)) = (config.plain_address, &served.resource) else {
+        return Ok(None);
+    };
+    let listener = listen(address).await?;
+    let bound = listener.local_addr().unwrap_or(address);
+    let router = plain::server::router(source.clone());
+    let stop = until(stopped.clone());
+    listeners.spawn(connections::serve(listener, router, LIMITS, stop));
+    Ok(Some(bound))
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {
@@ -258,13 +298,17 @@ async fn obtain(
 }
 
 /// Everything that is served, behind the guard.
-fn router(mut served: Served, routes: &Routes, trusted: Trusted, context: Context) -> Router {
+fn router(
+    mut served: Served,
+    routes: &Routes,
+    (authenticator, authorizer): (Authenticator, Authorizer),
+    context: Context,
+) -> Router {
     if !routes.is_empty() && served.external.is_none() {
         served.external = Some(Arc::new(NoMetrics));
     }
-    let Context { client, metrics, readiness, .. } = context;
-    let authenticator = Authenticator::new(client.clone(), trusted);
-    let judge = Guard::new(authenticator, Authorizer::new(client), metrics.clone());
+    let Context { metrics, readiness, .. } = context;
+    let judge = Guard::new(authenticator, authorizer, metrics.clone());
     let mut router = documents::router(served.clone(), metrics, readiness);
     if let Some(source) = served.resource {
         let plain = plain::server::router(source.clone());
@@ -281,7 +325,7 @@ fn router(mut served: Served, routes: &Routes, trusted: Trusted, context: Contex
 
 /// A pod that is ready before it can answer would make autoscalers lose their metrics.
 async fn await_samples(source: resource::Source, readiness: Readiness) {
-    while !source.has_samples() {
+    while !source.can_answer().await {
         tokio::time::sleep(SAMPLES_EVERY).await;
     }
     readiness.has(SAMPLES);

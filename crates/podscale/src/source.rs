@@ -13,6 +13,7 @@ mod external_metrics;
 mod kubelet;
 mod namespaces;
 mod prometheus;
+mod prometheus_query;
 mod question;
 mod resource_metrics;
 mod server;
@@ -21,6 +22,7 @@ mod subscriptions;
 mod tests;
 
 pub(crate) use answer::Answer;
+pub use prometheus_query::PrometheusServers;
 pub(crate) use question::Question;
 pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
 
@@ -61,6 +63,8 @@ pub(crate) struct Sources {
     pub(crate) custom: Arc<dyn MetricSource>,
     /// Values from outside the cluster.
     pub(crate) external: Arc<dyn MetricSource>,
+    /// Queries that specs bring along.
+    pub(crate) queries: Arc<dyn MetricSource>,
 }
 
 impl Sources {
@@ -76,10 +80,12 @@ impl Sources {
         let resource = server("resource", Codec::Typed { kind: Some("PodMetricsList") });
         let custom = server("custom", Codec::Dynamic { kind: "MetricValueList" });
         let external = server("external", Codec::Typed { kind: None });
+        let queries = prometheus_query::PrometheusQueries::new(Arc::default(), metrics.clone());
         Sources {
             resource: Arc::new(resource_metrics::ResourceMetrics::new(resource, clock)),
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
             external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
+            queries: Arc::new(queries),
         }
     }
 
@@ -107,12 +113,19 @@ impl Sources {
         self.resource = Arc::new(usage);
     }
 
+    /// Asks these servers the queries that specs bring along.
+    pub(crate) fn ask_servers(&mut self, servers: Arc<PrometheusServers>, metrics: &Metrics) {
+        let queries = prometheus_query::PrometheusQueries::new(servers, metrics.clone());
+        self.queries = Arc::new(queries);
+    }
+
     /// The source that answers for a metric, if any does.
     pub(crate) fn find(&self, metric: &Source) -> Option<&dyn MetricSource> {
         match metric {
             Source::Resource { .. } | Source::ContainerResource { .. } => Some(&*self.resource),
             Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
             Source::External(_) => Some(&*self.external),
+            Source::Prometheus(_) => Some(&*self.queries),
             Source::Unknown { .. } => None,
         }
     }

@@ -57,6 +57,7 @@ fn described(metric: &Source) -> (&'static str, &str) {
         Source::Pods(series) | Source::Object { series, .. } | Source::External(series) => {
             &series.name
         }
+        Source::Prometheus(query) => &query.name,
         Source::Unknown { quoted } => quoted,
     };
     (metric.type_name(), name)

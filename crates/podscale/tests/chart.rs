@@ -1,6 +1,6 @@
-//! The Helm chart must render to what `podscale install` prints.
+//! The Helm chart must render to what `podscale install` prints, and what the documentation says of both must work.
 
-use podscale::install::{MetricOptions, Options, ScaleResource, manifests};
+use podscale::install::{MetricOptions, Options, ScaleResource, SinglecloudOptions, manifests};
 use podscale::settings::{MetricsApi, ResourceMetrics};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -55,12 +55,18 @@ fn the_chart_renders_to_what_install_prints() {
         replicas: 3,
         arguments: flags.map(str::to_owned).to_vec(),
         scales: vec![rollouts],
+        original_chpas: true,
         metrics: MetricOptions {
             resource: ResourceMetrics::Kubelet,
             serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
             prometheus_url: Some("http://prometheus.monitoring:9090".into()),
             rules: Some("metric-rules".into()),
+            singlecloud: Some(SinglecloudOptions {
+                cluster: "east".into(),
+                adapter: Some("zcloud/monitor-prometheus-adapter".parse().expect("a location")),
+            }),
         },
+        crds: true,
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -70,20 +76,49 @@ fn the_chart_renders_to_what_install_prints() {
         "dryRun=true",
         "otlp.endpoint=http://collector:4318",
         "arguments[0]=--sync-period=5s",
+        "originalChpas=true",
         "scales[0].group=argoproj.io",
         "scales[0].resource=rollouts",
         "metrics.resource=kubelet",
         "metrics.serve={resource,custom,external}",
         "metrics.prometheusUrl=http://prometheus.monitoring:9090",
         "metrics.rules=metric-rules",
+        "singlecloud.enabled=true",
+        "singlecloud.cluster=east",
+        "singlecloud.adapter.namespace=zcloud",
+        "singlecloud.adapter.name=monitor-prometheus-adapter",
+        "crds=true",
     ];
+    let singlecloud = Options {
+        metrics: MetricOptions {
+            singlecloud: Some(SinglecloudOptions::default()),
+            ..MetricOptions::default()
+        },
+        ..Options::default()
+    };
     let resource = Options {
         metrics: MetricOptions { serve: vec![MetricsApi::Resource], ..MetricOptions::default() },
         ..Options::default()
     };
+    let by_prometheus = Options {
+        metrics: MetricOptions {
+            resource: ResourceMetrics::Prometheus,
+            serve: vec![MetricsApi::Resource],
+            prometheus_url: Some("http://prometheus:9090".into()),
+            ..MetricOptions::default()
+        },
+        ..Options::default()
+    };
+    let from_prometheus = [
+        "metrics.resource=prometheus",
+        "metrics.serve={resource}",
+        "metrics.prometheusUrl=http://prometheus:9090",
+    ];
     let rows = [
         (Options::default(), &[][..]),
+        (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
+        (singlecloud, &["singlecloud.enabled=true"][..]),
         (many, &sets[..]),
     ];
     for (options, sets) in rows {
@@ -115,4 +150,35 @@ fn the_chart_renders_to_what_install_prints() {
     assert!(error.contains("--admin-address=0.0.0.0:1 cannot be chosen"), "{error}");
     let linted = run(&helm, &[&["lint", "--strict", chart][..], &KUBERNETES].concat());
     assert!(linted.contains("0 chart(s) failed"), "{linted}");
+}
+
+/// The arguments of every `podscale install` on a page, up to where its output goes.
+fn documented(page: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let text = std::fs::read_to_string(path).expect("a page").replace("\\\n", " ");
+    let commands = text.lines().filter_map(|line| line.strip_prefix("$ podscale install"));
+    let words = |command: &str| {
+        let words = command.split_whitespace().take_while(|word| !["|", ">"].contains(word));
+        words.map(str::to_owned).collect()
+    };
+    commands.map(words).collect()
+}
+
+#[test]
+fn what_is_documented_can_be_installed() {
+    for (page, least) in [("install.md", 1), ("replace.md", 4)] {
+        let commands = documented(page);
+        assert!(commands.len() >= least, "{page}: {commands:?}");
+        for arguments in commands {
+            let answer = Command::new(env!("CARGO_BIN_EXE_podscale"))
+                .arg("install")
+                .args(&arguments)
+                .output();
+            let answer = answer.expect("the program");
+            let error = String::from_utf8_lossy(&answer.stderr).into_owned();
+            assert!(answer.status.success(), "{page}: podscale install {arguments:?}: {error}");
+            let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+            assert!(text.contains("kind: Deployment"), "{page}: {text}");
+        }
+    }
 }

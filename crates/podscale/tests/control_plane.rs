@@ -13,8 +13,12 @@ mod beside_upstream;
 mod binaries;
 #[path = "control_plane/certificates.rs"]
 mod certificates;
+#[path = "control_plane/chpa.rs"]
+mod chpa;
 #[path = "control_plane/dry_run.rs"]
 mod dry_run;
+#[path = "control_plane/faults.rs"]
+mod faults;
 #[path = "control_plane/fixture.rs"]
 mod fixture;
 #[path = "control_plane/harness.rs"]
@@ -25,6 +29,8 @@ mod installed;
 mod kubelet;
 #[path = "control_plane/many.rs"]
 mod many;
+#[path = "control_plane/metric_rights.rs"]
+mod metric_rights;
 #[path = "control_plane/metric_types.rs"]
 mod metric_types;
 #[path = "control_plane/metrics.rs"]
@@ -39,6 +45,8 @@ mod outages;
 mod pipeline;
 #[path = "control_plane/plane.rs"]
 mod plane;
+#[path = "control_plane/pod_autoscaler.rs"]
+mod pod_autoscaler;
 #[path = "control_plane/process.rs"]
 mod process;
 #[path = "control_plane/program.rs"]
@@ -49,6 +57,8 @@ mod proxy;
 mod rbac;
 #[path = "control_plane/serve.rs"]
 mod serve;
+#[path = "control_plane/singlecloud.rs"]
+mod singlecloud;
 #[path = "control_plane/sources.rs"]
 mod sources;
 #[path = "control_plane/targets.rs"]
@@ -59,6 +69,8 @@ mod timelines;
 mod transcript;
 #[path = "control_plane/unreliable_network.rs"]
 mod unreliable_network;
+#[path = "control_plane/versions.rs"]
+mod versions;
 
 use anyhow::Result;
 use harness::Harness;
@@ -102,14 +114,20 @@ fn main() -> Result<ExitCode> {
 fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     trials.extend(unreliable_network::trials(harness));
+    trials.extend(chpa::trials(harness));
     trials.extend(objects::trials(harness));
+    trials.extend(versions::trials(harness));
     trials.extend(metric_types::trials(harness));
     trials.extend(behaviors::trials(harness));
     trials.extend(targets::trials(harness));
     trials.extend(rbac::trials(harness));
+    trials.extend(pod_autoscaler::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));
+    trials.extend(faults::trials(harness));
     trials.extend(serve::trials(harness));
+    trials.extend(metric_rights::trials(harness));
+    trials.extend(singlecloud::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

@@ -7,6 +7,8 @@
 mod kubelets;
 #[path = "demo/ports.rs"]
 mod ports;
+#[path = "demo/prometheus.rs"]
+mod prometheus;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Event, Pod};

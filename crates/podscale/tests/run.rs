@@ -316,3 +316,44 @@ async fn a_namespace_for_the_lease_that_is_not_there_is_told() {
     drop(replica);
     serving.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_nobody_serves_cpu_and_memory_is_said_once_with_what_to_do() {
+    let server = ApiServer::new(Config::default());
+    let serving = server.serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None).await;
+    let serving = serving.expect("it listens");
+    let client = kube::Client::new(server.router(), "default");
+    let folder = Folder::new("no-metrics");
+    let kubeconfig = folder.kubeconfig(&serving.url());
+    let template = json!({"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}});
+    create(&client, "/apis/apps/v1/namespaces/default/deployments", target).await;
+    for resource in ["cpu", "memory"] {
+        let hpa = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": resource}, "spec": {"maxReplicas": 9, "scaleTargetRef":
+                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "metrics": [{"type": "Resource", "resource": {"name": resource,
+                    "target": {"type": "AverageValue", "averageValue": "1"}}}]}});
+        let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+        create(&client, path, hpa).await;
+    }
+    let replica = Replica::start(&kubeconfig, &["--sync-period=1s", "--leader-elect=false"]);
+    // Each time that it is asked for in vain, an event happens again.
+    until("both are asked for several times", async || {
+        let events = get(&client, "/api/v1/namespaces/default/events").await;
+        let of = |name: &str| {
+            let mut all = events["items"].as_array().into_iter().flatten();
+            let repeated = |event: &Value| event["count"].as_i64().is_some_and(|count| count >= 3);
+            all.any(|event| event["involvedObject"]["name"] == name && repeated(event))
+        };
+        of("cpu") && of("memory")
+    })
+    .await;
+    let said = String::from_utf8_lossy(&replica.end().stderr).into_owned();
+    let words = "the cluster serves no metrics.k8s.io, so cpu and memory of pods are unknown: install \
+        metrics-server, or run with --resource-metrics kubelet";
+    assert_eq!(said.matches(words).count(), 1, "{said}");
+    serving.stop().await;
+}

@@ -16,12 +16,17 @@ pub fn default_hpa(hpa: &mut HorizontalPodAutoscaler) {
 
 /// Fills in the spec alone.
 pub fn default_spec(spec: &mut HorizontalPodAutoscalerSpec) {
+    default_bounds_and_metrics(spec);
+    if let Some(behavior) = &mut spec.behavior {
+        default_behavior(behavior);
+    }
+}
+
+/// Fills in what every version fills in.
+pub fn default_bounds_and_metrics(spec: &mut HorizontalPodAutoscalerSpec) {
     spec.min_replicas.get_or_insert(1);
     if spec.metrics.is_empty() {
         spec.metrics.push(cpu_metric(CPU_UTILIZATION));
-    }
-    if let Some(behavior) = &mut spec.behavior {
-        default_behavior(behavior);
     }
 }
 

@@ -7,7 +7,7 @@ use super::v2::{Condition, CrossVersionObjectReference};
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
 use crate::selector::LabelSelector;
-use crate::serde_form::null_default;
+use crate::serde_form::{null_default, null_if_empty};
 use crate::time::Timestamp;
 
 /// Group and version of these types.
@@ -71,7 +71,7 @@ pub struct HorizontalPodAutoscalerStatus {
     /// What each metric showed.
     pub current_metrics: Option<Vec<MetricStatus>>,
     /// Whether it can scale, does scale and is limited.
-    #[serde(deserialize_with = "null_default")]
+    #[serde(deserialize_with = "null_default", serialize_with = "null_if_empty")]
     pub conditions: Vec<Condition>,
 }
 

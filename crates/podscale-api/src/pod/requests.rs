@@ -45,6 +45,39 @@ impl Pod {
         }
     }
 
+    /// What the pod, or one container of it, is limited to of a resource, in thousandths.
+    ///
+    /// A limit of the pod as a whole wins unless a container is named; otherwise every container that
+    /// runs must have a limit.
+    pub fn limit_milli(
+        &self,
+        resource: &str,
+        container: Option<&str>,
+    ) -> Result<i64, MissingRequest> {
+        let own = self.spec.resources.limits.get(resource).filter(|_| container.is_none());
+        if let Some(own) = own.filter(|_| is_pod_level_resource(resource)) {
+            return Ok(own.milli_value());
+        }
+        let pod = || (*self.metadata.name).into();
+        let limit = |limited: &Container| match limited.resources.limits.get(resource) {
+            Some(limit) => Ok(limit.milli_value()),
+            None => Err(MissingRequest::Limit {
+                resource: resource.into(),
+                container: (*limited.name).into(),
+                pod: pod(),
+            }),
+        };
+        let sidecars = self.spec.init_containers.iter().filter(|container| container.is_sidecar());
+        let mut running = self.spec.containers.iter().chain(sidecars);
+        match container {
+            None => running.try_fold(0_i64, |sum, c| Ok(sum.wrapping_add(limit(c)?))),
+            Some(name) => running.find(|c| *c.name == *name).map_or_else(
+                || Err(MissingRequest::NoContainer { container: name.into(), pod: pod() }),
+                limit,
+            ),
+        }
+    }
+
     fn container_request(
         &self,
         container: &Container,
@@ -166,6 +199,27 @@ mod tests {
         // Upstream's sums wrap.
         let huge = container("a", "9223372036854775");
         check(json!({"containers": [huge, container("b", "1")]}), None, "-9223372036854775616");
+    }
+
+    #[test]
+    fn limits_are_those_of_the_pod_or_of_every_container() {
+        let limited =
+            |name: &str, cpu: &str| json!({"name": name, "resources": {"limits": {"cpu": cpu}}});
+        let limit = |spec: Value, container: Option<&str>| {
+            let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec}))
+                .expect("a pod");
+            pod.limit_milli("cpu", container).map_err(|missing| missing.to_string())
+        };
+        let two = json!({"containers": [limited("a", "1"), limited("b", "500m")]});
+        assert_eq!(limit(two.clone(), None), Ok(1500));
+        assert_eq!(limit(two.clone(), Some("b")), Ok(500));
+        assert_eq!(limit(two, Some("c")), Err("container c not found in Pod p".into()));
+        let own = json!({"resources": {"limits": {"cpu": "3"}}, "containers": [limited("a", "1")]});
+        assert_eq!(limit(own.clone(), None), Ok(3000));
+        assert_eq!(limit(own, Some("a")), Ok(1000));
+        let without = json!({"containers": [limited("a", "1"), container("b", "1")]});
+        let error = "missing limit for cpu in container b of Pod p";
+        assert_eq!(limit(without, None), Err(error.into()));
     }
 
     #[test]

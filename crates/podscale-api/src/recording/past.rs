@@ -3,7 +3,9 @@
 use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::History;
-use podscale_core::history::{MAX_ENTRIES, Recommendation, ScaleEvent};
+use podscale_core::history::{
+    LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+};
 use serde::{Deserialize, Serialize};
 
 /// The memory of an autoscaler at the beginning of a Recording.
@@ -19,6 +21,65 @@ pub struct RecordedHistory {
     /// The changes towards fewer replicas.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub scale_downs: Vec<RecordedScaleEvent>,
+    /// What only rules beyond a native autoscaler's remember.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<RecordedMemory>,
+}
+
+/// What only rules beyond a native autoscaler's remember.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RecordedMemory {
+    /// When the target was last found active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_active: Option<ExactTimestamp>,
+    /// Since when no size could be computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_gone_since: Option<ExactTimestamp>,
+    /// What metrics asked for last.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub last_answers: Vec<RecordedLastAnswer>,
+}
+
+/// What a metric asked for when it last had a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedLastAnswer {
+    /// When.
+    pub time: ExactTimestamp,
+    /// Which metric, as a number made from its title and target.
+    pub metric: u32,
+    /// The size.
+    pub replicas: i32,
+}
+
+impl From<&Memory> for RecordedMemory {
+    fn from(memory: &Memory) -> RecordedMemory {
+        let answer = |a: &LastAnswer| RecordedLastAnswer {
+            time: ExactTimestamp(a.at),
+            metric: a.metric,
+            replicas: a.replicas,
+        };
+        RecordedMemory {
+            last_active: memory.last_active.map(ExactTimestamp),
+            metrics_gone_since: memory.metrics_gone_since.map(ExactTimestamp),
+            last_answers: memory.last_answers.iter().map(answer).collect(),
+        }
+    }
+}
+
+impl From<&RecordedMemory> for Memory {
+    fn from(recorded: &RecordedMemory) -> Memory {
+        let answer = |a: &RecordedLastAnswer| LastAnswer {
+            at: a.time.0,
+            metric: a.metric,
+            replicas: a.replicas,
+        };
+        Memory {
+            last_active: recorded.last_active.map(|time| time.0),
+            metrics_gone_since: recorded.metrics_gone_since.map(|time| time.0),
+            last_answers: recorded.last_answers.iter().take(MAX_LAST_ANSWERS).map(answer).collect(),
+        }
+    }
 }
 
 /// A size that metrics asked for.
@@ -60,6 +121,7 @@ impl From<&History> for RecordedHistory {
             recommendations: history.recommendations.iter().map(recommendation).collect(),
             scale_ups: events(&history.ups),
             scale_downs: events(&history.downs),
+            memory: history.memory.as_deref().map(RecordedMemory::from),
         }
     }
 }
@@ -82,6 +144,29 @@ impl From<&RecordedHistory> for History {
             recommendations: recommendations.map(recommendation).collect(),
             ups: events(&recorded.scale_ups),
             downs: events(&recorded.scale_downs),
+            memory: recorded.memory.as_ref().map(|memory| Box::new(Memory::from(memory))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podscale_core::Time;
+
+    #[test]
+    fn a_memory_survives_a_recording() {
+        let answer = LastAnswer { metric: 7, replicas: 3, at: Time(1_000_500) };
+        let memory = Memory {
+            last_active: Some(Time(2_000_000)),
+            metrics_gone_since: None,
+            last_answers: vec![answer],
+        };
+        let history = History { memory: Some(Box::new(memory)), ..History::default() };
+        let text = serde_json::to_string(&RecordedHistory::from(&history)).expect("JSON");
+        let read: RecordedHistory = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(History::from(&read), history);
+        let native: RecordedHistory = serde_json::from_str("{}").expect("JSON");
+        assert_eq!(History::from(&native), History::default());
     }
 }

@@ -28,7 +28,7 @@ pub fn from_wire(status: &HorizontalPodAutoscalerStatus) -> Status {
     }
 }
 
-fn condition(condition: &v2::Condition) -> Condition {
+pub(super) fn condition(condition: &v2::Condition) -> Condition {
     let known = ConditionKind::ALL.into_iter().find(|k| k.name() == condition.r#type);
     Condition {
         kind: known.ok_or_else(|| condition.r#type.as_str().into()),
@@ -42,7 +42,7 @@ fn condition(condition: &v2::Condition) -> Condition {
     }
 }
 
-fn stored_metric(metric: &MetricStatus) -> StoredMetric {
+pub(super) fn stored_metric(metric: &MetricStatus) -> StoredMetric {
     if metric.r#type.is_empty() {
         return StoredMetric::Unread;
     }
@@ -78,12 +78,16 @@ fn known_metric(metric: &MetricStatus) -> Option<StoredMetric> {
         }
         _ => return None,
     };
-    let current = Current {
+    Some(StoredMetric::Known { source: Arc::new(source), current: current(values)? })
+}
+
+/// What a metric said, unless it is finer than what ours say.
+pub(super) fn current(values: &MetricValueStatus) -> Option<Current> {
+    Some(Current {
         value: exact_milli(values.value.as_ref())?,
         average_value: exact_milli(values.average_value.as_ref())?,
         average_utilization: values.average_utilization,
-    };
-    Some(StoredMetric::Known { source: Arc::new(source), current })
+    })
 }
 
 /// The amount in thousandths; the outer `None` if it has a finer part, which ours never have.
@@ -121,7 +125,7 @@ pub fn to_wire(
 }
 
 /// Kubernetes stores whole seconds.
-fn stored_time(time: Time) -> Timestamp {
+pub(super) fn stored_time(time: Time) -> Timestamp {
     Timestamp(time.whole_seconds())
 }
 
@@ -150,17 +154,20 @@ fn as_stored(quantity: Quantity) -> Quantity {
     Quantity::parse(&quantity.to_string()).unwrap_or(quantity)
 }
 
-fn wire_metric(current: Option<&Current>, spec: &MetricSpec) -> MetricStatus {
+/// What a metric said, in the form that a resource's amounts have; others are named by nothing.
+pub(super) fn values(current: &Current, resource: &str) -> MetricValueStatus {
+    let format = if resource == "memory" { Format::BinarySi } else { Format::DecimalSi };
+    let quantity = |Milli(milli): Milli| as_stored(Quantity::from_milli(milli, format));
+    MetricValueStatus {
+        value: current.value.map(quantity),
+        average_value: current.average_value.map(quantity),
+        average_utilization: current.average_utilization,
+    }
+}
+
+pub(super) fn wire_metric(current: Option<&Current>, spec: &MetricSpec) -> MetricStatus {
     let Some(current) = current else { return MetricStatus::default() };
-    let values = |resource: &str| {
-        let format = if resource == "memory" { Format::BinarySi } else { Format::DecimalSi };
-        let quantity = |Milli(milli): Milli| as_stored(Quantity::from_milli(milli, format));
-        MetricValueStatus {
-            value: current.value.map(quantity),
-            average_value: current.average_value.map(quantity),
-            average_utilization: current.average_utilization,
-        }
-    };
+    let values = |resource: &str| values(current, resource);
     let mut status = MetricStatus { r#type: spec.r#type.clone(), ..MetricStatus::default() };
     match spec.r#type.as_str() {
         metric_type::RESOURCE => {

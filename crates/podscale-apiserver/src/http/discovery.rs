@@ -217,7 +217,7 @@ fn storage_hash(served: &Served) -> Option<String> {
         return None;
     }
     let version = match (served.view, &served.custom) {
-        (View::AutoscalingV1, _) => "autoscaling/v2".to_owned(),
+        (View::Autoscaling(_), _) => "autoscaling/v2".to_owned(),
         (View::EventsV1, _) => "/v1".to_owned(),
         (_, Some(custom)) => custom.storage_api_version.clone(),
         _ => format!("{}/{}", info.group, info.version),

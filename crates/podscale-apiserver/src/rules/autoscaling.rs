@@ -2,6 +2,7 @@
 //! `podscale-api`'s.
 
 use podscale_api::field_error::FieldError;
+use podscale_api::hpa::convert;
 use podscale_api::hpa::default::default_hpa;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::hpa::validate;
@@ -21,6 +22,21 @@ pub(crate) fn default(object: &mut Value) {
     default_hpa(&mut hpa);
     if let Ok(spec) = serde_json::to_value(&hpa.spec) {
         fields(object).insert("spec".to_owned(), spec);
+    }
+    remove_annotations_of_versions(object);
+}
+
+/// What other versions keep in annotations is in the fields of this one; such an annotation means nothing here.
+fn remove_annotations_of_versions(object: &mut Value) {
+    let metadata = fields(object).get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let before = annotations.len();
+    annotations.retain(|name, _| !convert::is_of_a_version(name));
+    if annotations.is_empty() && before > 0 {
+        metadata.remove("annotations");
     }
 }
 

@@ -26,9 +26,29 @@ pub struct Decoded {
 
 /// Reads `value` as `ty`; the error is the decoder's message.
 pub fn decode(types: &Types, ty: &Type, value: Value) -> Result<Decoded, String> {
+    decode_at(types, ty, value).map_err(|mismatch| mismatch.message)
+}
+
+/// A value that is not of its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where it is, such as `spec.metrics[0].type`.
+    pub path: String,
+    /// The decoder's message.
+    pub message: String,
+}
+
+/// Reads `value` as `ty`; the error says where it is, too.
+pub fn decode_at(types: &Types, ty: &Type, value: Value) -> Result<Decoded, Mismatch> {
     let mut decoder = Decoder { types, unknown: Vec::new(), path: String::new(), depth: 0 };
-    let value = decoder.value(ty, value, "")?;
-    Ok(Decoded { value: value.unwrap_or_else(|| zero(types, ty)), unknown: decoder.unknown })
+    match decoder.value(ty, value, "") {
+        Ok(value) => {
+            let value = value.unwrap_or_else(|| zero(types, ty));
+            Ok(Decoded { value, unknown: decoder.unknown })
+        }
+        // The path is as it was at the error.
+        Err(message) => Err(Mismatch { path: decoder.path, message }),
+    }
 }
 
 /// What the server writes for a value that was never set.

@@ -35,8 +35,8 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
     wipe(&mut object);
     let unlabelled = is_unlabelled(&object);
     default(write, &mut object);
-    if write.served.view == View::AutoscalingV1 {
-        // What version 1 cannot say shows up in it as annotations, and those have owners too.
+    if matches!(write.served.view, View::Autoscaling(_)) {
+        // What an older version cannot say shows up in it as annotations, and those have owners too.
         object = from_storage(write.served, to_storage(write.served, object)?);
     }
     track(write, &mut object);
@@ -51,8 +51,8 @@ pub(crate) fn is_unlabelled(object: &Value) -> bool {
 
 /// Fills in defaults of the served version.
 pub(crate) fn default(write: &Write<'_>, object: &mut Value) {
-    if write.served.view == View::AutoscalingV1 {
-        crate::autoscaling_v1::default(object);
+    if matches!(write.served.view, View::Autoscaling(_)) {
+        crate::autoscaling::default(object);
     } else if write.served.view != View::EventsV1 {
         (write.served.rules.default)(object);
     }
@@ -157,7 +157,7 @@ fn prepare(write: &Write<'_>, object: &mut Value) {
 
 /// The type of the version that is stored.
 fn storage_type(write: &Write<'_>) -> Option<Type> {
-    if write.served.view == View::AutoscalingV1 {
+    if matches!(write.served.view, View::Autoscaling(_)) {
         return types::kubernetes().find("autoscaling/v2.HorizontalPodAutoscaler");
     }
     write.served.ty.clone()

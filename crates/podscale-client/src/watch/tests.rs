@@ -34,7 +34,7 @@ fn the_version_comes_from_the_object_or_from_a_second_reading() {
         let end = take_in::<T>(line.as_bytes(), &mut version, &mut |_| applied += 1);
         let end = match end {
             Ok(()) => "goes on".to_owned(),
-            Err(End::Failed(error)) => error.to_string(),
+            Err(End::Failed(error) | End::Refused(error)) => error.to_string(),
             Err(end) => format!("{end:?}"),
         };
         format!("{version}, applied {applied}, {end}")
@@ -153,3 +153,32 @@ async fn a_watch_that_goes_silent_is_opened_again() {
     task.abort();
     assert_eq!(*asked.lock(), [(0, false), (0, true), (90, true), (180, true)]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_served_or_may_not_be_listed_is_waited_for() {
+    for (answers, expected) in [
+        (vec![(404, ""), (404, ""), (200, LIST)], "0 1"),
+        // What is known stays: nobody said that it is gone.
+        (vec![(403, ""), (403, ""), (200, LIST)], "1"),
+    ] {
+        let (client, asked) = server(answers);
+        let mut applied = Vec::new();
+        let instruments: Instruments = Arc::new(());
+        let following = follow::<Object>(
+            &client,
+            "/apis/x.dev/v1/things",
+            "things",
+            Presence::Optional,
+            &instruments,
+            |change| match change {
+                Change::All(all) => applied.push(all.len().to_string()),
+                _ => applied.push("?".to_owned()),
+            },
+        );
+        let _ = tokio::time::timeout(Duration::from_secs(60), following).await;
+        assert_eq!(applied.join(" "), expected);
+        assert_eq!(asked.lock().len(), 3);
+    }
+}
+
+const LIST: &str = r#"{"metadata":{"resourceVersion":"7"},"items":["a"]}"#;

@@ -195,6 +195,9 @@ impl Driven {
             labels: pod.facts.labels.clone(),
             ready: pod.life.ready(),
             rps: usage.rps,
+            served_total: usage.served_total,
+            cpu_seconds_total: usage.cpu_seconds_total,
+            memory_bytes: usage.memory_bytes,
         });
         WorkloadState {
             namespace: Arc::clone(&self.namespace),

@@ -41,7 +41,7 @@ fn source() -> resource::Source {
     let nodes = ["node-1", "node-2"].map(|name| (name.into(), Default::default()));
     directory.replace_nodes(nodes.into());
     let clock = Arc::new(|| Timestamp::from_second(1020).unwrap());
-    resource::Source { store: Arc::new(store), directory: Arc::new(directory), clock }
+    resource::Source::scraped(Arc::new(store), Arc::new(directory), clock)
 }
 
 fn load() -> LoadModel {
@@ -316,4 +316,40 @@ async fn plain_forms() {
     ] {
         assert_eq!(ask(&router, method, path, "*/*").await.0, code, "{method} {path}");
     }
+}
+
+#[tokio::test]
+async fn a_prometheus_finds_the_pods_and_what_they_say() {
+    let router = prometheus::router(load(), ([127, 0, 0, 1], 8700).into());
+    let targets = get(&router, "/prometheus/targets").await;
+    let targets = targets.as_array().unwrap();
+    let pods: Vec<&str> = targets.iter().filter_map(|t| t["labels"]["pod"].as_str()).collect();
+    assert_eq!(pods, ["web-1", "web-2", "web-3"]);
+    assert_eq!(
+        targets[0],
+        json!({"targets": ["127.0.0.1:8700"], "labels": {
+        "__metrics_path__": "/pods/shop/web-1/metrics", "instance": "shop/web-1",
+        "namespace": "shop", "pod": "web-1", "workload": "web"}})
+    );
+    let text = async |path: &str| {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (code, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let (code, said) = text("/pods/shop/web-1/metrics").await;
+    let value = |name: &str| -> f64 {
+        let line = said.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in {said}")).parse().unwrap()
+    };
+    assert_eq!(code, 200);
+    // Two of three pods are ready and share 40 requests a second.
+    assert!((value("requests_per_second") - 20.0).abs() < 1e-6, "{said}");
+    assert!(value("http_requests_total") > 0.0 && value("process_cpu_seconds_total") > 0.0);
+    for (path, code) in [("/pods/shop/none/metrics", 404), ("/pods/test/web-1/metrics", 404)] {
+        assert_eq!(text(path).await.0, code, "{path}");
+    }
+    let (_, config) = text(prometheus::CONFIG).await;
+    assert!(config.contains("- url: http://127.0.0.1:8700/prometheus/targets\n"), "{config}");
 }

@@ -4,26 +4,30 @@ use super::ceil;
 use super::set;
 use crate::decision::Decision;
 use crate::history::changed_within;
-use crate::model::{Behavior, Policy, PolicyAmount, PolicySelect, ScalingRules};
+use crate::model::{Behavior, Bounds, Pace, Policy, PolicyAmount, PolicySelect, ScalingRules};
 use crate::snapshot::Snapshot;
 use crate::status::{ConditionKind, Note};
-use crate::steps::{Bound, Limit, Limited};
+use crate::steps::{Bound, Direction, Limit, Limited};
 
 /// The size that may be set now.
+// Inlined wherever it is called: the decision on a native object must not pay for the other caller.
+#[inline(always)]
 pub(super) fn limit(
     snapshot: &Snapshot<'_>,
+    bounds: Bounds,
+    pace: Pace,
     current: i32,
     wanted: i32,
     decision: &mut Decision,
 ) -> i32 {
     let cap = match &snapshot.autoscaler.behavior {
-        None => default_rate(snapshot, current, wanted),
-        Some(behavior) => behavior_rate(snapshot, behavior, current, wanted),
+        None => default_rate(bounds, pace, current, wanted),
+        Some(behavior) => behavior_rate(snapshot, behavior, (bounds, pace), current, wanted),
     };
     let note = cap.map_or(Note::DesiredWithinRange, |cap| match (cap.limit, wanted > current) {
         (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
         (Limit::Bound(Bound::Max), _) => Note::TooManyReplicas,
-        (Limit::DefaultRate, _) | (_, true) => Note::ScaleUpLimit,
+        (Limit::DefaultRate | Limit::Pace, _) | (_, true) => Note::ScaleUpLimit,
         (_, false) => Note::ScaleDownLimit,
     });
     let allowed = cap.map_or(wanted, |cap| cap.replicas);
@@ -40,12 +44,14 @@ struct Cap {
     limit: Limit,
 }
 
-/// Without a behavior: up to double or four at once, down without a limit.
-fn default_rate(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Cap> {
-    let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
-    let rate = (2.0 * f64::from(current)).max(4.0) as i32;
-    let highest = if max > rate {
-        Cap { replicas: rate, limit: Limit::DefaultRate }
+/// Without a behavior: up to double or four at once, or as the pace says, down without a limit.
+fn default_rate(bounds: Bounds, pace: Pace, current: i32, wanted: i32) -> Option<Cap> {
+    let Bounds { min, max } = bounds;
+    let default = (2.0 * f64::from(current)).max(4.0) as i32;
+    let default = Cap { replicas: default, limit: Limit::DefaultRate };
+    let rate = pace_cap(pace, current).unwrap_or(default);
+    let highest = if max > rate.replicas {
+        rate
     } else {
         Cap { replicas: max, limit: Limit::Bound(Bound::Max) }
     };
@@ -56,18 +62,41 @@ fn default_rate(snapshot: &Snapshot<'_>, current: i32, wanted: i32) -> Option<Ca
     }
 }
 
+/// How far a factor and a minimum let the size go up; what was there stays in any case.
+fn pace_cap(pace: Pace, current: i32) -> Option<Cap> {
+    match pace {
+        Pace::Policies => None,
+        Pace::FactorAndMinimum { factor, minimum } => {
+            let reached = (factor * f64::from(current)).max(f64::from(minimum)) as i32;
+            Some(Cap { replicas: reached.max(current), limit: Limit::Pace })
+        }
+    }
+}
+
+/// Whether the rate without a behavior stops short of the maximum.
+pub(super) fn pace_is_below(max: i32, pace: Pace, current: i32) -> bool {
+    matches!(
+        default_rate(Bounds { min: i32::MIN, max }, pace, current, i32::MAX),
+        Some(Cap { limit: Limit::DefaultRate | Limit::Pace, .. })
+    )
+}
+
 /// With a behavior: as far as its policies and the bounds allow. The rate never turns against the
 /// direction: what was used up in a period is only waited for.
 fn behavior_rate(
     snapshot: &Snapshot<'_>,
     behavior: &Behavior,
+    (Bounds { min, max }, pace): (Bounds, Pace),
     current: i32,
     wanted: i32,
 ) -> Option<Cap> {
-    let (min, max) = (snapshot.autoscaler.min_replicas, snapshot.autoscaler.max_replicas);
     if wanted > current {
         let rate = rate(snapshot, &behavior.scale_up, current, Direction::Up);
         let rate = Cap { replicas: rate.replicas.max(current), ..rate };
+        let rate = match pace_cap(pace, current) {
+            Some(pace) if pace.replicas < rate.replicas => pace,
+            _ => rate,
+        };
         let bound = Cap { replicas: max, limit: Limit::Bound(Bound::Max) };
         let highest = if max > rate.replicas { rate } else { bound };
         (wanted > highest.replicas).then_some(highest)
@@ -80,12 +109,6 @@ fn behavior_rate(
     } else {
         None
     }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Direction {
-    Up,
-    Down,
 }
 
 /// How far the policies of one direction let the size go.

@@ -63,7 +63,12 @@ pub(super) fn propose(
 
 /// The size where every pod counts with its own sample.
 #[inline]
-fn by_ratio(current: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i32, Verdict) {
+pub(super) fn by_ratio(
+    current: i32,
+    tolerances: Tolerances,
+    ratio: f64,
+    ready: u32,
+) -> (i32, Verdict) {
     if tolerances.allow(ratio) {
         (current, Verdict::WithinTolerance)
     } else {
@@ -74,7 +79,7 @@ fn by_ratio(current: i32, tolerances: Tolerances, ratio: f64, ready: u32) -> (i3
 /// The size where pods without a usable sample were counted in: they may soften a change of size,
 /// never turn it round.
 #[inline]
-fn by_adjusted_ratio(
+pub(super) fn by_adjusted_ratio(
     current: i32,
     tolerances: Tolerances,
     ratio: f64,
@@ -93,7 +98,7 @@ fn by_adjusted_ratio(
     if against { (current, Verdict::DirectionReversed) } else { (replicas, Verdict::Scaled) }
 }
 
-fn target_utilization(target: MetricTarget) -> Option<i32> {
+pub(super) fn target_utilization(target: MetricTarget) -> Option<i32> {
     match target {
         MetricTarget::Utilization(percent) => Some(percent),
         MetricTarget::Value(_) | MetricTarget::AverageValue(_) | MetricTarget::Unset => None,
@@ -101,17 +106,17 @@ fn target_utilization(target: MetricTarget) -> Option<i32> {
 }
 
 /// The pods with what was read for them.
-struct PodSamples<'a> {
-    pods: &'a [Pod],
-    readings: &'a PodReadings,
-    by_utilization: Option<i32>,
+pub(super) struct PodSamples<'a> {
+    pub(super) pods: &'a [Pod],
+    pub(super) readings: &'a PodReadings,
+    pub(super) by_utilization: Option<i32>,
 }
 
 /// Sums over the pods that count. They wrap around as Kubernetes' do.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+pub(super) struct Sums {
     /// How many values there are, those of unmatched samples included.
-    metrics: usize,
+    pub(super) metrics: usize,
     /// What is used, unmatched samples included where they count.
     used: i64,
     /// What the same pods requested.
@@ -120,14 +125,14 @@ struct Sums {
     with_request: usize,
 }
 
-struct Usage {
-    current: Current,
-    ratio: f64,
+pub(super) struct Usage {
+    pub(super) current: Current,
+    pub(super) ratio: f64,
 }
 
 impl PodSamples<'_> {
     /// Sorts the pods and adds up those that are ready.
-    fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
+    pub(super) fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
         let unmatched = self.readings.unmatched;
         let mut counts = PodCounts { unmatched: unmatched.count as u32, ..PodCounts::default() };
         let mut sums = Sums::default();
@@ -156,7 +161,7 @@ impl PodSamples<'_> {
     /// Counts in the pods that have no usable sample, so that the answer errs on the side of
     /// staying: missing ones as fully used on the way down and as idle on the way up, unready ones
     /// as idle on the way up.
-    fn fill(
+    pub(super) fn fill(
         &self,
         sums: &mut Sums,
         group: impl Fn(&Pod, Option<&Sample>) -> Group,
@@ -185,11 +190,11 @@ impl PodSamples<'_> {
         }
     }
 
-    fn sample(&self, place: usize) -> Option<&Sample> {
+    pub(super) fn sample(&self, place: usize) -> Option<&Sample> {
         self.readings.samples.get(place)?.as_ref()
     }
 
-    fn request(&self, place: usize) -> i64 {
+    pub(super) fn request(&self, place: usize) -> i64 {
         self.readings.requests.of_pods.get(place).map_or(0, |request| request.0)
     }
 }
@@ -202,7 +207,7 @@ impl Sums {
         self.requested = self.requested.wrapping_add(request);
     }
 
-    fn usage(&self, target: MetricTarget) -> Result<Usage, MetricError> {
+    pub(super) fn usage(&self, target: MetricTarget) -> Result<Usage, MetricError> {
         match target {
             MetricTarget::Utilization(percent) => {
                 if self.requested == 0 {

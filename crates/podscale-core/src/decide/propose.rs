@@ -1,5 +1,6 @@
 //! Asks each metric how many replicas it wants; the largest answer wins.
 
+use super::tolerance::Tolerances;
 use super::{per_pod, set, total};
 use crate::decision::{Decision, Event, MetricResults};
 use crate::model::{Metric, MetricTarget, Source};
@@ -63,11 +64,11 @@ pub(super) fn propose(
 }
 
 /// A failure in the words of the pass, and those of the condition that it may lead to.
-type Failure = (String, Note);
+pub(super) type Failure = (String, Note);
 
 /// Notes that a metric failed. Only the first failure goes into the error and the condition.
 #[cold]
-fn report_failure(
+pub(super) fn report_failure(
     failure: &MetricFailure<'_>,
     first_failure: &mut Option<Failure>,
     decision: &mut Decision,
@@ -84,7 +85,7 @@ fn report_failure(
 
 /// Says that nothing may be scaled, and why.
 #[cold]
-fn block(snapshot: &Snapshot<'_>, decision: &mut Decision, failure: Option<Failure>) {
+pub(super) fn block(snapshot: &Snapshot<'_>, decision: &mut Decision, failure: Option<Failure>) {
     // No API server lets a spec without any metric pass; should there be one, it fails too.
     let (message, note) = failure.unwrap_or_else(|| {
         let note = Note::text("InvalidMetricSourceType", text::NO_METRICS);
@@ -108,16 +109,18 @@ fn proposal(
         None | Some(Reading::Empty) => return Err(MetricError::NoneReturned),
         Some(reading) => reading,
     };
+    let tolerances = || Tolerances::of(snapshot.autoscaler, snapshot.settings);
     match (reading, &*metric.source) {
         (
             Reading::PerPod(readings),
             Source::Resource { .. } | Source::ContainerResource { .. } | Source::Pods(_),
         ) => per_pod::propose(snapshot, scale, pods, metric, place, readings),
-        (Reading::Total(value), Source::Object { .. }) => {
-            total::propose(snapshot, scale, pods, metric, place, *value)
+        (Reading::Total { value, .. }, Source::Object { .. } | Source::Prometheus(_)) => {
+            total::propose(scale, pods, metric, place, *value, tolerances())
         }
-        (Reading::Series(values), Source::External(_)) => {
-            total::propose(snapshot, scale, pods, metric, place, total::sum(values, metric.target))
+        (Reading::Series { values, .. }, Source::External(_)) => {
+            let sum = total::sum(values, metric.target);
+            total::propose(scale, pods, metric, place, sum, tolerances())
         }
         // A reading of another shape than the source's is no reading.
         _ => Err(MetricError::NoneReturned),
@@ -125,10 +128,10 @@ fn proposal(
 }
 
 /// What is wrong with the metric itself, before anything is read.
-fn check(metric: &Metric) -> Result<(), MetricError> {
+pub(super) fn check(metric: &Metric) -> Result<(), MetricError> {
     let series = match &*metric.source {
         Source::Unknown { .. } => return Err(MetricError::UnknownSource),
-        Source::Resource { .. } | Source::ContainerResource { .. } => None,
+        Source::Resource { .. } | Source::ContainerResource { .. } | Source::Prometheus(_) => None,
         Source::Pods(series) | Source::Object { series, .. } => Some(series),
         // An external metric without a target is noticed before its selector is checked.
         Source::External(_) if metric.target == MetricTarget::Unset => None,

@@ -1,24 +1,23 @@
-//! Metrics with one value for the whole target: Object and External.
+//! Metrics with one value for the whole target: Object, External and Prometheus.
 
 use super::ceil;
 use super::tolerance::Tolerances;
 use crate::model::{Metric, MetricTarget, Milli, Source};
 use crate::pod::Pod;
-use crate::snapshot::{Scale, Snapshot};
+use crate::snapshot::Scale;
 use crate::status::Current;
 use crate::steps::{PodCounts, Proposal, Verdict};
 use crate::text::MetricError;
 
 /// The size that a metric with one value asks for.
 pub(super) fn propose(
-    snapshot: &Snapshot<'_>,
     scale: Scale,
     pods: &[Pod],
     metric: &Metric,
     place: usize,
     value: Milli,
+    tolerances: Tolerances,
 ) -> Result<Proposal, MetricError> {
-    let tolerances = Tolerances::of(snapshot.autoscaler, snapshot.settings);
     let amount = value.0 as f64;
     let proposal = |current, ratio, (replicas, verdict), pods| Proposal {
         metric: place as u32,

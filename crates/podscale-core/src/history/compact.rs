@@ -3,17 +3,24 @@
 //! One byte of version, then three lists. A list is its length and its entries; an
 //! entry is the time since the one before it and its number, both as zigzag varints. Twenty
 //! recommendations fifteen seconds apart take about a hundred bytes.
+//!
+//! A history with a memory has the next version: after the lists come two times that may be absent
+//! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
+//! the metric it is of.
 
-use super::{History, MAX_ENTRIES, Recommendation, ScaleEvent};
+use super::{
+    History, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+};
 use crate::time::Time;
 
 const VERSION: u8 = 1;
+const VERSION_WITH_MEMORY: u8 = 2;
 
 /// Why bytes are not a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {
     /// Written by a version that this one does not know.
-    #[error("history has version {0}, only version {VERSION} is known")]
+    #[error("history has version {0}, only versions up to {VERSION_WITH_MEMORY} are known")]
     Version(u8),
     /// The bytes end too early.
     #[error("history ends in the middle of an entry")]
@@ -30,13 +37,17 @@ impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let version = if self.memory.is_some() { VERSION_WITH_MEMORY } else { VERSION };
+        let mut out = vec![version];
         let recommendations = self.recommendations.iter().map(|r| (r.at, i64::from(r.replicas)));
         write_list(&mut out, recommendations);
         for events in [&self.ups, &self.downs] {
             // The outdated mark travels in the lowest bit.
             let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
+        }
+        if let Some(memory) = &self.memory {
+            write_memory(&mut out, memory);
         }
         out
     }
@@ -47,9 +58,9 @@ impl History {
     /// The bytes were not written by it, or are cut off.
     pub fn from_bytes(bytes: &[u8]) -> Result<History, CompactError> {
         let mut reader = Reader { bytes, at: 0 };
-        match reader.byte()? {
-            VERSION => {}
-            other => return Err(CompactError::Version(other)),
+        let version = reader.byte()?;
+        if !(VERSION..=VERSION_WITH_MEMORY).contains(&version) {
+            return Err(CompactError::Version(version));
         }
         let recommendations = reader.list(|at, number, range| {
             Ok(Recommendation { at, replicas: i32::try_from(number).map_err(|_| range)? })
@@ -59,10 +70,14 @@ impl History {
             Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
         let (ups, downs) = (reader.list(event)?, reader.list(event)?);
+        let memory = match version {
+            VERSION_WITH_MEMORY => Some(Box::new(reader.memory()?)),
+            _ => None,
+        };
         if reader.at != bytes.len() {
             return Err(CompactError::Trailing(reader.at));
         }
-        Ok(History { recommendations, ups, downs })
+        Ok(History { recommendations, ups, downs, memory })
     }
 }
 
@@ -73,6 +88,19 @@ fn write_list(out: &mut Vec<u8>, entries: impl ExactSizeIterator<Item = (Time, i
         write_varint(out, zigzag(at.0.wrapping_sub(before)));
         write_varint(out, zigzag(number));
         before = at.0;
+    }
+}
+
+fn write_memory(out: &mut Vec<u8>, memory: &Memory) {
+    for time in [memory.last_active, memory.metrics_gone_since] {
+        out.push(u8::from(time.is_some()));
+        if let Some(time) = time {
+            write_varint(out, zigzag(time.0));
+        }
+    }
+    write_list(out, memory.last_answers.iter().map(|a| (a.at, i64::from(a.replicas))));
+    for answer in &memory.last_answers {
+        write_varint(out, u64::from(answer.metric));
     }
 }
 
@@ -119,6 +147,33 @@ impl Reader<'_> {
             }
         }
         Err(CompactError::Range(start))
+    }
+
+    fn time(&mut self) -> Result<Option<Time>, CompactError> {
+        let start = self.at;
+        match self.byte()? {
+            0 => Ok(None),
+            1 => Ok(Some(Time(unzigzag(self.varint()?)))),
+            _ => Err(CompactError::Range(start)),
+        }
+    }
+
+    fn memory(&mut self) -> Result<Memory, CompactError> {
+        let (last_active, metrics_gone_since) = (self.time()?, self.time()?);
+        let start = self.at;
+        let mut last_answers = self.list(|at, number, range| {
+            let replicas = i32::try_from(number).map_err(|_| range)?;
+            Ok(LastAnswer { metric: 0, replicas, at })
+        })?;
+        if last_answers.len() > MAX_LAST_ANSWERS {
+            return Err(CompactError::Range(start));
+        }
+        for answer in &mut last_answers {
+            let start = self.at;
+            let metric = self.varint()?;
+            answer.metric = u32::try_from(metric).map_err(|_| CompactError::Range(start))?;
+        }
+        Ok(Memory { last_active, metrics_gone_since, last_answers })
     }
 
     fn list<T>(

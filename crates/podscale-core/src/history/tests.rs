@@ -67,6 +67,11 @@ fn bytes_that_are_no_history_are_refused() {
     for (bytes, error) in [
         (&[][..], CompactError::Truncated),
         (&[9], CompactError::Version(9)),
+        (&[0], CompactError::Version(0)),
+        (&[2, 0, 0, 0], CompactError::Truncated),
+        (&[2, 0, 0, 0, 2], CompactError::Range(4)),
+        (&[2, 0, 0, 0, 0, 0, 0x80, 1], CompactError::Truncated),
+        (&[2, 0, 0, 0, 0, 0, 0, 0], CompactError::Trailing(7)),
         (&[1, 5], CompactError::Truncated),
         (&[1, 0, 0, 0, 7], CompactError::Trailing(4)),
         (&[1, 0xff, 0xff, 0xff, 0x7f], CompactError::Range(1)),

@@ -3,8 +3,8 @@
 
 use podscale_core::history::{Recommendation, ScaleEvent};
 use podscale_core::model::{
-    Behavior, Milli, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source, TargetKind,
-    TargetRef, Targets,
+    Behavior, Extensions, MetricRules, Milli, Policy, PolicyAmount, PolicySelect, PrometheusQuery,
+    ScalingRules, Series, Source, TargetKind, TargetRef, Targets,
 };
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
@@ -48,6 +48,7 @@ impl Fixture {
                 max_replicas: 100,
                 metrics: Vec::new(),
                 behavior: None,
+                extensions: None,
             },
             status: Status::default(),
             history: History::default(),
@@ -102,7 +103,7 @@ impl Fixture {
             ..Targets::default()
         };
         self.autoscaler.metrics.push(Metric::new(Source::External(series), &targets));
-        self.readings.push(Reading::Series(vec![Milli(length * 1000)]));
+        self.readings.push(Reading::Series { values: vec![Milli(length * 1000)], taken: None });
         self
     }
 
@@ -159,6 +160,48 @@ impl Fixture {
         };
         self.autoscaler.behavior = Some(Behavior { scale_up: rules.clone(), scale_down: rules });
         self
+    }
+
+    /// Has been there for long: the size that was found first is forgotten.
+    pub fn settled(self) -> Fixture {
+        self.recommended(0, 100_000)
+    }
+
+    /// Changes what is asked for beyond a native autoscaler.
+    pub fn extend(mut self, change: impl FnOnce(&mut Extensions)) -> Fixture {
+        change(self.autoscaler.extensions.get_or_insert_default());
+        self
+    }
+
+    /// Changes the rules of the metric at this place.
+    pub fn rule(self, place: usize, change: impl FnOnce(&mut MetricRules)) -> Fixture {
+        self.extend(|extensions| {
+            while extensions.metrics.len() <= place {
+                extensions.metrics.push(MetricRules::default());
+            }
+            change(&mut extensions.metrics[place]);
+        })
+    }
+
+    /// What Prometheus says, compared as a whole.
+    pub fn prometheus(mut self, value: i64, target: i64, seconds_ago: i64) -> Fixture {
+        let query = PrometheusQuery { name: "rps".into(), server: None, query: "sum(x)".into() };
+        let targets = Targets { value: Some(Milli(target * 1000)), ..Targets::default() };
+        self.autoscaler.metrics.push(Metric::new(Source::Prometheus(query), &targets));
+        let taken = Some(self.now.before(Span::seconds(seconds_ago)));
+        self.readings.push(Reading::Total { value: Milli(value * 1000), taken });
+        self
+    }
+
+    /// What is measured now, each value of the last metric in percent of its pod's request.
+    pub fn cpu_of_pods(self, percents: &[i64], target: i32) -> Fixture {
+        let mut fixture = self.cpu(0, target);
+        if let Some(Reading::PerPod(readings)) = fixture.readings.last_mut() {
+            for (sample, percent) in readings.samples.iter_mut().flatten().zip(percents) {
+                sample.value = Milli(*percent);
+            }
+        }
+        fixture
     }
 
     /// Runs five minutes of passes with the load as it is, so that status and history are those of

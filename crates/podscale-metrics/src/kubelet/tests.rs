@@ -1,6 +1,7 @@
 use super::*;
 use fake::{Authority, Fake, Reply};
 use std::path::PathBuf;
+use tls::TlsError;
 
 pub(crate) mod fake;
 
@@ -45,6 +46,46 @@ async fn kubelets_are_read_over_one_connection_with_the_token() {
     assert_eq!(kubelet.connections(), 1);
     let without = reader(&authority, Token::none(), LONG);
     assert_eq!(failure(&without, &kubelet).await, "answered 401 Unauthorized");
+}
+
+#[tokio::test]
+async fn authorities_that_were_replaced_are_read_again() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let path = file("authorities");
+    std::fs::write(&path, &old.pem).unwrap();
+    let mut config = tls::insecure().unwrap();
+    tls::trust_file(&mut config, path.clone()).unwrap();
+    let reader = KubeletReader::new(Access { tls: config, token: Token::none(), timeout: LONG });
+    // Each time another kubelet, whose certificate is judged anew.
+    for (what, pem, trusted) in [
+        ("the old one", &*old.pem, [true, false]),
+        ("both", &format!("{}{}", old.pem, new.pem), [true, true]),
+        ("the new one", &new.pem, [false, true]),
+        ("nonsense", "nothing", [false, true]),
+        ("the old one again", &old.pem, [true, false]),
+    ] {
+        std::fs::write(&path, pem).unwrap();
+        for (authority, trusted) in [&old, &new].into_iter().zip(trusted) {
+            let kubelet = Fake::tls(authority, "127.0.0.1", |_, _| Reply::ok(WELL)).await;
+            let outcome = failure(&reader, &kubelet).await;
+            assert_eq!(outcome == "none", trusted, "{what}: {outcome}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(tls::trust_file(&mut tls::insecure().unwrap(), path), Err(TlsError::Read(_))));
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_meanwhile_is_made_anew() {
+    let authority = Authority::new();
+    let last = |_: &str, _: Option<&str>| Reply::Last(WELL);
+    let reader = reader(&authority, secret(), LONG);
+    for kubelet in [Fake::tls(&authority, "127.0.0.1", last).await, Fake::plain(last).await] {
+        for reads in 1..=3 {
+            assert_eq!(failure(&reader, &kubelet).await, "none");
+            assert_eq!(kubelet.connections(), reads);
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! Who is trusted to be a kubelet.
 
+mod file;
+
+pub use file::trust_file;
+
 use crate::any_server::AnyServer;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::ring;
@@ -12,6 +16,9 @@ use thiserror::Error;
 /// Why nobody can be trusted.
 #[derive(Debug, Error)]
 pub enum TlsError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
     /// The bundle cannot be read.
     #[error("the certificates cannot be read: {0}")]
     Pem(pem::Error),
@@ -42,6 +49,12 @@ pub fn trusting(bundle: &[u8]) -> Result<ClientConfig, TlsError> {
 /// # Errors
 /// The bundle has no authority that can be used.
 pub fn trust_only(config: &mut ClientConfig, bundle: &[u8]) -> Result<(), TlsError> {
+    config.dangerous().set_certificate_verifier(verifier(bundle)?);
+    Ok(())
+}
+
+/// Verifies by the authorities of this bundle, in PEM.
+fn verifier(bundle: &[u8]) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle) {
         roots.add(certificate.map_err(TlsError::Pem)?)?;
@@ -50,10 +63,7 @@ pub fn trust_only(config: &mut ClientConfig, bundle: &[u8]) -> Result<(), TlsErr
         return Err(TlsError::Empty);
     }
     let provider = Arc::new(ring::default_provider());
-    let verifier =
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-    config.dangerous().set_certificate_verifier(verifier);
-    Ok(())
+    Ok(WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?)
 }
 
 /// Trusts everybody, which is for tests.

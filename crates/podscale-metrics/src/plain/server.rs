@@ -10,6 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, extract::Request};
+use std::sync::Arc;
 
 /// Stands for all namespaces in a path.
 const ALL_NAMESPACES: &str = "all-namespaces";
@@ -34,16 +35,17 @@ async fn only_reads(request: Request, next: Next) -> Response {
 }
 
 async fn nodes(State(source): State<Source>, RawQuery(query): RawQuery) -> Response {
-    match source.nodes(&Query::read(query.as_deref())) {
+    match source.nodes(&Query::read(query.as_deref())).await {
         Ok(nodes) => Json(nodes.into_iter().map(node_metrics).collect::<Vec<_>>()).into_response(),
         Err(refusal) => refusal.into_response(),
     }
 }
 
 async fn node(State(source): State<Source>, Path(name): Path<String>) -> Response {
-    match source.node(&name) {
-        Some(node) => Json(node_metrics(node)).into_response(),
-        None => Refusal::no_metric(format!("no metrics of node {name:?}")).into_response(),
+    match source.node(&name).await {
+        Ok(Some(node)) => Json(node_metrics(node)).into_response(),
+        Ok(None) => Refusal::no_metric(format!("no metrics of node {name:?}")).into_response(),
+        Err(refusal) => refusal.into_response(),
     }
 }
 
@@ -53,7 +55,7 @@ async fn pods(
     RawQuery(query): RawQuery,
 ) -> Response {
     let namespace = (namespace != ALL_NAMESPACES).then_some(namespace.as_str());
-    match source.pods(namespace, &Query::read(query.as_deref())) {
+    match source.pods(namespace, &Query::read(query.as_deref())).await {
         Ok(pods) => Json(pods.into_iter().map(pod_metrics).collect::<Vec<_>>()).into_response(),
         Err(refusal) => refusal.into_response(),
     }
@@ -63,9 +65,10 @@ async fn pod(
     State(source): State<Source>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Response {
-    match source.pod(&namespace, &name) {
-        Some(pod) => Json(pod_metrics(pod)).into_response(),
-        None => {
+    match source.pod(&namespace, &name).await {
+        Ok(Some(pod)) => Json(pod_metrics(pod)).into_response(),
+        Err(refusal) => refusal.into_response(),
+        Ok(None) => {
             let message = format!("no metrics of pod {name:?} in namespace {namespace:?}");
             Refusal::no_metric(message).into_response()
         }
@@ -95,7 +98,7 @@ fn pod_metrics(pod: FoundPod) -> PodMetrics {
         metadata: Metadata {
             name: pod.key.1.to_string(),
             namespace: pod.key.0.to_string(),
-            labels: pod.labels,
+            labels: Arc::unwrap_or_clone(pod.labels),
         },
         timestamp: pod.used.time,
         window: pod.used.window,

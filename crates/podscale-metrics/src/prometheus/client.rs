@@ -13,6 +13,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -67,6 +68,9 @@ impl Config {
     }
 }
 
+/// Hears a query, and the warnings that its answer came with.
+type Warned = Box<dyn Fn(&str, &[Arc<str>]) + Send + Sync>;
+
 /// A client of one Prometheus, or of what speaks its API.
 pub struct Client {
     base: String,
@@ -78,6 +82,7 @@ pub struct Client {
     most_series: usize,
     connection: Mutex<Connection>,
     permits: Semaphore,
+    warned: Option<Warned>,
 }
 
 /// The connections, made with the certificates that were there.
@@ -120,7 +125,18 @@ impl Client {
             tls: config.tls,
             connection: Mutex::new(connection),
             permits: Semaphore::new(CONCURRENT_REQUESTS),
+            warned: None,
         })
+    }
+
+    /// Calls this with every query whose answer came with warnings. It must not wait.
+    #[must_use]
+    pub fn on_warnings(
+        mut self,
+        warned: impl Fn(&str, &[Arc<str>]) + Send + Sync + 'static,
+    ) -> Client {
+        self.warned = Some(Box::new(warned));
+        self
     }
 
     /// The address.
@@ -138,7 +154,11 @@ impl Client {
         let form = form(&[("query", query), ("timeout", &timeout)]);
         let (code, body) = self.ask("/api/v1/query", form).await?;
         let most = self.most_series;
-        read(body, move |body| answer::read_query(code, body, most)).await
+        let answer = read(body, move |body| answer::read_query(code, body, most)).await?;
+        if let Some(warned) = self.warned.as_ref().filter(|_| !answer.warnings.is_empty()) {
+            warned(query, &answer.warnings);
+        }
+        Ok(answer)
     }
 
     /// The shapes of the series that a selector finds and that had samples within this time.

@@ -166,6 +166,26 @@ async fn very_many_series_are_read_within_a_bound_or_refused() {
 }
 
 #[tokio::test]
+async fn warnings_are_heard_once_for_each_answer() {
+    let warns = ONE.replace("\"data\"", "\"warnings\":[\"a store is down\"],\"data\"");
+    let (url, _) = serve(move |_, _, _, body| match body.contains("partial") {
+        true => warns.clone().into_response(),
+        false => ONE.into_response(),
+    })
+    .await;
+    let heard = Seen::default();
+    let log = Arc::clone(&heard);
+    let client = Client::new(Config::new(url)).expect("a client").on_warnings(move |query, all| {
+        log.lock().push(format!("{query}: {}", all.join(" ")));
+    });
+    let queries = Queries::new(Arc::new(client));
+    for query in ["up", "partial", "partial"] {
+        assert!(queries.get(query, Duration::from_secs(60)).await.is_ok());
+    }
+    assert_eq!(*heard.lock(), ["partial: a store is down"]);
+}
+
+#[tokio::test]
 async fn all_who_ask_the_same_share_an_answer() {
     let (url, seen) = serve(|_, _, _, body| {
         if body.contains("wrong") {

@@ -1,34 +1,15 @@
 //! Metrics by name and labels: a rule under an alias of its own, kept in the configuration of a
 //! prometheus-adapter or served here.
-//!
-//! The alias is `metric_hash_namespace_autoscaler`; the hash is that of the labels, so that the same metric
-//! with other labels is another one.
 
 use super::document::{Node, Tree};
-use super::matchers::is_label_name;
 use super::{RuleError, RuleSet};
-use podscale_api::Labels;
 use podscale_api::quote::quote;
-use sha2::{Digest, Sha256};
+use podscale_api::singlecloud::Alias;
+use podscale_api::singlecloud::alias::{is_label_name, is_series_name};
 use thiserror::Error;
 
-/// How many digits of the hash are part of the alias.
-const HASH_DIGITS: usize = 12;
 /// Where the rules of an adapter are kept, as its errors name it.
 const KEPT_IN: &str = "prometheus-adapter configmap";
-
-/// A metric of pods by its name and its labels, for one autoscaler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alias<'a> {
-    /// The series.
-    pub metric: &'a str,
-    /// The labels that the series must have.
-    pub labels: &'a Labels,
-    /// The namespace of the autoscaler and its pods.
-    pub namespace: &'a str,
-    /// The name of the autoscaler.
-    pub autoscaler: &'a str,
-}
 
 /// Why a configuration cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -36,7 +17,7 @@ pub enum AliasError {
     /// There is no rule of that alias.
     #[error("no found hpa custom metric alias name {0} in {KEPT_IN}")]
     Missing(String),
-    /// There is a rule of that alias already.
+    /// There is another rule of that alias already.
     #[error("duplicate hpa custom metric alias name {0} in {KEPT_IN}")]
     Duplicate(String),
     /// A label cannot be matched on.
@@ -50,129 +31,133 @@ pub enum AliasError {
     Configuration(String),
 }
 
-/// The hash of labels: the first digits of the SHA-256 of their JSON, with sorted keys. No labels are the
-/// same as none given.
-#[must_use]
-pub fn label_hash(labels: &Labels) -> String {
-    let json = if labels.is_empty() { "null".to_owned() } else { go_json(labels) };
-    let digest = Sha256::digest(json.as_bytes());
-    let mut hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    hash.truncate(HASH_DIGITS);
-    hash
+/// Whose series the query of a rule is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Those of all namespaces, as singlecloud writes it.
+    Everywhere,
+    /// Those of the autoscaler's namespace: pods of other namespaces may have the same names.
+    Namespace,
 }
 
-/// JSON as Go writes it: without spaces, and with what HTML could misread escaped.
-fn go_json(labels: &Labels) -> String {
-    let json = serde_json::to_string(labels).unwrap_or_default();
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+/// The rule that gives a metric, in the form and order of prometheus-adapter's configuration.
+///
+/// # Errors
+/// The series or a label has a name that Prometheus cannot have.
+pub fn rule(alias: &Alias) -> Result<Node, AliasError> {
+    rule_within(alias, Reach::Everywhere)
 }
 
-impl Alias<'_> {
-    /// The name that the metric has in the API.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Alias { metric, namespace, autoscaler, .. } = self;
-        format!("{metric}_{}_{namespace}_{autoscaler}", label_hash(self.labels))
+fn rule_within(alias: &Alias, reach: Reach) -> Result<Node, AliasError> {
+    let Alias { metric, labels, namespace, .. } = alias;
+    if !is_series_name(metric) {
+        return Err(AliasError::Metric(metric.as_str().into()));
     }
-
-    /// The metric of a name in the API, if it was made from these labels, namespace and autoscaler.
-    #[must_use]
-    pub fn metric_of<'n>(
-        name: &'n str,
-        labels: &Labels,
-        namespace: &str,
-        autoscaler: &str,
-    ) -> Option<&'n str> {
-        let suffix = format!("_{}_{namespace}_{autoscaler}", label_hash(labels));
-        name.strip_suffix(suffix.as_str()).filter(|metric| !metric.is_empty())
-    }
-
-    /// The rule that gives the metric, in the form and order of prometheus-adapter's configuration.
-    ///
-    /// # Errors
-    /// The series or a label has a name that Prometheus cannot have.
-    pub fn rule(&self) -> Result<Node, AliasError> {
-        let Alias { metric, labels, namespace, .. } = self;
-        let part = |c: char| c == ':' || c == '_' || c.is_ascii_alphanumeric();
-        if metric.is_empty()
-            || metric.starts_with(|c: char| c.is_ascii_digit())
-            || !metric.chars().all(part)
-        {
-            return Err(AliasError::Metric((*metric).into()));
+    let mut matchers = Vec::with_capacity(labels.len());
+    for (label, value) in labels.iter() {
+        if !is_label_name(label) {
+            return Err(AliasError::Label(label.into()));
         }
-        let mut matchers = Vec::with_capacity(labels.len());
-        for (label, value) in labels.iter() {
-            if !is_label_name(label) {
-                return Err(AliasError::Label(label.into()));
-            }
-            matchers.push(format!("{label}={}", quote(value)));
-        }
-        let series_query = format!(
-            "{{__name__=~{},kubernetes_pod_name!=\"\",kubernetes_namespace={}}}",
-            quote(metric),
-            quote(namespace)
-        );
-        let resource = |name| Node::of_map([("resource", Node::of_text(name))]);
-        let overrides = Node::of_map([
-            ("kubernetes_namespace", resource("namespace")),
-            ("kubernetes_pod_name", resource("pod")),
-        ]);
-        let query = format!("sum({metric}{{{}}}) by (<<.GroupBy>>)", matchers.join(","));
-        let name = [
-            ("matches", Node::of_text(format!("^{metric}$"))),
-            ("as", Node::of_text(self.name().replace('$', "$$"))),
-        ];
-        Ok(Node::of_map([
-            ("seriesQuery", Node::of_text(series_query)),
-            ("seriesFilters", Node { tree: Tree::List(Vec::new()), line: 0 }),
-            ("resources", Node::of_map([("overrides", overrides)])),
-            ("name", Node::of_map(name)),
-            ("metricsQuery", Node::of_text(query)),
-        ]))
+        matchers.push(format!("{label}={}", quote(value)));
     }
+    if reach == Reach::Namespace {
+        matchers.push(format!("kubernetes_namespace={}", quote(namespace)));
+    }
+    let series_query = format!(
+        "{{__name__=~{},kubernetes_pod_name!=\"\",kubernetes_namespace={}}}",
+        quote(metric),
+        quote(namespace)
+    );
+    let resource = |name| Node::of_map([("resource", Node::of_text(name))]);
+    let overrides = Node::of_map([
+        ("kubernetes_namespace", resource("namespace")),
+        ("kubernetes_pod_name", resource("pod")),
+    ]);
+    let query = format!("sum({metric}{{{}}}) by (<<.GroupBy>>)", matchers.join(","));
+    let name = [
+        ("matches", Node::of_text(format!("^{metric}$"))),
+        ("as", Node::of_text(alias.name().replace('$', "$$"))),
+    ];
+    Ok(Node::of_map([
+        ("seriesQuery", Node::of_text(series_query)),
+        ("seriesFilters", Node { tree: Tree::List(Vec::new()), line: 0 }),
+        ("resources", Node::of_map([("overrides", overrides)])),
+        ("name", Node::of_map(name)),
+        ("metricsQuery", Node::of_text(query)),
+    ]))
+}
+
+/// What a change makes of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The new text; none if the old one is as it should be.
+    pub text: Option<String>,
+    /// What was to be removed and is not there, which is no reason to stop.
+    pub missing: Vec<AliasError>,
 }
 
 /// The configuration of an adapter without the rules of some aliases and with those of others. What is not
-/// understood stays as it is; comments do not.
+/// understood stays as it is; comments do not. A rule that is there already, as it would be written, stays:
+/// it is the rest of a change that did not come to its end.
 ///
 /// # Errors
-/// An old alias is missing, a new one is there already, or the text is no configuration.
-pub fn change(text: &str, old: &[Alias<'_>], new: &[Alias<'_>]) -> Result<String, AliasError> {
+/// A new alias has another rule already, or the text is no configuration.
+pub fn change(text: &str, old: &[Alias], new: &[Alias]) -> Result<Changed, AliasError> {
     if old.is_empty() && new.is_empty() {
-        return Ok(text.to_owned());
+        return Ok(Changed { text: None, missing: Vec::new() });
     }
     let unreadable = |error: RuleError| AliasError::Configuration(error.to_string());
     let mut document = Node::read(text).map_err(unreadable)?;
     let rules = rules(&mut document)?;
-    for alias in old {
-        let name = alias.name();
-        let before = rules.len();
+    let (mut differs, mut missing) = (false, Vec::new());
+    for alias in old.iter().filter(|alias| !new.contains(alias)) {
+        let (name, before) = (alias.name(), rules.len());
         rules.retain(|rule| alias_of(rule).as_deref() != Some(&*name));
         if rules.len() == before {
-            return Err(AliasError::Missing(name));
+            missing.push(AliasError::Missing(name));
         }
+        differs |= rules.len() != before;
     }
-    for alias in new {
+    for (at, alias) in new.iter().enumerate() {
         let name = alias.name();
-        if rules.iter().any(|rule| alias_of(rule).as_deref() == Some(&*name)) {
-            return Err(AliasError::Duplicate(name));
+        let wanted = rule(alias)?;
+        let there = rules.iter().find(|rule| alias_of(rule).as_deref() == Some(&*name));
+        let twice = new.iter().take(at).any(|earlier| earlier == alias);
+        match there {
+            Some(there) if twice || !same(there, &wanted) => {
+                return Err(AliasError::Duplicate(name));
+            }
+            Some(_) => {}
+            None => {
+                rules.push(wanted);
+                differs = true;
+            }
         }
-        rules.push(alias.rule()?);
     }
-    let written = serde_saphyr::to_string(&document);
-    written.map_err(|error| AliasError::Configuration(error.to_string()))
+    let written = differs.then(|| serde_saphyr::to_string(&document)).transpose();
+    let text = written.map_err(|error| AliasError::Configuration(error.to_string()))?;
+    Ok(Changed { text, missing })
 }
 
-/// The rules of these aliases alone, as they can be served.
+/// Whether two rules say the same, wherever they stand.
+fn same(one: &Node, other: &Node) -> bool {
+    match (serde_json::to_value(one), serde_json::to_value(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The rules of these aliases alone, as they are served here: each sees the series of its own namespace.
 ///
 /// # Errors
-/// As [`Alias::rule`].
-pub fn rule_set(aliases: &[Alias<'_>]) -> Result<RuleSet, AliasError> {
-    let text = change("rules: []", &[], aliases)?;
+/// As [`rule`].
+pub fn rule_set<'a>(aliases: impl IntoIterator<Item = &'a Alias>) -> Result<RuleSet, AliasError> {
+    let rules: Result<Vec<Node>, AliasError> =
+        aliases.into_iter().map(|alias| rule_within(alias, Reach::Namespace)).collect();
+    let rules = Node { tree: Tree::List(rules?), line: 0 };
+    let document = Node::of_map([("rules", rules)]);
+    let text = serde_saphyr::to_string(&document)
+        .map_err(|error| AliasError::Configuration(error.to_string()))?;
     RuleSet::parse(&text).map_err(|errors| {
         let texts: Vec<String> = errors.iter().map(RuleError::to_string).collect();
         AliasError::Configuration(texts.join("; "))

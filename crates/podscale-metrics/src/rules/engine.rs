@@ -38,7 +38,7 @@ impl Default for Timings {
         Timings {
             refresh: Duration::from_secs(60),
             lookback: Duration::from_secs(600),
-            unknown: Duration::from_secs(10),
+            unknown: Duration::from_secs(2),
         }
     }
 }
@@ -78,14 +78,20 @@ struct Current {
     catalog: Catalog,
 }
 
+/// Where rules come from: some are configured, and others follow from objects of the cluster.
+struct Origins {
+    configured: Arc<RuleSet>,
+    derived: Arc<RuleSet>,
+}
+
 /// Answers for the metrics APIs.
 pub struct Engine {
     queries: Queries,
     resources: Arc<dyn Resources>,
     timings: Timings,
     current: RwLock<Arc<Current>>,
-    /// Held while the metrics are worked out, so that nobody who reads waits for it.
-    installing: Mutex<()>,
+    /// Locked while the metrics are worked out, so that nobody who reads waits for it.
+    origins: Mutex<Origins>,
     discovery: Discovery,
     unknown: Unknown,
 }
@@ -99,22 +105,30 @@ impl Engine {
         resources: Arc<dyn Resources>,
         timings: Timings,
     ) -> Engine {
-        let current = Current { rules: Arc::new(rules), catalog: Catalog::default() };
+        let rules = Arc::new(rules);
+        let origins = Origins { configured: Arc::clone(&rules), derived: Arc::default() };
+        let current = Current { rules, catalog: Catalog::default() };
         Engine {
             queries: Queries::new(client),
             resources,
             timings,
             current: RwLock::new(Arc::new(current)),
-            installing: Mutex::new(()),
+            origins: Mutex::new(origins),
             discovery: Discovery::default(),
             unknown: Unknown::new(timings.unknown),
         }
     }
 
-    /// Goes on with other rules; everything that is known of series and answers stays.
+    /// Goes on with other configured rules; everything that is known of series and answers stays.
     pub fn replace(&self, rules: RuleSet) {
         self.unknown.clear();
-        self.install(Some(Arc::new(rules)));
+        self.install(|origins| origins.configured = Arc::new(rules));
+    }
+
+    /// Goes on with other rules that follow from objects; the configured ones stay.
+    pub fn replace_derived(&self, rules: RuleSet) {
+        self.unknown.clear();
+        self.install(|origins| origins.derived = Arc::new(rules));
     }
 
     /// The rules in use.
@@ -158,7 +172,7 @@ impl Engine {
         let round = || async {
             let (rules, client) = (self.rules(), self.queries.client());
             let mut discovered = self.discovery.round(client, &rules, self.timings.lookback).await;
-            self.install(None);
+            self.install(|_| {});
             discovered.metrics = self.current().catalog.len();
             discovered
         };
@@ -169,10 +183,14 @@ impl Engine {
         Arc::clone(&self.current.read())
     }
 
-    /// Works out which metrics these rules give, or those in use, with the series that are known now.
-    fn install(&self, rules: Option<Arc<RuleSet>>) {
-        let _alone = self.installing.lock();
-        let rules = rules.unwrap_or_else(|| self.rules());
+    /// Works out which metrics the rules give after a change of them, with the series that are known now.
+    fn install(&self, change: impl FnOnce(&mut Origins)) {
+        let mut origins = self.origins.lock();
+        change(&mut origins);
+        let rules = match origins.derived.is_empty() {
+            true => Arc::clone(&origins.configured),
+            false => Arc::new(origins.configured.with(&origins.derived)),
+        };
         let catalog = Catalog::new(&rules, &self.discovery.series(), &*self.resources);
         *self.current.write() = Arc::new(Current { rules, catalog });
     }

@@ -73,11 +73,13 @@ impl Queue {
         }
     }
 
-    /// A node left.
-    pub(super) fn remove(&mut self, node: &str) {
-        if let Some((name, Entry { due: Some(due), .. })) = self.nodes.remove_entry(node) {
+    /// A node left; where it was.
+    pub(super) fn remove(&mut self, node: &str) -> Option<Target> {
+        let (name, Entry { due, target, .. }) = self.nodes.remove_entry(node)?;
+        if let Some(due) = due {
             self.due.remove(&(due, name));
         }
+        Some(target)
     }
 
     /// The next scrape, if one is due; else how long until one is, if any ever is.

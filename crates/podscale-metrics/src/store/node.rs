@@ -2,7 +2,7 @@
 
 use super::PodKey;
 use super::pair::Pair;
-use super::places::Names;
+use crate::interned::Interned;
 use crate::scrape::{Row, Scrape};
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Node {
         &mut self,
         scrape: &Scrape,
         moment: Moment,
-        names: &mut Names,
+        names: &mut Interned<str>,
         old: &mut Option<Box<[Pod]>>,
     ) -> (bool, Vec<PodKey>) {
         let Moment { scraped_ms, resolution_ms, .. } = moment;
@@ -120,7 +120,12 @@ impl Node {
     /// Makes room for exactly the containers of a scrape, with what is known of them; gives the pods
     /// from before. If parts of the scrape could not be read, what it does not mention stays as well,
     /// until it is too old.
-    fn reshape(&mut self, scrape: &Scrape, moment: Moment, names: &mut Names) -> Box<[Pod]> {
+    fn reshape(
+        &mut self,
+        scrape: &Scrape,
+        moment: Moment,
+        names: &mut Interned<str>,
+    ) -> Box<[Pod]> {
         let keep_max_age_ms = scrape.malformed().map(|_| moment.max_age_ms);
         let mut kept = Vec::new();
         if let Some(max_age_ms) = keep_max_age_ms {
@@ -149,7 +154,7 @@ impl Node {
         std::mem::replace(&mut self.pods, pods.into_boxed_slice())
     }
 
-    fn add(&self, built: &mut Builder, scrape: &Scrape, row: &Row, names: &mut Names) {
+    fn add(&self, built: &mut Builder, scrape: &Scrape, row: &Row, names: &mut Interned<str>) {
         let [namespace, name, container] = scrape.names(row);
         let place = self.pods.binary_search_by(|pod| pod.names().cmp(&(namespace, name))).ok();
         let known = place.and_then(|place| self.pods.get(place));

@@ -1,34 +1,7 @@
-//! Names that many share, and on which nodes each pod was found.
+//! On which nodes each pod was found.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-
-/// How many names there must be before those that nobody uses any more are dropped.
-const FEW_NAMES: usize = 1024;
-
-/// Names of namespaces and containers: there are few different ones.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    known: HashSet<Arc<str>>,
-    /// How many there were when the unused ones were last dropped.
-    swept: usize,
-}
-
-impl Names {
-    /// The shared form of a name.
-    pub(super) fn intern(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.known.get(name) {
-            return Arc::clone(known);
-        }
-        if self.known.len() > self.swept.saturating_mul(2).max(FEW_NAMES) {
-            self.known.retain(|name| Arc::strong_count(name) > 1);
-            self.swept = self.known.len();
-        }
-        let name: Arc<str> = name.into();
-        self.known.insert(Arc::clone(&name));
-        name
-    }
-}
 
 /// On which nodes, by their numbers, a pod was found; nearly always one.
 #[derive(Debug)]

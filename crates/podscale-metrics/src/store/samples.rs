@@ -2,7 +2,8 @@
 
 use super::Applied;
 use super::node::{Container, Moment, Node, Pod};
-use super::places::{Names, Places};
+use super::places::Places;
+use crate::interned::Interned;
 use crate::scrape::Scrape;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 /// All nodes with their samples.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    names: Names,
+    /// Those of namespaces and containers: there are few different ones.
+    names: Interned<str>,
     places: Places,
     numbers: HashMap<Arc<str>, u32>,
     /// By number.

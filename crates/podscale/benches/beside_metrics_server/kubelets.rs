@@ -16,104 +16,134 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
-/// How many pods each node has.
-pub const PODS: usize = 30;
+/// The address of the first node; the second byte keeps it apart from what else listens on this machine.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 100, 0, 1);
+/// How many may wait to be accepted: all of a program's first connections come within seconds.
+const BACKLOG: u32 = 4096;
 
-/// The address of a node; the second byte keeps it apart from what else listens on this machine.
+/// The address of a node.
 pub fn address(node: usize) -> IpAddr {
     let number = u32::try_from(node).unwrap_or_default();
-    IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::new(127, 100, 0, 1).to_bits() + number))
+    IpAddr::V4(Ipv4Addr::from_bits(FIRST.to_bits() + number))
 }
+
+fn node_at(address: IpAddr) -> Option<usize> {
+    let IpAddr::V4(address) = address else { return None };
+    usize::try_from(address.to_bits().checked_sub(FIRST.to_bits())?).ok()
+}
+
+/// A container, and what it has used so far.
+pub struct Container {
+    pub namespace: String,
+    pub pod: String,
+    pub cpu_seconds: f64,
+    pub memory_bytes: f64,
+}
+
+/// Says what the containers of a node have used until a time in milliseconds.
+pub type Usage = Arc<dyn Fn(usize, i64) -> Vec<Container> + Send + Sync>;
 
 /// How many questions were answered, by the name that each program gives itself.
 type Answered = Mutex<BTreeMap<String, u64>>;
 
-/// Running kubelets; they end when this is dropped.
-pub struct Kubelets {
-    pub port: u16,
-    answered: Arc<Answered>,
-    task: AbortHandle,
+struct Shared {
+    usage: Usage,
+    answered: Answered,
 }
 
-impl Drop for Kubelets {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Running kubelets; they end, with all connections, when this is dropped.
+pub struct Kubelets {
+    pub port: u16,
+    shared: Arc<Shared>,
+    _serving: JoinSet<()>,
 }
 
 impl Kubelets {
-    pub async fn start(authority: &Authority) -> Result<Kubelets> {
-        let listener = TcpListener::bind(("0.0.0.0", 0)).await?;
+    pub async fn start(authority: &Authority, usage: Usage) -> Result<Kubelets> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        let listener = socket.listen(BACKLOG)?;
         let port = listener.local_addr()?.port();
         let acceptor = authority.sign("kubelet", &["127.0.0.1"])?.acceptor()?;
-        let answered = Arc::<Answered>::default();
+        let shared = Arc::new(Shared { usage, answered: Answered::default() });
         let router =
-            Router::new().route("/metrics/resource", get(answer)).with_state(Arc::clone(&answered));
-        let task = tokio::spawn(async move {
+            Router::new().route("/metrics/resource", get(answer)).with_state(Arc::clone(&shared));
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let Ok(local) = stream.local_addr() else { continue };
-                let router = router.clone().layer(Extension(local.ip()));
-                let acceptor = acceptor.clone();
-                tokio::spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let builder =
-                        hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-                    let service = TowerToHyperService::new(router);
-                    // A client that goes away is no matter.
-                    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
-                });
+                connections.spawn(serve(stream, acceptor.clone(), router.clone()));
+                while connections.try_join_next().is_some() {}
             }
         });
-        Ok(Kubelets { port, answered, task: task.abort_handle() })
+        Ok(Kubelets { port, shared, _serving: serving })
     }
 
     /// How many questions of a program they have answered.
     pub fn answered(&self, program: &str) -> u64 {
-        self.answered.lock().get(program).copied().unwrap_or_default()
+        self.shared.answered.lock().get(program).copied().unwrap_or_default()
     }
 }
 
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, router: Router) {
+    let Some(node) = stream.local_addr().ok().and_then(|address| node_at(address.ip())) else {
+        return;
+    };
+    let _ = stream.set_nodelay(true);
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let service = TowerToHyperService::new(router.layer(Extension(node)));
+    let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+    // A client that goes away is no matter.
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
 async fn answer(
-    State(answered): State<Arc<Answered>>,
-    Extension(node): Extension<IpAddr>,
+    State(shared): State<Arc<Shared>>,
+    Extension(node): Extension<usize>,
     headers: HeaderMap,
 ) -> impl IntoResponse {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     let program = agent.and_then(|agent| agent.split('/').next()).unwrap_or_default();
-    *answered.lock().entry(program.to_owned()).or_default() += 1;
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], metrics(node, Timestamp::now()))
+    *shared.answered.lock().entry(program.to_owned()).or_default() += 1;
+    let millis = Timestamp::now().as_millisecond();
+    let text = exposition(&(shared.usage)(node, millis), millis);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
-/// What a kubelet says of its node and pods. Every pod burns a tenth of a core.
-fn metrics(node: IpAddr, now: Timestamp) -> String {
-    let millis = now.as_millisecond();
-    #[expect(clippy::cast_precision_loss, reason = "good enough for a simulation")]
-    let seconds = (millis % 100_000_000) as f64 / 1000.0;
-    let burnt = seconds / 10.0;
-    let mut text = String::with_capacity(24 * 1024);
-    let labels = |pod: usize| {
-        format!("namespace=\"shop-{}\",pod=\"web-{node}-7d4b9c6f5d-{pod:05}\"", pod % 5)
-    };
-    let mut family = |name: &str, kind: &str, container: bool, value: f64| {
-        let _ = writeln!(text, "# HELP {name} [STABLE] What the simulation says.");
+/// What a kubelet says of its node and pods, in the order of a real one.
+fn exposition(containers: &[Container], millis: i64) -> String {
+    let labels = |of: &Container| format!("namespace=\"{}\",pod=\"{}\"}} ", of.namespace, of.pod);
+    let labels: Vec<String> = containers.iter().map(labels).collect();
+    let mut text = String::with_capacity(32 * 1024);
+    let head = |text: &mut String, name: &str, kind: &str| {
+        let _ = writeln!(text, "# HELP {name} [STABLE] What the simulation says");
         let _ = writeln!(text, "# TYPE {name} {kind}");
-        for pod in 0..PODS {
-            let own = if container { "container=\"app\"," } else { "" };
-            let _ = writeln!(text, "{name}{{{own}{}}} {value} {millis}", labels(pod));
+    };
+    let family = |text: &mut String, name: &str, kind: &str, value: fn(&Container) -> f64| {
+        head(text, name, kind);
+        let first = if name.starts_with("pod") { "{" } else { "{container=\"app\"," };
+        for (container, labels) in containers.iter().zip(&labels) {
+            [name, first, labels.as_str()].iter().for_each(|part| text.push_str(part));
+            let _ = writeln!(text, "{} {millis}", value(container));
         }
     };
-    family("container_cpu_usage_seconds_total", "counter", true, burnt);
-    family("container_memory_working_set_bytes", "gauge", true, 2.5e7);
-    family("container_start_time_seconds", "gauge", true, 1.7e9);
-    family("pod_cpu_usage_seconds_total", "counter", false, burnt + 0.01);
-    family("pod_memory_working_set_bytes", "gauge", false, 2.6e7);
-    let _ = writeln!(text, "# TYPE node_cpu_usage_seconds_total counter");
-    let _ = writeln!(text, "node_cpu_usage_seconds_total {} {millis}", burnt * 40.0);
-    let _ = writeln!(text, "# TYPE node_memory_working_set_bytes gauge");
-    let _ = writeln!(text, "node_memory_working_set_bytes 8e9 {millis}");
-    let _ = writeln!(text, "# TYPE resource_scrape_error gauge\nresource_scrape_error 0");
+    let cpu = |of: &Container| of.cpu_seconds;
+    let memory = |of: &Container| of.memory_bytes;
+    family(&mut text, "container_cpu_usage_seconds_total", "counter", cpu);
+    family(&mut text, "container_memory_working_set_bytes", "gauge", memory);
+    family(&mut text, "container_start_time_seconds", "gauge", |_| 1.7e9);
+    let sum = |of: fn(&Container) -> f64| containers.iter().map(of).sum::<f64>();
+    head(&mut text, "node_cpu_usage_seconds_total", "counter");
+    let _ = writeln!(text, "node_cpu_usage_seconds_total {} {millis}", sum(cpu));
+    head(&mut text, "node_memory_working_set_bytes", "gauge");
+    let _ = writeln!(text, "node_memory_working_set_bytes {} {millis}", sum(memory));
+    family(&mut text, "pod_cpu_usage_seconds_total", "counter", cpu);
+    family(&mut text, "pod_memory_working_set_bytes", "gauge", memory);
+    head(&mut text, "resource_scrape_error", "gauge");
+    text.push_str("resource_scrape_error 0\n");
     text
 }

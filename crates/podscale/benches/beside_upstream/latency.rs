@@ -1,6 +1,6 @@
 //! How long a change of a metric takes to reach the target.
 
-use super::load::{Load, USED};
+use super::autoscalers::{PODS, Places};
 use super::plane::ControlPlane;
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
@@ -17,27 +17,31 @@ const WARM_UP: Duration = Duration::from_secs(30);
 /// How many changes are timed, spread over the usual period so that no moment of it is preferred.
 const CHANGES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(75);
-/// The size of all targets before the changes.
-const REPLICAS: i32 = 2;
 /// How long all of it may take.
 const TIMEOUT: Duration = Duration::from_secs(180);
 /// The first lines of the table.
 pub const HEAD: &str =
     "| autoscalers | controller | sample to scale, half | 99 % | longest |\n|---|---|---|---|---|";
 
-/// Doubles what the pods of some autoscalers use, one after the other, and times how long it takes
-/// until their targets are larger. `turn` tells one controller from another: each autoscaler is used
-/// once, so that no earlier size stands in its way.
-pub async fn measure(name: &str, turn: usize, plane: &ControlPlane, load: &Load) -> Result<()> {
+/// Lets `double` make the pods of some autoscalers use twice as much, one autoscaler after the other, and
+/// times how long it takes until their targets are larger. `turn` tells one controller from another: each
+/// autoscaler is used once, so that no earlier size stands in its way.
+pub async fn measure(
+    name: &str,
+    turn: usize,
+    plane: &ControlPlane,
+    places: Places,
+    double: impl Fn(usize),
+) -> Result<()> {
     let first = turn * CHANGES;
-    let count = load.places.count;
+    let count = places.count;
     ensure!(count >= first + CHANGES, "too few autoscalers to time {CHANGES} of them");
     tokio::time::sleep(WARM_UP).await;
     let began = Mutex::new(HashMap::new());
     let changing = async {
         for number in first..first + CHANGES {
-            began.lock().insert(load.places.place(number).name, Instant::now());
-            load.set(number, 2 * USED);
+            began.lock().insert(places.place(number).name, Instant::now());
+            double(number);
             tokio::time::sleep(PAUSE).await;
         }
         std::future::pending().await
@@ -65,7 +69,8 @@ async fn time(
     let mut took = Vec::new();
     while took.len() < CHANGES {
         let set = changes.try_next().await?.context("the watch ended")?;
-        if set.spec.replicas.is_some_and(|replicas| replicas > REPLICAS)
+        let replicas = set.spec.replicas.and_then(|replicas| usize::try_from(replicas).ok());
+        if replicas.is_some_and(|replicas| replicas > PODS)
             && let Some(began) = began.lock().remove(&set.name_any())
         {
             took.push(began.elapsed());

@@ -43,8 +43,9 @@ fn address(text: &str) -> Result<String, String> {
 pub enum AskError {
     /// Nobody is there.
     #[error(
-        "cannot reach {admin}: {why}\n  Is the controller running? Its admin port in a cluster is \
-         reached with: kubectl --namespace podscale port-forward deployment/podscale 9090"
+        "cannot reach {admin}: {why}\n  Is the controller running? In a cluster the replica that leads is \
+         reached with:\n  kubectl --namespace podscale port-forward \"pod/$(kubectl --namespace podscale get \
+         lease podscale --output jsonpath='{{.spec.holderIdentity}}' | cut -d_ -f1)\" 9090"
     )]
     Unreachable {
         /// Where.

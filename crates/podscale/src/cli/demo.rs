@@ -7,6 +7,7 @@ use crate::scenario::{self, Scenario, ScenarioError};
 use crate::settings::duration;
 use clap::{Args, ValueEnum};
 use podscale_client::clock::Clock;
+use podscale_cluster::metrics::prometheus;
 use podscale_cluster::nodes::{KubeletPort, address::MAX_NODES};
 use std::io;
 use std::path::PathBuf;
@@ -59,6 +60,11 @@ pub struct Arguments {
     /// Where to write the kubeconfig; a new temporary folder if not given.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+
+    /// Serve autoscaling/v2beta1 and v2beta2 as well, which Kubernetes 1.25 and 1.26 removed, with the
+    /// warnings of before.
+    #[arg(long)]
+    removed_autoscaling_versions: bool,
 }
 
 /// Where the demo's controller reads cpu and memory.
@@ -116,6 +122,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         arguments.kubelet_port.map_or_else(KubeletPort::default, KubeletPort::Required);
     config.read_kubelets = arguments.resource_metrics == DemoMetrics::Kubelet;
     config.kubeconfig.clone_from(&arguments.kubeconfig);
+    config.removed_autoscaling_versions = arguments.removed_autoscaling_versions;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Runtime)?;
     runtime.block_on(watch(config, arguments.duration))
@@ -162,6 +169,10 @@ fn banner(demo: &Demo, example: Option<&str>) -> String {
     }
     let plain = PLAIN.trim_start_matches('/');
     text += &format!("  metrics     curl {page}{plain}/namespaces/all-namespaces/pods\n");
+    let config = prometheus::CONFIG.trim_start_matches('/');
+    text += &format!(
+        "  prometheus  curl -so prometheus.yml {page}{config} && prometheus --config.file=prometheus.yml\n"
+    );
     if let Some(notice) = demo.kubelet_notice() {
         text += &format!("\n  {notice}\n");
     }

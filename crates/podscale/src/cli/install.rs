@@ -2,7 +2,9 @@
 
 use super::{conclude, print, print_error, run as controller};
 use crate::controller::manage::Which;
-use crate::install::{MetricOptions, NAME, Options, ScaleResource, manifests};
+use crate::install::singlecloud::DEFAULT_CLUSTER;
+use crate::install::{MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, manifests};
+use crate::serve::rules::Location;
 use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
@@ -46,6 +48,16 @@ pub struct Arguments {
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
 
+    /// Allow what CHPAs of the original controller take: to write whole objects, as its definition has no
+    /// status subresource, and to take Deployments out of the ownership of their CHPAs.
+    #[arg(long)]
+    original_chpas: bool,
+
+    /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
+    /// manage them.
+    #[arg(long)]
+    crds: bool,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -61,6 +73,19 @@ pub struct Arguments {
     /// The ConfigMap, in the namespace of the pods, with prometheus-adapter's rules.
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
+
+    /// Serve singlecloud's API for autoscalers on port 6444 of the Service podscale-metrics.
+    #[arg(long)]
+    singlecloud: bool,
+
+    /// What the cluster is called in the paths of singlecloud's API.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_CLUSTER, requires = "singlecloud")]
+    singlecloud_cluster: String,
+
+    /// The ConfigMap of a prometheus-adapter that keeps the rules of metrics, as `podscale run
+    /// --singlecloud-adapter` takes it.
+    #[arg(long, value_name = "NAMESPACE/NAME[/KEY]", requires = "singlecloud")]
+    singlecloud_adapter: Option<Location>,
 
     /// Another flag for `podscale run`, such as --run-flag=--sync-period=5s; may be repeated.
     #[arg(long = "run-flag", value_name = "FLAG", allow_hyphen_values = true)]
@@ -131,11 +156,17 @@ impl Arguments {
             replicas: self.replicas,
             arguments: own.chain(self.run_flags.iter().cloned()).collect(),
             scales: self.scales.clone(),
+            original_chpas: self.original_chpas,
+            crds: self.crds,
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),
                 prometheus_url: self.prometheus_url.clone(),
                 rules: self.metric_rules.clone(),
+                singlecloud: self.singlecloud.then(|| SinglecloudOptions {
+                    cluster: self.singlecloud_cluster.clone(),
+                    adapter: self.singlecloud_adapter.clone(),
+                }),
             },
         }
     }

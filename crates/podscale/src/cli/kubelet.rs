@@ -9,7 +9,6 @@ use podscale_metrics::kubelet::tls::{self, TlsError};
 use podscale_metrics::kubelet::{Access, Scheme, Token};
 use podscale_metrics::scraper::address::Addressing;
 use podscale_metrics::store::Limits;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,8 +39,8 @@ pub struct Arguments {
     )]
     metric_max_age: Duration,
 
-    /// The authorities, as a PEM file, that sign the certificates of kubelets; those of the API server
-    /// if not given.
+    /// The authorities, as a PEM file, that sign the certificates of kubelets; it is read again when it
+    /// changes. Those of the API server if not given.
     #[arg(long, value_name = "FILE", env = "PODSCALE_KUBELET_CERTIFICATE_AUTHORITY")]
     kubelet_certificate_authority: Option<PathBuf>,
 
@@ -132,15 +131,7 @@ pub enum KubeletError {
     /// The age limit would drop every sample.
     #[error("--metric-max-age must be longer than --metric-resolution")]
     MaxAge,
-    /// The authorities cannot be read.
-    #[error("--kubelet-certificate-authority: {}: {source}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The authorities make no sense.
+    /// The authorities cannot be read or make no sense.
     #[error("--kubelet-certificate-authority: {}: {source}", path.display())]
     Authority {
         /// Which file.
@@ -191,10 +182,7 @@ impl Arguments {
         if self.kubelet_insecure_tls {
             tls::trust_anybody(&mut tls);
         } else if let Some(path) = self.kubelet_certificate_authority.clone() {
-            let bundle = std::fs::read(&path);
-            let bundle =
-                bundle.map_err(|source| KubeletError::Read { path: path.clone(), source })?;
-            tls::trust_only(&mut tls, &bundle)
+            tls::trust_file(&mut tls, path.clone())
                 .map_err(|source| KubeletError::Authority { path, source })?;
         }
         let token = match credentials.token {

@@ -3,8 +3,8 @@
 
 use super::kubelet::{self, KubeletError};
 use super::prometheus::{self, PrometheusFailure};
-use crate::controller::ResourceSource;
-use crate::kubelets::{Kubelets, Purpose};
+use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
+use crate::kubelets::{Kubelets, Purpose, Roster};
 use crate::metrics::Metrics;
 use crate::rules_file;
 use crate::serve::rules::{Location, RuleWatch};
@@ -52,20 +52,35 @@ pub enum PipelineError {
     Prometheus(#[from] PrometheusFailure),
 }
 
+/// What is to be read.
+#[derive(Default)]
+pub struct Wanted {
+    /// Why kubelets are scraped, if they are.
+    pub kubelets: Option<Purpose>,
+    /// Whether Prometheus is asked.
+    pub prometheus: bool,
+    /// Whether labels of pods and nodes are followed although no kubelets are scraped.
+    pub roster: bool,
+}
+
 /// What is read, while this lives.
 pub struct Reading {
     /// The kubelets, if they are scraped.
     pub kubelets: Option<Arc<Kubelets>>,
+    /// The pods and nodes, if no kubelets are scraped to serve what these use.
+    pub roster: Option<Roster>,
     /// Prometheus and the rules by which it is asked, if it is.
     pub engine: Option<Arc<Engine>>,
+    /// The Prometheus servers that specs may ask.
+    pub servers: Arc<PrometheusServers>,
     _following: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
 
 impl Reading {
-    /// What decisions are made by; the API where nothing else was started.
+    /// What decisions are made by; the APIs where nothing else was started.
     #[must_use]
-    pub fn source(&self, wanted: ResourceMetrics) -> ResourceSource {
+    pub fn sources(&self, wanted: ResourceMetrics) -> MetricSources {
         let kubelets = || self.kubelets.clone().map(ResourceSource::Kubelets);
         let prometheus = || self.engine.clone().map(ResourceSource::Prometheus);
         let found = match wanted {
@@ -73,7 +88,7 @@ impl Reading {
             ResourceMetrics::Kubelet => kubelets(),
             ResourceMetrics::Prometheus => prometheus(),
         };
-        found.unwrap_or_default()
+        MetricSources { resource: found.unwrap_or_default(), prometheus: Arc::clone(&self.servers) }
     }
 }
 
@@ -96,8 +111,7 @@ impl Arguments {
         self.prometheus.is_given()
     }
 
-    /// Begins to scrape kubelets if there is a purpose, and to follow rules and series if Prometheus is
-    /// wanted.
+    /// Begins to scrape kubelets, and to follow rules and series, as far as it is wanted.
     ///
     /// # Errors
     /// Says which file or flag makes no sense.
@@ -106,10 +120,9 @@ impl Arguments {
         cluster: &Cluster,
         clock: Clock,
         metrics: &Metrics,
-        purpose: Option<Purpose>,
-        prometheus: bool,
+        wanted: Wanted,
     ) -> Result<Reading, PipelineError> {
-        let kubelets = match purpose {
+        let kubelets = match wanted.kubelets {
             Some(purpose) => {
                 let config = self.kubelet.config(cluster)?;
                 Some(Kubelets::start(&cluster.client, clock, config, metrics, purpose))
@@ -118,14 +131,16 @@ impl Arguments {
         };
         let (stop, stopped) = watch::channel(false);
         let mut following = JoinSet::new();
-        let engine = if prometheus {
-            let engine = self.prometheus.engine(Arc::new(KnownResources::everyday()))?;
+        let roster = wanted.roster.then(|| Roster::start(&cluster.client, metrics));
+        let engine = if wanted.prometheus {
+            let engine = self.prometheus.engine(Arc::new(KnownResources::everyday()), metrics)?;
             self.follow_rules(&engine, cluster, clock, metrics, stopped, &mut following);
             Some(engine)
         } else {
             None
         };
-        Ok(Reading { kubelets, engine, _following: following, _stop: stop })
+        let servers = self.prometheus.servers()?;
+        Ok(Reading { kubelets, roster, engine, servers, _following: following, _stop: stop })
     }
 
     fn follow_rules(
@@ -149,9 +164,8 @@ impl Arguments {
             let watch = RuleWatch { client, location, metrics: metrics.clone(), recorder };
             following.spawn(follow_config_map(watch, Arc::clone(engine)));
         }
-        if file.is_some() || self.metric_rules_configmap.is_some() {
-            following.spawn(follow_series(Arc::clone(engine)));
-        }
+        // Rules may also follow from objects of the cluster. Without any nothing is looked up.
+        following.spawn(follow_series(Arc::clone(engine)));
     }
 }
 

@@ -1,5 +1,9 @@
 //! The flags about Prometheus and the rules for metrics.
 
+mod warnings;
+
+use crate::controller::PrometheusServers;
+use crate::metrics::Metrics;
 use crate::rules_file::{self, RulesFileError};
 use crate::settings::period;
 use clap::Args;
@@ -9,6 +13,7 @@ use podscale_metrics::rules::{Resources, RuleSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use warnings::Warnings;
 
 /// Flags about Prometheus.
 #[derive(Clone, Debug, Default, Args)]
@@ -81,6 +86,11 @@ pub struct Arguments {
     )]
     prometheus_timeout: Duration,
 
+    /// Another Prometheus that specs of autoscalers may ask, without credentials; may be given several
+    /// times.
+    #[arg(long = "prometheus-allowed-server", value_name = "URL")]
+    prometheus_allowed_servers: Vec<String>,
+
     /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
     /// changes are in use within seconds.
     #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
@@ -134,7 +144,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Nothing says where it is, or the flags cannot be used.
-    pub fn client(&self) -> Result<Arc<Client>, PrometheusFailure> {
+    pub fn client(&self) -> Result<Client, PrometheusFailure> {
         let url = self.prometheus_url.as_ref().ok_or(PrometheusFailure::NoUrl)?;
         let identity =
             self.prometheus_client_certificate.clone().zip(self.prometheus_client_key.clone());
@@ -153,19 +163,34 @@ impl Arguments {
             timeout: self.prometheus_timeout,
             ..Config::new(url)
         };
-        Ok(Arc::new(Client::new(config)?))
+        Ok(Client::new(config)?)
     }
 
-    /// An engine with the rules of the file, or with none.
+    /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
+    ///
+    /// # Errors
+    /// As [`Arguments::client`], or an allowed address cannot be used.
+    pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
+        let own = if self.is_given() { Some(Arc::new(self.client()?)) } else { None };
+        Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
+    }
+
+    /// An engine with the rules of the file, or with none. What Prometheus warns of is counted and logged.
     ///
     /// # Errors
     /// As [`Arguments::client`], or the file cannot be used.
-    pub fn engine(&self, resources: Arc<dyn Resources>) -> Result<Arc<Engine>, PrometheusFailure> {
+    pub fn engine(
+        &self,
+        resources: Arc<dyn Resources>,
+        metrics: &Metrics,
+    ) -> Result<Arc<Engine>, PrometheusFailure> {
         let rules = match &self.metric_rules {
             Some(file) => rules_file::read(file)?,
             None => RuleSet::default(),
         };
-        let engine = Engine::new(self.client()?, rules, resources, Timings::default());
+        let warnings = Warnings::new(metrics.clone());
+        let client = self.client()?.on_warnings(move |query, all| warnings.hear(query, all));
+        let engine = Engine::new(Arc::new(client), rules, resources, Timings::default());
         Ok(Arc::new(engine))
     }
 }
@@ -186,10 +211,13 @@ mod tests {
         let words = line.split(' ').filter(|word| !word.is_empty());
         match Line::try_parse_from(["podscale"].into_iter().chain(words)) {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
-            Ok(parsed) => match parsed.prometheus.engine(Arc::new(KnownResources::everyday())) {
-                Ok(engine) => engine.queries().client().url().to_owned(),
-                Err(error) => error.to_string(),
-            },
+            Ok(parsed) => {
+                let known = Arc::new(KnownResources::everyday());
+                match parsed.prometheus.engine(known, &Metrics::new()) {
+                    Ok(engine) => engine.queries().client().url().to_owned(),
+                    Err(error) => error.to_string(),
+                }
+            }
         }
     }
 

@@ -230,16 +230,16 @@ impl Arguments {
         metrics: &Metrics,
         role: &Role,
     ) -> Result<Reading, PipelineError> {
-        let serves = self.serve_metrics.then_some(&self.serving);
-        let purpose = if serves.is_some_and(serving::Arguments::needs_kubelets) {
-            Some(Purpose::Serving)
-        } else {
-            let deciding = self.resource_metrics == ResourceMetrics::Kubelet;
-            deciding.then(|| Purpose::Deciding(role.leading.clone()))
-        };
-        let prometheus = self.resource_metrics == ResourceMetrics::Prometheus
-            || serves.is_some_and(serving::Arguments::needs_prometheus);
-        self.pipeline.start(cluster, clock, metrics, purpose, prometheus)
+        let served = self.serve_metrics.then(|| self.serving.wanted(self.resource_metrics));
+        let mut wanted = served.unwrap_or_default();
+        match self.resource_metrics {
+            ResourceMetrics::Kubelet if wanted.kubelets.is_none() => {
+                wanted.kubelets = Some(Purpose::Deciding(role.leading.clone()));
+            }
+            ResourceMetrics::Prometheus => wanted.prometheus = true,
+            ResourceMetrics::Kubelet | ResourceMetrics::Api => {}
+        }
+        self.pipeline.start(cluster, clock, metrics, wanted)
     }
 
     fn settings(&self) -> Settings {
@@ -393,16 +393,16 @@ async fn control(
         arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
     let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
-    let serving = match arguments.serve_metrics {
-        true => {
-            let served = arguments.serving.served(&reading, client);
-            Some(arguments.serving.start_beside(kubeconfig, context, served, &watchers)?)
-        }
-        false => None,
+    let served = match (arguments.serve_metrics, arguments.serving.has_singlecloud()) {
+        (true, _) => Some(arguments.serving.served(&reading, client)),
+        (false, true) => Some(arguments.serving.served_without_metrics()),
+        (false, false) => None,
     };
-    let (dialects, resource) = (dialect::built_in(), reading.source(arguments.resource_metrics));
+    let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
+    let serving = served.map(start).transpose()?;
+    let (dialects, sources) = (dialect::built_in(), reading.sources(arguments.resource_metrics));
     let controller =
-        Controller::start_with(client, clock, config, dialects, watchers, role, resource);
+        Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;
     tracing::info!("shutting down");
     controller.hand_over(elections.stop()).await;

@@ -3,15 +3,16 @@
 use super::serving::{self, Failure};
 use super::{conclude, logs, pipeline, print_error, signal};
 use crate::metrics::Metrics;
+use crate::settings::ResourceMetrics;
 use crate::telemetry::{self, Telemetry, TelemetryError};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Serve the metrics APIs of a cluster.
 ///
-/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets), and for custom and external
-/// metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
+/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets or from Prometheus), and for
+/// custom and external metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
 /// API server's aggregation: in the place of metrics-server and prometheus-adapter. Flags that these have
 /// carry their names. SIGTERM and Ctrl-C shut it down
 /// gracefully.
@@ -27,6 +28,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
 
+    /// Where the cpu and memory of metrics.k8s.io come from.
+    #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
+    resource_metrics: ServedMetrics,
+
     #[command(flatten)]
     serving: serving::Arguments,
 
@@ -38,6 +43,25 @@ pub struct Arguments {
 
     #[command(flatten)]
     telemetry: telemetry::Arguments,
+}
+
+/// Where what is served of cpu and memory comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ServedMetrics {
+    /// From the kubelets, scraped directly.
+    #[default]
+    Kubelet,
+    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
+    Prometheus,
+}
+
+impl ServedMetrics {
+    fn source(self) -> ResourceMetrics {
+        match self {
+            ServedMetrics::Kubelet => ResourceMetrics::Kubelet,
+            ServedMetrics::Prometheus => ResourceMetrics::Prometheus,
+        }
+    }
 }
 
 /// Why the command failed.
@@ -65,7 +89,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     arguments.telemetry.check()?;
-    arguments.pipeline.check(arguments.pipeline.has_prometheus()).map_err(Failure::from)?;
+    let prometheus = arguments.pipeline.has_prometheus()
+        || arguments.resource_metrics == ServedMetrics::Prometheus;
+    arguments.pipeline.check(prometheus).map_err(Failure::from)?;
     Ok(arguments.serving.check(&arguments.pipeline)?)
 }
 
@@ -83,11 +109,12 @@ async fn serve(arguments: &Arguments, metrics: Metrics) -> Result<(), Failure> {
     let end = signal::end();
     tokio::pin!(end);
     let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
+    let (pipeline, resource) = (&arguments.pipeline, arguments.resource_metrics.source());
     // Asked to end while it starts, it ends as well.
     let running = tokio::select! {
         biased;
         () = &mut end => return Ok(()),
-        running = arguments.serving.start(kubeconfig, context, &arguments.pipeline, metrics) => running?,
+        running = arguments.serving.start(kubeconfig, context, pipeline, resource, metrics) => running?,
     };
     end.await;
     tracing::info!("ending");

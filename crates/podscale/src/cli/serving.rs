@@ -1,7 +1,8 @@
 //! The flags about serving the metrics APIs, which `podscale serve` and `podscale run` share, and
 //! starting the server from them.
 
-use super::pipeline::{self, PipelineError, Reading};
+use super::pipeline::{self, PipelineError, Reading, Wanted};
+use super::singlecloud;
 use crate::controller::Watchers;
 use crate::install::metrics::{SERVICE, SERVING_PORT, SERVING_SECRET};
 use crate::kubelets::Purpose;
@@ -9,15 +10,17 @@ use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::serve::certificate::Files;
 use crate::serve::providers::{RuledCustomMetrics, RuledExternalMetrics};
+use crate::serve::resource_rules::RuledUsage;
 use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
-use crate::settings::{MetricsApi, address, name, namespace};
+use crate::settings::{MetricsApi, ResourceMetrics, address, name, namespace};
 use clap::Args;
+use clap::builder::ArgPredicate;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
 use podscale_client::instrument::Instruments;
-use podscale_metrics::{custom, external};
+use podscale_metrics::{custom, external, resource};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +39,7 @@ pub struct Arguments {
         value_name = "API,...",
         value_delimiter = ',',
         default_value = "resource",
+        default_value_if("singlecloud_port", ArgPredicate::IsPresent, None::<&str>),
         env = "PODSCALE_SERVE"
     )]
     serve: Vec<MetricsApi>,
@@ -99,6 +103,9 @@ pub struct Arguments {
     /// A file that says which external metrics other servers answer for.
     #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
     external_metrics_routes: Option<PathBuf>,
+
+    #[command(flatten)]
+    singlecloud: singlecloud::Arguments,
 }
 
 /// Why metrics cannot be served.
@@ -140,33 +147,48 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whether kubelets must be scraped for what is served.
+    /// What must be read for what is served, if cpu and memory come from there: from the kubelets, unless
+    /// it is Prometheus.
     #[must_use]
-    pub fn needs_kubelets(&self) -> bool {
-        self.serve.contains(&MetricsApi::Resource)
+    pub fn wanted(&self, resource: ResourceMetrics) -> Wanted {
+        let wants = |api: MetricsApi| self.serve.contains(&api);
+        let roster = wants(MetricsApi::Resource) && resource == ResourceMetrics::Prometheus;
+        let kubelets = wants(MetricsApi::Resource) && !roster;
+        Wanted {
+            kubelets: kubelets.then_some(Purpose::Serving),
+            prometheus: roster || wants(MetricsApi::Custom) || wants(MetricsApi::External),
+            roster,
+        }
     }
 
-    /// Whether Prometheus may be asked for what is served.
+    /// Whether singlecloud's API is served.
     #[must_use]
-    pub fn needs_prometheus(&self) -> bool {
-        self.serve.contains(&MetricsApi::Custom) || self.serve.contains(&MetricsApi::External)
+    pub fn has_singlecloud(&self) -> bool {
+        self.singlecloud.is_given()
     }
 
     /// What is served, from what is read.
     #[must_use]
     pub fn served(&self, reading: &Reading, client: &Client) -> Served {
         let wants = |api: MetricsApi| self.serve.contains(&api);
-        let kubelets = reading.kubelets.as_ref().filter(|_| wants(MetricsApi::Resource));
         let engine = |api| reading.engine.clone().filter(|_| wants(api));
         Served {
-            resource: kubelets.map(|kubelets| kubelets.serving()),
+            resource: wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
             custom: engine(MetricsApi::Custom).map(|engine| {
                 let client = client.clone();
                 Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
             }),
             external: engine(MetricsApi::External)
                 .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
+            singlecloud: self.singlecloud.options(self.bind_address, engine(MetricsApi::Custom)),
         }
+    }
+
+    /// What is served where metrics are not.
+    #[must_use]
+    pub fn served_without_metrics(&self) -> Served {
+        let singlecloud = self.singlecloud.options(self.bind_address, None);
+        Served { singlecloud, ..Served::default() }
     }
 
     fn routes(&self) -> Result<Routes, RoutesError> {
@@ -200,13 +222,14 @@ impl Arguments {
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         pipeline: &pipeline::Arguments,
+        resource: ResourceMetrics,
         metrics: Metrics,
     ) -> Result<Running, Failure> {
         let instruments: Instruments = Arc::new(metrics.clone());
         let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
-        let purpose = self.needs_kubelets().then_some(Purpose::Serving);
-        let prometheus = self.needs_prometheus() && pipeline.has_prometheus();
-        let reading = pipeline.start(&cluster, Clock::wall(), &metrics, purpose, prometheus)?;
+        let mut wanted = self.wanted(resource);
+        wanted.prometheus &= pipeline.has_prometheus();
+        let reading = pipeline.start(&cluster, Clock::wall(), &metrics, wanted)?;
         let served = self.served(&reading, &cluster.client);
         let server = self.serve(cluster, served, metrics, Readiness::new()).await?;
         Ok(Running { server, _reading: reading })
@@ -225,6 +248,9 @@ impl Arguments {
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
         tracing::info!(version, server = %cluster.url, %address, "serving metrics");
+        if let Some(address) = server.singlecloud_address() {
+            tracing::info!(%address, "serving singlecloud's API");
+        }
         Ok(server)
     }
 
@@ -271,6 +297,16 @@ impl Arguments {
         let thread = thread.spawn(move || runtime.block_on(serve))?;
         Ok(Beside { stop, thread })
     }
+}
+
+/// What answers for `metrics.k8s.io`, of what is read.
+fn usage(reading: &Reading) -> Option<resource::Source> {
+    let by_rules = || {
+        let directory = Arc::clone(&reading.roster.as_ref()?.directory);
+        let usage = Arc::new(RuledUsage::new(Arc::clone(reading.engine.as_ref()?)).ok()?);
+        Some(resource::Source { usage, directory })
+    };
+    by_rules().or_else(|| reading.kubelets.as_ref().map(|kubelets| kubelets.serving()))
 }
 
 /// The server, and what is read for it.

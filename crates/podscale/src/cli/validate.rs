@@ -1,207 +1,213 @@
 //! `podscale validate`: says what is wrong with files before anybody uses them.
 
 mod adapter;
+mod autoscaler;
+mod cluster;
+mod report;
+mod sarif;
 
+use super::manifests::{self, Manifest};
 use super::{print, print_error};
-use clap::{Args, ValueEnum};
-use podscale_metrics::rules::document::Node;
-use serde::Serialize;
-use std::fmt::Write;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use autoscaler::Candidate;
+use clap::Args;
+use podscale_api::document::{self, Content, Document, Place};
+use podscale_api::hpa::convert::Version;
+use podscale_api::hpa::v2;
+use podscale_api::lint::{self, Workload};
+use report::{Finding, OutputFormat, Report, Severity};
+use serde_json::Value;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// The largest file.
-const MOST_BYTES: u64 = 16 << 20;
-
-/// Check files offline.
+/// Check autoscalers and rules for metrics, offline.
 ///
-/// Understands the configuration of prometheus-adapter (rules, externalRules, resourceRules), as a file and in
-/// the ConfigMaps that hold one under config.yaml. Every problem is printed with its file, line, rule and
-/// reason. Warnings are about what is allowed and hardly meant.
+/// HorizontalPodAutoscalers of every version: every error that an API server would give, with file, line, column
+/// and field, and lints for what it accepts and experience shows to be wrong. Workloads in the same files are
+/// looked at for what autoscalers need of them. Also the configuration of prometheus-adapter (rules,
+/// externalRules, resourceRules), as a file and in the ConfigMaps that hold one under config.yaml. Other objects
+/// are passed over.
 ///
-/// Exit codes: 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read or for a usage error.
+/// A lint is silenced for one object by its annotation podscale.dev/ignore-lints, for all by --ignore. --cluster
+/// asks the cluster of the kubeconfig as well: whether targets exist, metrics answer and pods have requests.
+///
+/// Exit codes: 0 if nothing is wrong (warnings are allowed, unless --deny-warnings), 1 if something is, 2 if a
+/// file cannot be read, the cluster cannot be asked, or for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Files with YAML or JSON, also several documents in one; `-` is standard input.
-    #[arg(short, long = "filename", required = true, value_name = "FILE", num_args = 1..)]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    manifests: manifests::Arguments,
 
-    /// For people, or one JSON object for programs.
+    /// For people, for programs, or for code review tools.
     #[arg(short, long, value_enum, default_value = "text", value_name = "FORMAT")]
     output: OutputFormat,
+
+    /// Lints that are not to be reported, separated by commas; may be given several times.
+    #[arg(long, value_name = "LINT", value_delimiter = ',', value_parser = known_lint)]
+    ignore: Vec<String>,
+
+    /// Exit with 1 for warnings, too.
+    #[arg(long)]
+    deny_warnings: bool,
+
+    #[command(flatten)]
+    cluster: cluster::Arguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
-    /// Readable lines.
-    Text,
-    /// One JSON object with all findings.
-    Json,
+fn known_lint(name: &str) -> Result<String, String> {
+    match lint::lint(name) {
+        Some(lint) => Ok(lint.name.to_owned()),
+        None => {
+            let names: Vec<&str> = lint::lints().iter().map(|lint| lint.name).collect();
+            Err(format!("there is no such lint; there are {}", names.join(", ")))
+        }
+    }
 }
 
-/// How bad something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Severity {
-    Error,
-    Warning,
-}
-
-/// Something that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    file: String,
-    /// The line in the file; 0 if it is not known.
-    line: u32,
-    severity: Severity,
-    /// The part of the document, such as a rule and its field.
-    field: String,
-    problem: String,
-}
-
-/// Everything that was found.
-#[derive(Debug, Default, Serialize)]
-struct Report {
-    documents: usize,
-    errors: usize,
-    warnings: usize,
-    findings: Vec<Finding>,
-}
-
-/// What a checker says: where in the document, how bad, and what.
+/// What is said about a part of a document.
 struct Remark {
-    line: u32,
+    place: Place,
     severity: Severity,
     field: String,
     problem: String,
 }
 
-/// Checks one kind of document.
-struct Checker {
-    /// What it checks, in words.
-    kind: &'static str,
-    /// Whether a document is of this kind.
-    recognises: fn(&Node) -> bool,
-    /// What is to be said about a document, given its text.
-    check: fn(&Node, &str) -> Vec<Remark>,
+/// Everything that was read, and what was found in it so far.
+#[derive(Default)]
+struct Check {
+    report: Report,
+    candidates: Vec<Candidate>,
+    workloads: Vec<Workload>,
 }
-
-/// All kinds of documents that can be checked.
-const CHECKERS: [Checker; 2] = [adapter::CONFIGURATION, adapter::CONFIG_MAP];
 
 /// Runs the command.
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let mut report = Report::default();
-    let mut unreadable = false;
-    for path in &arguments.files {
-        match read(path) {
-            Ok(text) => report.check_file(&path.display().to_string(), &text),
-            Err(error) => {
-                print_error(format_args!("{}: {error}", path.display()));
-                unreadable = true;
-            }
-        }
+    let (manifests, unreadable) = manifests::read(&arguments.manifests);
+    unreadable.iter().for_each(print_error);
+    let mut check = Check::default();
+    for manifest in &manifests {
+        check.read(manifest);
     }
+    let asked = cluster::ask(&arguments.cluster, &check.candidates);
+    let report = check.finish(&arguments.ignore, asked.as_ref().ok().and_then(Option::as_ref));
     print(&report.render(arguments.output));
-    match (unreadable, report.errors) {
-        (true, _) => ExitCode::from(2),
-        (false, 0) => ExitCode::SUCCESS,
-        (false, _) => ExitCode::FAILURE,
+    if let Err(error) = &asked {
+        print_error(error);
     }
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text)
+    if !unreadable.is_empty() || asked.is_err() {
+        ExitCode::from(2)
+    } else if report.errors > 0 || (arguments.deny_warnings && report.warnings > 0) {
+        ExitCode::FAILURE
     } else {
-        std::fs::File::open(path)?.take(MOST_BYTES).read_to_string(&mut text)
-    };
-    match read? {
-        size if size as u64 == MOST_BYTES => Err(io::Error::other("too large")),
-        _ => Ok(text),
+        ExitCode::SUCCESS
     }
 }
 
-impl Report {
-    fn check_file(&mut self, file: &str, text: &str) {
-        for (first_line, document) in documents(text) {
-            self.documents += 1;
-            for remark in check(&document) {
-                let Remark { line, severity, field, problem } = remark;
-                let line = if line > 0 { line.saturating_add(first_line) } else { 0 };
-                match severity {
-                    Severity::Error => self.errors += 1,
-                    Severity::Warning => self.warnings += 1,
-                }
-                self.findings.push(Finding {
-                    file: file.to_owned(),
-                    line,
-                    severity,
-                    field,
-                    problem,
-                });
+impl Check {
+    /// Reads a file, and checks what can be checked by itself.
+    fn read(&mut self, manifest: &Manifest) {
+        let file: Arc<str> = manifest.name.as_str().into();
+        for document in document::split(&manifest.text) {
+            if document.has_content() {
+                self.report.documents += 1;
+                self.read_document(&file, &document);
             }
         }
     }
 
-    fn render(&self, output: OutputFormat) -> String {
-        if output == OutputFormat::Json {
-            return serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+    fn read_document(&mut self, file: &Arc<str>, document: &Document<'_>) {
+        let content = match document.read() {
+            Ok(content) => content,
+            Err(error) => {
+                let remark = Remark {
+                    place: error.place,
+                    severity: Severity::Error,
+                    field: String::new(),
+                    problem: error.problem,
+                };
+                return self.report.add(Finding::of(file, "unreadable", remark));
+            }
+        };
+        if let Some(remarks) = adapter::check(&content.value, document) {
+            for remark in remarks {
+                self.report.add(Finding::of(file, "adapter-rule", remark));
+            }
+            return;
         }
-        let mut out = String::new();
-        for Finding { file, line, severity, field, problem } in &self.findings {
-            let line = if *line > 0 { format!(":{line}") } else { String::new() };
-            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
-            let mark = if *severity == Severity::Warning { "warning: " } else { "" };
-            // Writing into memory does not fail.
-            let _ = writeln!(out, "{file}{line}: {mark}{field}{problem}");
+        let Content { value, places } = content;
+        let places = Arc::new(places);
+        let checked = self.read_object(file, &value, &places, "");
+        if !checked {
+            self.report.unchecked += 1;
         }
-        let Report { documents, errors, warnings, .. } = self;
-        let _ = writeln!(out, "{documents} documents, {errors} errors, {warnings} warnings");
-        out
+    }
+
+    /// Takes in an object or the objects of a list; says whether any of them is checked.
+    fn read_object(
+        &mut self,
+        file: &Arc<str>,
+        object: &Value,
+        places: &Arc<document::Places>,
+        path: &str,
+    ) -> bool {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        if let Some(items) = object["items"].as_array().filter(|_| kind.ends_with("List")) {
+            let mut checked = false;
+            for (index, item) in items.iter().enumerate() {
+                let below = format!("{path}items[{index}].");
+                checked |= self.read_object(file, item, places, &below);
+            }
+            return checked;
+        }
+        let problem = match kind {
+            v2::KIND if Version::of_object(object).is_some() => {
+                let (file, places) = (Arc::clone(file), Arc::clone(places));
+                let mut candidate = Candidate::new(file, object.clone(), places, path);
+                candidate.check().into_iter().for_each(|finding| self.report.add(finding));
+                self.candidates.push(candidate);
+                return true;
+            }
+            v2::KIND => {
+                let version = object["apiVersion"].as_str().unwrap_or_default();
+                format!("no matches for kind \"{kind}\" in version \"{version}\"")
+            }
+            "" => format!("not a document that can be checked: {}", KINDS.join(", ")),
+            _ => {
+                self.workloads.extend(Workload::read(object));
+                return false;
+            }
+        };
+        let place = places.find(path.trim_end_matches('.'));
+        let field = format!("{path}apiVersion").trim_start_matches('.').to_owned();
+        let field = if kind.is_empty() { String::new() } else { field };
+        let remark = Remark { place, severity: Severity::Error, field, problem };
+        self.report.add(Finding::of(file, "refused", remark));
+        true
+    }
+
+    /// Checks autoscalers against everything else that was read, and against the cluster if it was asked.
+    fn finish(mut self, ignored: &[String], answers: Option<&cluster::Answers>) -> Report {
+        let mut workloads = self.workloads;
+        if let Some(answers) = answers {
+            // What is in the files counts more than what is in the cluster.
+            workloads.extend(answers.workloads.iter().cloned());
+        }
+        let findings = autoscaler::lint(&self.candidates, &workloads, ignored);
+        findings.into_iter().for_each(|finding| self.report.add(finding));
+        if let Some(answers) = answers {
+            answers.findings.iter().cloned().for_each(|finding| self.report.add(finding));
+        }
+        self.report.sort();
+        self.report
     }
 }
 
-/// The documents of a file, each with how many lines are before it; empty ones are left out.
-fn documents(text: &str) -> Vec<(u32, String)> {
-    let mut found = vec![(0, String::new())];
-    for (number, line) in (1_u32..).zip(text.lines()) {
-        if line == "---" || line.starts_with("--- ") {
-            found.push((number, String::new()));
-        } else if let Some((_, document)) = found.last_mut() {
-            document.push_str(line);
-            document.push('\n');
-        }
-    }
-    let has_content = |text: &str| {
-        text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    };
-    found.retain(|(_, document)| has_content(document));
-    found
-}
-
-fn check(text: &str) -> Vec<Remark> {
-    let error = |line, problem: String| {
-        vec![Remark { line, severity: Severity::Error, field: String::new(), problem }]
-    };
-    let document = match Node::read(text) {
-        Ok(document) => document,
-        Err(wrong) => return error(wrong.line, wrong.problem.into()),
-    };
-    match CHECKERS.iter().find(|checker| (checker.recognises)(&document)) {
-        Some(checker) => (checker.check)(&document, text),
-        None => {
-            let kinds: Vec<&str> = CHECKERS.iter().map(|checker| checker.kind).collect();
-            error(
-                document.line,
-                format!("not a document that can be checked: {}", kinds.join(", ")),
-            )
-        }
-    }
-}
+/// What can be checked, in words.
+const KINDS: [&str; 3] = [
+    "a HorizontalPodAutoscaler",
+    "a configuration of prometheus-adapter",
+    "a ConfigMap with one under config.yaml",
+];
 
 #[cfg(test)]
 mod tests;

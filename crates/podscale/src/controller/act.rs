@@ -7,13 +7,14 @@ use crate::dialect::{Managed, WireObject};
 use crate::time::now;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
+use podscale_api::meta::OwnerReference;
 use podscale_api::scale::Scale;
 use podscale_client::call::{self, About, CallError};
 use podscale_client::clock::Clock;
 use podscale_client::events::{Recorder, Severity};
 use podscale_core::pass::ScaleWrite;
 use podscale_core::{Event, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,10 @@ use std::time::Duration;
 pub(super) const COMPONENT: &str = "horizontal-pod-autoscaler";
 /// The component that events name which upstream does not have.
 const OWN_COMPONENT: &str = "podscale";
+/// The reason of the event that a target is no longer owned by its autoscaler.
+const RELEASED: &str = "ReleasedTarget";
+/// The reason of the event that it still is.
+const OWNED: &str = "TargetOwnedByAutoscaler";
 /// How often a scale is written while it meets conflicts.
 const SCALE_WRITE_TRIES: u32 = 5;
 /// How long after a conflict it is tried again; wall-clock.
@@ -96,7 +101,9 @@ impl Actor {
         decode(&call::send_body(&self.client, "PUT", path, body, about).await?)
     }
 
-    /// Stores the status of an object, given with its new status; the object as it is then.
+    /// Stores the status of an object, given with its new status; the object as it is then. A
+    /// definition without a status subresource answers as if the object were not there: then the
+    /// whole object is stored, if that is how its kind can be.
     ///
     /// # Errors
     /// The API server refused it: the object has changed or is gone, for instance.
@@ -105,13 +112,65 @@ impl Actor {
         object: &Managed,
         mut new: Box<dyn WireObject>,
     ) -> Result<Managed, CallError> {
-        let body = new.to_body().map_err(|error| CallError::Unreadable(error.to_string()))?;
-        let path = object.key.kind.status_path(&object.key);
-        let about = About { resource: object.key.kind.resource, name: &object.key.name };
-        let answer = call::send_body(&self.client, "PUT", &path, body, about).await?;
-        let stored: Stored = answer.json().map_err(|e| CallError::Unreadable(e.to_string()))?;
+        let unreadable = |error: serde_json::Error| CallError::Unreadable(error.to_string());
+        let (kind, key) = (object.key.kind, &object.key);
+        let about = About { resource: kind.resource, name: &key.name };
+        let put = async |path: String, body| {
+            call::send_body(&self.client, "PUT", &path, body, about).await
+        };
+        let mut answer = put(kind.status_path(key), new.to_body().map_err(unreadable)?).await;
+        if answer.as_ref().is_err_and(CallError::is_not_found)
+            && let Some(body) = new.to_whole_body().map_err(unreadable)?
+        {
+            answer = put(kind.object_path(key), body).await;
+        }
+        let stored: Stored = answer?.json().map_err(unreadable)?;
         new.set_resource_version(stored.metadata.resource_version);
         Ok(Managed { wire: new.into(), ..object.clone() })
+    }
+
+    /// Takes a target out of the ownership of its autoscaler, which would take the target with it
+    /// when it is deleted. Whatever fails is tried again by the next reconcile.
+    pub(super) async fn disown(&self, object: &Managed, target: &Target) {
+        let (key, metadata) = (&object.key, &target.scale.metadata);
+        let Some(owned) = self.targets.owned(&target.resource, metadata, object.uid()) else {
+            return;
+        };
+        let about = About { resource: &target.resource.plural, name: &metadata.name };
+        let Some(path) = target.path.strip_suffix("/scale") else { return };
+        let patch = Disowned {
+            metadata: DisownedMeta {
+                uid: &metadata.uid,
+                resource_version: &owned.version,
+                owner_references: &owned.others,
+            },
+        };
+        let (kind, name) = (&object.model.target.kind, &object.model.target.name);
+        match call::send::<serde::de::IgnoredAny>(&self.client, "PATCH", path, &patch, about).await
+        {
+            Ok(_) => {
+                let message = format!(
+                    "{kind} {name:?} does not belong to this {} any more: it stays when this one is \
+                     deleted",
+                    key.kind.name
+                );
+                tracing::info!(autoscaler = %key, "{message}");
+                let reference = reference(object);
+                self.own_recorder.record(reference, Severity::Normal, RELEASED, message);
+            }
+            // Somebody changed it meanwhile.
+            Err(error) if error.is_conflict() || error.is_not_found() => {}
+            Err(error) => {
+                let message = format!(
+                    "{kind} {name:?} belongs to this {0} by its ownerReferences and would be deleted \
+                     with it, and that cannot be changed: {error}. Delete this {0} with \
+                     --cascade=orphan only, or allow to patch deployments: docs/chpa.md",
+                    key.kind.name
+                );
+                tracing::warn!(autoscaler = %key, "{message}");
+                self.warn(object, OWNED, message);
+            }
+        }
     }
 
     /// Records the events of a decision.
@@ -130,6 +189,21 @@ impl Actor {
     pub(super) fn warn(&self, object: &Managed, reason: &'static str, message: String) {
         self.own_recorder.record(reference(object), Severity::Warning, reason, message);
     }
+}
+
+/// The part of a target that says to whom it belongs. Nothing is changed in a version of the target
+/// that was not seen.
+#[derive(Serialize)]
+struct Disowned<'a> {
+    metadata: DisownedMeta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DisownedMeta<'a> {
+    uid: &'a str,
+    resource_version: &'a str,
+    owner_references: &'a [OwnerReference],
 }
 
 /// As much of the answer as is news: the watch brings the rest.

@@ -2,6 +2,7 @@
 //! lock. Watch events are applied here synchronously; workers take what is due from here and leave
 //! here what they learned; what is gone is dropped here and nowhere else.
 
+mod claims;
 mod due;
 mod entry;
 pub(super) mod histories;
@@ -18,6 +19,7 @@ use super::recalled::Recalled;
 use crate::dialect::{Key, Kind, Managed};
 use crate::settings::span;
 use crate::source::Topic;
+use claims::{Claims, TargetNumber};
 use due::{Due, Queue, QueueState};
 use entry::{Entry, Rules};
 use histories::Histories;
@@ -33,6 +35,7 @@ use std::time::Duration;
 use subscribers::unsubscribe;
 use tokio::sync::Notify;
 
+pub(super) use claims::same_target_message;
 pub(super) use due::MOMENTS;
 
 /// The objects of the controller. Shared by watches, workers and the history store.
@@ -53,6 +56,7 @@ struct State {
     gone: usize,
     queue: Queue,
     selectors: Selectors,
+    claims: Claims,
     /// Who asked about what is announced under a topic.
     subscribers: HashMap<Topic, BTreeSet<Key>>,
     histories: Histories,
@@ -67,15 +71,29 @@ pub(super) struct ReconcileStart {
     pub(super) observed: Option<Box<ObservedWrite>>,
 }
 
+/// What a stored status says.
+pub(super) enum StatusStored {
+    /// What was decided.
+    Decided,
+    /// That another controller manages the object.
+    Conflict,
+    /// That this autoscaler has the same target.
+    SameTarget(Key),
+}
+
 /// What a decision needs besides what was observed.
 pub(super) struct ReconcileState {
     pub(super) recalled: Recalled,
     pub(super) overrides: Option<Arc<Overrides>>,
     pub(super) management: Management,
+    /// The autoscaler that has the same target and goes before this one, if there is one.
+    pub(super) precedent: Option<Key>,
     /// How often the object is reconciled.
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
     pub(super) report_annotations: bool,
+    /// The same of its spec.
+    pub(super) report_spec: bool,
 }
 
 impl Index {
@@ -116,6 +134,7 @@ impl Index {
         let now = self.now_micros();
         let mut state = self.state.lock();
         let mut gone = Vec::new();
+        state.claims.take_in(kind, &change, &self.rules.manage);
         match self.rules.manage.filter(change) {
             Change::All(all) => {
                 let there: HashSet<&Key> = all.iter().map(|managed| &managed.key).collect();
@@ -128,7 +147,7 @@ impl Index {
                     // What was decided before keeps its moment, so that a start does not decide
                     // everything at once.
                     let known = managed.wire.status().observed_generation;
-                    let decided = known == Some(managed.metadata().generation);
+                    let decided = known == Some(managed.model.generation);
                     state.put(managed, &self.rules, now, decided);
                 }
             }
@@ -188,7 +207,7 @@ impl Index {
         let entry = state.entries.get_mut(key).filter(|entry| !entry.gone)?;
         Some(ReconcileStart {
             managed: entry.managed.clone(),
-            period: entry.overrides.as_ref().and_then(|overrides| overrides.period),
+            period: entry.own_period(),
             observed: entry.comparison.as_mut().and_then(Comparison::take_observed).map(Box::new),
         })
     }
@@ -201,16 +220,20 @@ impl Index {
         uid: &str,
         now: Time,
     ) -> Option<ReconcileState> {
+        let precedent = self.state.lock().precedent(key);
         let mut entry = self.entry(key, uid)?;
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
         let reported = std::mem::replace(&mut entry.annotations_reported, true);
+        let spec_reported = std::mem::replace(&mut entry.spec_reported, true);
         Some(ReconcileState {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
-            management: entry.ownership.management(),
+            management: entry.management(precedent.as_ref()),
+            precedent,
             period,
             report_annotations: !reported,
+            report_spec: !spec_reported,
         })
     }
 
@@ -228,7 +251,10 @@ impl Index {
     pub(super) fn register_selector(&self, key: &Key, uid: &str, selector: &str) {
         let mut state = self.state.lock();
         let there = state.entries.get(key).is_some_and(|e| !e.gone && e.managed.uid() == uid);
-        if there {
+        if state.precedent(key).is_some() {
+            // Whoever goes before it is to see the target as its own.
+            state.selectors.remove(key);
+        } else if there {
             state.selectors.register(key, selector);
         }
     }
@@ -255,14 +281,13 @@ impl Index {
         }
     }
 
-    /// The status of an object was stored, and how: as decided, or to report a conflict. The answer is
-    /// known unless something newer is.
-    pub(super) fn status_stored(&self, managed: Managed, decided: bool) {
+    /// The status of an object was stored, and how. The answer is known unless something newer is.
+    pub(super) fn status_stored(&self, managed: Managed, what: StatusStored) {
         let Some(mut entry) = self.entry(&managed.key, managed.uid()) else { return };
-        if decided {
-            entry.ownership.wrote();
-        } else {
-            entry.ownership.reported();
+        match what {
+            StatusStored::Decided => entry.ownership.wrote(),
+            StatusStored::Conflict => entry.ownership.reported(),
+            StatusStored::SameTarget(other) => entry.reported_precedent = Some(other),
         }
         entry.replace(managed);
     }
@@ -298,13 +323,15 @@ impl Index {
 impl State {
     /// Takes in an object; `decided` says that it need not be decided at once if it is new.
     fn put(&mut self, managed: Managed, rules: &Rules, now: i64, decided: bool) {
-        let State { entries, queue, histories, .. } = self;
+        let State { entries, queue, histories, claims, .. } = self;
         let key = managed.key.clone();
         let same = entries
             .get_mut(&key)
             .filter(|entry| !entry.gone && entry.managed.uid() == managed.uid());
         if let Some(entry) = same {
-            if entry.update(managed, rules, Time(now)) {
+            let decides = entry.update(managed, rules, Time(now));
+            claims.move_to(&mut entry.target, TargetNumber::of(&entry.managed));
+            if decides {
                 queue.enqueue(&key, &mut entry.queue_state, due::after_change(now));
             }
             return;
@@ -322,6 +349,7 @@ impl State {
                 if decided { due::next_moment(&key, period, now) } else { due::after_change(now) };
             self.queue.enqueue(&key, &mut entry.queue_state, at);
         }
+        self.claims.add(entry.target);
         if self.entries.insert(key, entry).is_some_and(|before| before.gone) {
             self.gone -= 1;
         }
@@ -333,6 +361,7 @@ impl State {
         self.selectors.remove(key);
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.gone) else { return };
         unsubscribe(&mut self.subscribers, key, &entry.topics);
+        self.claims.remove(entry.target);
         self.histories.changed(entry.managed.uid(), false);
         if entry.queue_state.is_running() {
             entry.gone = true;

@@ -1,7 +1,7 @@
 //! Which autoscalers are managed.
 
 use crate::dialect::Managed;
-use podscale_api::meta::ObjectMeta;
+use podscale_api::pod_autoscaler::API_VERSION as OWN;
 use podscale_client::watch::Change;
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ pub const MANAGED: &str = "podscale.dev/managed";
 /// Which objects are managed if they say nothing themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
-    /// All HorizontalPodAutoscalers; for clusters where nobody else manages them.
+    /// All autoscalers; for clusters where nobody else manages HorizontalPodAutoscalers or CHPAs.
     #[default]
     Native,
-    /// Only those with the annotation or label podscale.dev/managed: "true".
+    /// Of HorizontalPodAutoscalers and CHPAs only those with the annotation or label podscale.dev/managed: "true".
     Annotated,
 }
 
@@ -29,7 +29,7 @@ impl Which {
     }
 }
 
-/// Which autoscalers are managed.
+/// Which autoscalers are managed. Kinds that no other controller knows are managed unless they say no.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manage {
     /// Those that say nothing themselves.
@@ -42,7 +42,8 @@ pub struct Manage {
 
 impl Manage {
     /// Whether this one is.
-    fn manages(&self, metadata: &ObjectMeta) -> bool {
+    pub(super) fn manages(&self, managed: &Managed) -> bool {
+        let metadata = managed.metadata();
         let elsewhere =
             !self.namespaces.is_empty() && !self.namespaces.contains(&metadata.namespace);
         if elsewhere || self.excluded.contains(&metadata.namespace) {
@@ -50,19 +51,18 @@ impl Manage {
         }
         let said = [metadata.annotations.get(MANAGED), metadata.labels.get(MANAGED)];
         let says = |word: &str| said.iter().flatten().any(|text| text.eq_ignore_ascii_case(word));
-        !says("false") && (self.which == Which::Native || says("true"))
+        let ours = managed.key.kind.api_version == OWN;
+        !says("false") && (ours || self.which == Which::Native || says("true"))
     }
 
     /// A change as those see it who only know what is managed.
     pub(super) fn filter(&self, change: Change<Managed>) -> Change<Managed> {
         match change {
             Change::All(mut all) => {
-                all.retain(|managed| self.manages(managed.metadata()));
+                all.retain(|managed| self.manages(managed));
                 Change::All(all)
             }
-            Change::Applied(managed) if !self.manages(managed.metadata()) => {
-                Change::Deleted(managed)
-            }
+            Change::Applied(managed) if !self.manages(&managed) => Change::Deleted(managed),
             other => other,
         }
     }
@@ -71,6 +71,7 @@ impl Manage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::pod_autoscaler::POD_AUTOSCALER;
 
     fn object(namespace: &str, annotation: &str, label: &str) -> Managed {
         let marks = |text: &str| match text {
@@ -106,12 +107,14 @@ mod tests {
             ("excluded counts more", &some, "b", "", "", false),
             ("another namespace", &some, "c", "true", "", false),
         ] {
-            assert_eq!(
-                manage.manages(object(namespace, annotation, label).metadata()),
-                expected,
-                "{what}"
-            );
+            assert_eq!(manage.manages(&object(namespace, annotation, label)), expected, "{what}");
         }
+        let mut ours = object("x", "", "");
+        ours.key.kind = &POD_AUTOSCALER;
+        assert!(annotated.manages(&ours), "nobody else would");
+        let mut not_ours = object("x", "false", "");
+        not_ours.key.kind = &POD_AUTOSCALER;
+        assert!(!annotated.manages(&not_ours), "it says no");
         let shown = |change| match some.filter(change) {
             Change::All(all) => format!("all {}", all.len()),
             Change::Applied(_) => "applied".to_owned(),

@@ -3,17 +3,20 @@
 use super::dry_run::ObservedWrite;
 use super::index::Index;
 use super::observer::{Inputs, Took};
+use super::owned::{counts_owned, of_pods, owned};
 use super::target::{Freshness, Target, TargetReader};
 use crate::dialect::Managed;
 use crate::pods::Pods;
 use crate::source::{Answer, Question, Sources, Topic};
 use futures::future::join_all;
 use podscale_api::metrics::PodMetrics;
-use podscale_api::observe::{Answers, Selected, Surroundings, select};
+use podscale_api::observe::{Answers, Measured, Selected, Surroundings, select};
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
 use podscale_core::decide::reads_metrics;
-use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
+use podscale_core::model::Milli;
+use podscale_core::snapshot::{Reading, Sample, Scale, ScaleError, Selection};
+use podscale_core::{Span, Time};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,7 +81,7 @@ impl Observatory {
             (Ok(target), Ok(scale))
                 if reads_metrics(&object.model, *scale, || object.wire.status()) =>
             {
-                self.gather(&request, &target.scale.status.selector).await
+                self.gather(&request, target).await
             }
             _ => Gathered::default(),
         };
@@ -97,20 +100,29 @@ impl Observatory {
     }
 
     /// The target's pods and what each metric says.
-    async fn gather(&self, request: &ObserveRequest<'_>, selector: &str) -> Gathered {
-        let (answers, waits) = self.ask(request, selector).await;
+    async fn gather(&self, request: &ObserveRequest<'_>, target: &Target) -> Gathered {
+        let selector = target.scale.status.selector.as_str();
+        let (mut answers, waits) = self.ask(request, selector).await;
         let Managed { key, model, .. } = request.object;
+        let only_owned = counts_owned(model);
         let mut pods = match Selector::parse(selector) {
             Ok(parsed) if !selector.is_empty() => {
-                self.index.register_selector(key, request.object.uid(), selector);
+                if !only_owned {
+                    self.index.register_selector(key, request.object.uid(), selector);
+                }
                 self.pods.select(&key.namespace, &parsed)
             }
             _ => Vec::new(),
         };
+        if only_owned {
+            pods = owned(self.targets.watched(), target, &key.namespace, pods).await;
+            answers = answers.into_iter().map(|answer| of_pods(answer, &pods)).collect();
+        }
         if let Some(observed) = request.observed {
             pods.retain(|pod| observed.existed_before(pod));
         }
-        let others = self.index.selector_overlap(key, &pods);
+        // Pods that it owns are those of no other target, whoever's selector picks them too.
+        let others = if only_owned { Vec::new() } else { self.index.selector_overlap(key, &pods) };
         let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
         let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
         let around = Surroundings { selector, pods: &seen, others: &named };
@@ -173,6 +185,14 @@ fn reading(selected: &Selected<'_>, place: usize, answer: &Answer) -> Reading {
         }
         Answer::Custom(values) => answers.custom_metrics = Ok(values),
         Answer::External(values) => answers.external_metrics = Ok(values),
+        Answer::Value(value) => {
+            let measured = |(value, taken): &(Milli, Time)| {
+                let sample = Sample { value: *value, taken: *taken, window: Span(0) };
+                Measured { sample, pod: None }
+            };
+            let values: Vec<Measured<'_>> = value.iter().map(measured).collect();
+            return selected.read_measured(place, &values);
+        }
         Answer::Nothing => {}
         Answer::Failed(error) => return Reading::Failed(Arc::clone(error)),
     }

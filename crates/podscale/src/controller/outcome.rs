@@ -14,14 +14,15 @@ pub enum OutcomeKind {
     Down,
     /// The size is right.
     Steady,
-    /// Another size was asked for, and earlier recommendations hold this one.
+    /// Another size was asked for, and earlier recommendations, a forbidden window or a person's order
+    /// hold this one.
     Held,
     /// Another size was asked for, and a bound or a rate policy keeps this one.
     Limited,
     /// Another size was decided, and not written on purpose: in a dry run, or while another controller
     /// manages the object.
     Withheld,
-    /// Left alone because somebody set it to zero.
+    /// Left alone because somebody set it to zero, or paused it.
     Paused,
     /// It could not be decided or done in full.
     Failed,
@@ -43,9 +44,13 @@ impl OutcomeKind {
             return OutcomeKind::Failed;
         }
         match decision.steps.iter().rev().find(holds) {
-            Some(Step::Stabilized { .. }) => OutcomeKind::Held,
+            Some(Step::Stabilized { .. } | Step::Held { .. } | Step::Forbidden { .. }) => {
+                OutcomeKind::Held
+            }
             Some(Step::Limited { .. }) => OutcomeKind::Limited,
-            Some(Step::Disabled) => OutcomeKind::Paused,
+            Some(Step::Disabled | Step::Paused { .. } | Step::DirectionPaused { .. }) => {
+                OutcomeKind::Paused
+            }
             Some(_) => OutcomeKind::Failed,
             None if decision.found.is_none() => OutcomeKind::Failed,
             None => OutcomeKind::Steady,
@@ -72,7 +77,13 @@ impl OutcomeKind {
 pub(crate) fn holds(step: &Step<'_>) -> bool {
     match step {
         Step::Stabilized { from, to, .. } | Step::Limited { from, to, .. } => from != to,
-        Step::Disabled | Step::Blocked { .. } => true,
+        Step::Disabled
+        | Step::Blocked { .. }
+        | Step::FormulaFailed { .. }
+        | Step::Paused { .. }
+        | Step::Held { .. }
+        | Step::Forbidden { .. }
+        | Step::DirectionPaused { .. } => true,
         _ => false,
     }
 }

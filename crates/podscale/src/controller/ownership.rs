@@ -1,8 +1,9 @@
 //! Who manages an object. Two controllers that manage the same one overwrite each other's status and
 //! pull its target to and fro; Podscale notices that and steps back.
 
-use crate::dialect::{CONFLICT_CONDITION, Managed};
+use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON, Managed};
 use podscale_api::meta::ObjectMeta;
+use podscale_core::status::Condition;
 use podscale_core::{Span, Status, Time};
 
 /// What API servers call our own writes.
@@ -55,7 +56,8 @@ impl Ownership {
     /// Of an object that is new here. If its status says that there was a conflict before this
     /// controller started, the quiet time begins with the first reconcile.
     pub(super) fn of(status: &Status) -> Ownership {
-        if says_conflict(status) {
+        let of_controllers = |c: &Condition| c.note.reason() == CONFLICT_REASON;
+        if conflicts(status).any(of_controllers) {
             Ownership::Conflict { foreign: None, reported: true }
         } else {
             Ownership::default()
@@ -116,10 +118,14 @@ impl Ownership {
     }
 }
 
-/// Whether a status says that there is a conflict.
+/// Whether a status says that there is a conflict, with a controller or an autoscaler.
 pub(super) fn says_conflict(status: &Status) -> bool {
+    conflicts(status).next().is_some()
+}
+
+fn conflicts(status: &Status) -> impl Iterator<Item = &Condition> {
     let is_conflict = |name: &str| name == CONFLICT_CONDITION;
-    status.conditions.iter().any(|c| c.kind.as_ref().is_err_and(|name| is_conflict(name)))
+    status.conditions.iter().filter(move |c| c.kind.as_ref().is_err_and(|name| is_conflict(name)))
 }
 
 /// The last writes of each writer of an object's status: who and when.
@@ -248,7 +254,7 @@ mod tests {
     fn what_a_status_says_of_earlier_conflicts_counts() {
         let mut status = Status::default();
         assert_eq!(Ownership::of(&status).management(), Management::Active);
-        status.conditions.push(podscale_core::status::Condition {
+        status.conditions.push(Condition {
             kind: Err(CONFLICT_CONDITION.into()),
             status: podscale_core::status::ConditionStatus::True,
             since: None,

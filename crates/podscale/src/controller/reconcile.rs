@@ -2,14 +2,14 @@
 
 use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
-use super::index::{Index, ReconcileStart, ReconcileState};
+use super::index::{Index, ReconcileStart, ReconcileState, StatusStored, same_target_message};
 use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
 use super::ownership::{Management, conflict_message, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus};
+use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
@@ -24,6 +24,8 @@ use tokio::sync::Semaphore;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+/// The reason of events about specs.
+const INVALID_SPEC: &str = "InvalidSpec";
 /// How many reconciles write at the same time: about as many calls as an API server takes at once on
 /// one connection. More would wait all the same, each with all that it is about to write.
 pub(super) const WRITE_PERMITS: usize = 256;
@@ -113,11 +115,13 @@ impl Reconciler {
         let compared = attempt.as_ref().map(|attempt| (attempt, observed));
         self.perform(&mut pass, &observation.target, &state, object, compared).await?;
         self.report_ownership(object, &pass, &state).await;
+        self.disown(object, &observation.target, &state).await;
         let outcome = pass.finish();
         if self.withheld(&state).is_none() {
             self.actor.record(object, &outcome.decision.events);
         }
         self.report_invalid_annotations(object, &state);
+        self.report_invalid_spec(object, &state);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
         if let Some(attempt) = attempt {
             self.compare(object, observed, &snapshot, attempt, state.period);
@@ -234,7 +238,7 @@ impl Reconciler {
         let decided = NewStatus::Decided { decision: pass.decision(), snapshot };
         match self.actor.store_status(object, object.wire.with_status(decided)).await {
             Ok(stored) => {
-                self.index.status_stored(stored, true);
+                self.index.status_stored(stored, StatusStored::Decided);
                 StatusWrite::Written
             }
             Err(error) if error.is_not_found() => StatusWrite::Withheld(Withheld::Gone),
@@ -249,7 +253,9 @@ impl Reconciler {
         }
         match state.management {
             Management::Ceded => {}
-            Management::SteppingBack => self.report_conflict(object, pass.snapshot().now).await,
+            Management::SteppingBack => {
+                self.report_conflict(object, state, pass.snapshot().now).await;
+            }
             Management::Active
                 if says_conflict(pass.snapshot().status)
                     && !pass.decision().changes_status(pass.snapshot()) =>
@@ -262,15 +268,46 @@ impl Reconciler {
     }
 
     /// Reports once, in the status, as an event and in the log, that another controller manages the
-    /// object.
-    async fn report_conflict(&self, object: &Managed, now: Time) {
-        let message = conflict_message(object.metadata());
-        let status = NewStatus::Conflict { message: &message, now };
+    /// object, or that another autoscaler has its target.
+    async fn report_conflict(&self, object: &Managed, state: &ReconcileState, now: Time) {
+        let (reason, message, what) = match state.precedent.clone() {
+            Some(other) => {
+                let message = same_target_message(&other, &object.model.target);
+                (TARGET_TAKEN, message, StatusStored::SameTarget(other))
+            }
+            None => (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict),
+        };
+        let status = NewStatus::Conflict { reason, message: &message, now };
         // What could not be stored is reported again by the next reconcile.
         if let Ok(stored) = self.actor.store_status(object, object.wire.with_status(status)).await {
-            self.index.status_stored(stored, false);
+            self.index.status_stored(stored, what);
             tracing::warn!(autoscaler = %object.key, "{message}");
-            self.actor.warn(object, CONFLICT_REASON, message);
+            self.actor.warn(object, reason, message);
+        }
+    }
+
+    /// Takes a target out of the ownership of its autoscaler, if another controller has put it there.
+    async fn disown(
+        &self,
+        object: &Managed,
+        target: &Result<Target, ScaleError>,
+        state: &ReconcileState,
+    ) {
+        if let Ok(target) = target
+            && !object.key.kind.is_native()
+            && self.withheld(state).is_none()
+        {
+            self.actor.disown(object, target).await;
+        }
+    }
+
+    /// Reports once what is wrong with a spec that the API server let in.
+    fn report_invalid_spec(&self, object: &Managed, state: &ReconcileState) {
+        for invalid in object.wire.spec_errors().iter().filter(|_| state.report_spec) {
+            tracing::warn!(autoscaler = %object.key, "{invalid}");
+            if self.withheld(state).is_none() {
+                self.actor.warn(object, INVALID_SPEC, invalid.clone());
+            }
         }
     }
 

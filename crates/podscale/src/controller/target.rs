@@ -42,6 +42,11 @@ impl TargetReader {
         TargetReader { client, mapper, targets }
     }
 
+    /// The workloads that are watched.
+    pub(super) fn watched(&self) -> &Targets {
+        &self.targets
+    }
+
     /// The scale of a target.
     ///
     /// # Errors

@@ -1,25 +1,26 @@
 //! The sizes of the usual targets, kept up to date by watching them, so that reading a scale costs
 //! no call. A kind is watched from the moment somebody asks for one of its objects.
 
+mod wire;
+
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
-use podscale_api::labels::Labels;
+use podscale_api::meta::{ObjectMeta, OwnerReference};
 use podscale_api::scale::Scale;
-use podscale_api::selector::{LabelSelector, Selector};
 use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
 use podscale_client::resource_version::is_newer;
-use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::model::TargetRef;
-use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use wire::{Wire, WireMeta, selector_text};
 
 /// A kind that is watched.
 struct Names {
@@ -34,6 +35,9 @@ struct Names {
     list: &'static str,
 }
 
+/// The kind between Deployments and their pods.
+const REPLICA_SET: &str = "ReplicaSet";
+
 const KINDS: [Names; 4] = [
     Names {
         group: "apps",
@@ -45,7 +49,7 @@ const KINDS: [Names; 4] = [
     },
     Names {
         group: "apps",
-        kind: "ReplicaSet",
+        kind: REPLICA_SET,
         plural: "replicasets",
         path: "/apis/apps/v1/replicasets",
         qualified: "replicasets.apps",
@@ -105,58 +109,18 @@ struct Workload {
     wanted: i32,
     existing: i32,
     selector: Arc<str>,
+    /// To whom it belongs, unless that is to another workload.
+    owners: Option<Arc<[OwnerReference]>>,
+    /// The uid of the object that controls it, if one does.
+    controller: Option<Box<str>>,
 }
 
-/// A workload on the wire.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Wire {
-    metadata: WireMeta,
-    spec: WireSpec,
-    status: WireStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireMeta {
-    name: Box<str>,
-    namespace: Box<str>,
-    uid: Box<str>,
-    resource_version: Box<str>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireSpec {
-    replicas: Option<i32>,
-    selector: Option<WireSelector>,
-}
-
-/// Replication controllers select by plain labels, the others by selectors.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WireSelector {
-    Selector(StrictSelector),
-    Labels(Labels),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StrictSelector {
-    match_labels: Option<Labels>,
-    match_expressions: Option<Vec<podscale_api::selector::LabelSelectorRequirement>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireStatus {
-    replicas: i32,
-}
-
-impl Watched for Wire {
-    fn version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
+/// A workload that belongs to an autoscaler.
+pub(super) struct Owned {
+    /// The version that was seen.
+    pub(super) version: Box<str>,
+    /// To whom it belongs besides.
+    pub(super) others: Vec<OwnerReference>,
 }
 
 impl Targets {
@@ -172,7 +136,9 @@ impl Targets {
     pub(super) fn expect<'a>(&self, named: impl Iterator<Item = &'a TargetRef>) {
         for TargetRef { api_version, kind, .. } in named {
             let group = api_version.split_once('/').map_or("", |(group, _)| group);
-            let place = KINDS.iter().position(|k| k.group == group && k.kind == &**kind);
+            // A kind may also be written in lower case.
+            let is_it = |k: &Names| k.group == group && k.kind.eq_ignore_ascii_case(kind);
+            let place = KINDS.iter().position(is_it);
             if let Some(place) = place
                 && self.kinds.get(place).is_some_and(|kind| kind.since.get().is_none())
             {
@@ -191,15 +157,7 @@ impl Targets {
         name: &str,
     ) -> Option<Scale> {
         let (known, since) = self.known(resource)?;
-        let mut synced = known.synced.subscribe();
-        // All who ask at the beginning wait for one list rather than ask one by one; if the list
-        // cannot be had, nobody waits later.
-        let synced = synced.wait_for(|synced| *synced);
-        if !matches!(tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await, Ok(Ok(_)))
-        {
-            return None;
-        }
-        let namespaces = known.namespaces.read();
+        let namespaces = known.in_time(since).await?.read();
         let workload = namespaces.get(namespace)?.get(name)?;
         let mut scale = Scale {
             kind: "Scale".to_owned(),
@@ -214,6 +172,34 @@ impl Targets {
         scale.status.replicas = workload.existing;
         scale.status.selector = workload.selector.to_string();
         Some(scale)
+    }
+
+    /// Whether a target belongs to the object of this uid, as the last change left it.
+    pub(super) fn owned(
+        &self,
+        resource: &Resource,
+        target: &ObjectMeta,
+        uid: &str,
+    ) -> Option<Owned> {
+        self.known(resource)?.0.owned(target, uid)
+    }
+
+    /// The uids of the objects that control the replica sets of a namespace, by the names of those;
+    /// `None` if replica sets are not known in time.
+    pub(super) async fn replica_set_controllers(
+        &self,
+        namespace: &str,
+        names: &BTreeSet<&str>,
+    ) -> Option<HashMap<Box<str>, Box<str>>> {
+        let place = KINDS.iter().position(|kind| kind.kind == REPLICA_SET)?;
+        let (known, since) = self.watched(place)?;
+        let namespaces = known.in_time(since).await?.read();
+        let Some(here) = namespaces.get(namespace) else { return Some(HashMap::new()) };
+        let controller = |name: &&str| {
+            let (name, workload) = here.get_key_value(*name)?;
+            Some((name.clone(), workload.controller.clone()?))
+        };
+        Some(names.iter().filter_map(controller).collect())
     }
 
     /// Takes in a scale that was just written, so that the next reconcile does not read the old one.
@@ -276,6 +262,24 @@ impl Targets {
 }
 
 impl Known {
+    fn owned(&self, target: &ObjectMeta, uid: &str) -> Option<Owned> {
+        let namespaces = self.namespaces.read();
+        let workload = namespaces.get(&*target.namespace)?.get(&*target.name)?;
+        let owners = workload.owners.as_ref().filter(|_| *workload.uid == *target.uid)?;
+        let others: Vec<_> = owners.iter().filter(|owner| owner.uid != uid).cloned().collect();
+        let owned = others.len() < owners.len();
+        owned.then(|| Owned { version: workload.version.clone(), others })
+    }
+
+    /// The workloads, once their list is there. All who ask at the beginning wait for one list rather
+    /// than ask one by one; if the list cannot be had, nobody waits later.
+    async fn in_time(&self, since: Instant) -> Option<&RwLock<Namespaces>> {
+        let mut synced = self.synced.subscribe();
+        let synced = synced.wait_for(|synced| *synced);
+        let known = tokio::time::timeout_at(since + FIRST_LIST_DEADLINE, synced).await;
+        matches!(known, Ok(Ok(_))).then_some(&self.namespaces)
+    }
+
     fn take_in(&self, change: Change<Wire>) {
         let mut namespaces = self.namespaces.write();
         match change {
@@ -300,7 +304,11 @@ impl Known {
 
 fn put(namespaces: &mut Namespaces, wire: Wire) {
     let Wire { metadata, spec, status } = wire;
+    let controller = metadata.controller();
     let selector = spec.selector.map(selector_text).unwrap_or_default();
+    // No autoscaler is of the group of the workloads, and all replica sets belong to one of them.
+    let of_workload = |owner: &OwnerReference| owner.api_version.starts_with("apps/");
+    let owners = metadata.owner_references.filter(|owners| !owners.iter().all(of_workload));
     let here = namespaces.entry(metadata.namespace).or_default();
     if let Some(before) = here.get_mut(&metadata.name)
         && before.uid == metadata.uid
@@ -311,6 +319,8 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         }
         (before.wanted, before.existing) = (spec.replicas.unwrap_or(1), status.replicas);
         before.version = metadata.resource_version;
+        before.owners = owners.map(Arc::from);
+        before.controller = controller;
         if *before.selector != *selector {
             before.selector = selector.into();
         }
@@ -322,70 +332,11 @@ fn put(namespaces: &mut Namespaces, wire: Wire) {
         wanted: spec.replicas.unwrap_or(1),
         existing: status.replicas,
         selector: selector.into(),
+        owners: owners.map(Arc::from),
+        controller,
     };
     here.insert(metadata.name, workload);
 }
 
-/// The selector as a scale shows it.
-fn selector_text(selector: WireSelector) -> String {
-    match selector {
-        WireSelector::Labels(labels) => Selector::from_labels(labels.iter()).to_string(),
-        WireSelector::Selector(StrictSelector { match_labels, match_expressions }) => {
-            let selector = LabelSelector {
-                match_labels: match_labels.unwrap_or_default(),
-                match_expressions: match_expressions.unwrap_or_default(),
-            };
-            selector.to_selector().map(|s| s.to_string()).unwrap_or_default()
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wire(text: &str) -> Wire {
-        serde_json::from_str(text).expect("a workload")
-    }
-
-    #[test]
-    fn a_written_size_stands_until_the_watch_has_something_newer() {
-        let known = Known::default();
-        let deployment = |version: u32, replicas: i32| {
-            wire(&format!(
-                r#"{{"metadata":{{"name":"web","namespace":"shop","uid":"u","resourceVersion":"{version}"}},
-                "spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"web"}}}},"template":{{}}}},
-                "status":{{"replicas":2}}}}"#
-            ))
-        };
-        known.take_in(Change::All(vec![deployment(5, 2)]));
-        let size = |known: &Known| {
-            let namespaces = known.namespaces.read();
-            let web = &namespaces["shop"]["web"];
-            (web.wanted, web.version.to_string(), web.selector.to_string())
-        };
-        assert_eq!(size(&known), (2, "5".into(), "app=web".into()));
-        known.take_in(Change::Applied(deployment(9, 4)));
-        known.take_in(Change::Applied(deployment(7, 2)));
-        assert_eq!(size(&known), (4, "9".into(), "app=web".into()));
-        known.take_in(Change::Deleted(deployment(10, 4)));
-        assert!(known.namespaces.read().is_empty());
-    }
-
-    #[test]
-    fn selectors_read_as_in_a_scale() {
-        let cases = [
-            (r#"{"matchLabels":{"b":"2","a":"1"}}"#, "a=1,b=2"),
-            (
-                r#"{"matchExpressions":[{"key":"a","operator":"In","values":["y","x"]}]}"#,
-                "a in (x,y)",
-            ),
-            (r#"{"app":"web","tier":"x"}"#, "app=web,tier=x"),
-        ];
-        for (selector, expected) in cases {
-            let spec: WireSpec =
-                serde_json::from_str(&format!(r#"{{"selector":{selector}}}"#)).expect("a spec");
-            assert_eq!(selector_text(spec.selector.expect("a selector")), expected);
-        }
-    }
-}
+mod tests;

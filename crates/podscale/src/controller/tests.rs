@@ -1,8 +1,11 @@
+mod chpa;
+mod mutations;
+mod pod_autoscaler;
 mod seams;
 
 use super::*;
 use crate::dialect::{self, Key};
-use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON};
+use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON, TARGET_TAKEN};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::{Next, from_fn, map_request};

@@ -1,8 +1,6 @@
 //! `autoscaling/v2` HorizontalPodAutoscaler: Kubernetes' own autoscaler object.
 
-use super::{
-    CONFLICT_CONDITION, CONFLICT_REASON, Dialect, Key, Kind, Managed, NewStatus, WireObject,
-};
+use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
 use podscale_api::hpa::v2::{
     API_VERSION, Condition, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND, Lean,
@@ -79,12 +77,12 @@ impl WireObject for HorizontalPodAutoscaler {
             NewStatus::Conflict { .. } => self.status.clone().unwrap_or_default(),
         };
         new.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-        if let NewStatus::Conflict { message, now } = status {
+        if let NewStatus::Conflict { reason, message, now } = status {
             new.conditions.push(Condition {
                 r#type: CONFLICT_CONDITION.to_owned(),
                 status: "True".to_owned(),
                 last_transition_time: Some(Timestamp(now)),
-                reason: CONFLICT_REASON.to_owned(),
+                reason: reason.to_owned(),
                 message: message.to_owned(),
                 observed_generation: None,
             });
@@ -125,6 +123,7 @@ struct Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::CONFLICT_REASON;
     use podscale_core::Time;
 
     #[test]
@@ -135,7 +134,9 @@ mod tests {
             "status": {"currentReplicas": 2, "desiredReplicas": 2},
         }))
         .expect("an autoscaler");
-        let mut said = hpa.with_status(NewStatus::Conflict { message: "why", now: Time(0) });
+        let conflict =
+            |message, now| NewStatus::Conflict { reason: CONFLICT_REASON, message, now: Time(now) };
+        let mut said = hpa.with_status(conflict("why", 0));
         said.set_resource_version("8".to_owned());
         let body: serde_json::Value =
             serde_json::from_slice(&said.to_body().expect("JSON")).expect("JSON");
@@ -147,7 +148,7 @@ mod tests {
             (&CONFLICT_CONDITION.into(), &"why".into())
         );
         assert_eq!(body["status"]["currentReplicas"], 2);
-        let again = said.with_status(NewStatus::Conflict { message: "still", now: Time(1) });
+        let again = said.with_status(conflict("still", 1));
         assert_eq!(again.status().conditions.len(), 1, "it is said once");
     }
 }

@@ -2,6 +2,7 @@
 //! are served, and exactly the rights for what is read and served.
 
 use super::roles::rule;
+use super::singlecloud::{SINGLECLOUD_PORT, SinglecloudOptions};
 use super::{NAME, labels};
 use crate::settings::{MetricsApi, ResourceMetrics};
 use podscale_metrics::{custom, external, resource};
@@ -14,6 +15,10 @@ pub const SERVING_SECRET: &str = "podscale-serving";
 /// The port of the metrics APIs in the pods.
 pub const SERVING_PORT: u16 = 6443;
 
+/// By this component APIServices can be left out, until there is somebody who serves.
+const METRICS_API: &str = "metrics-api";
+/// The port at which the API server finds the metrics APIs.
+const HTTPS_PORT: u16 = 443;
 const API_REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The group of an API and its versions.
@@ -36,17 +41,31 @@ pub struct MetricOptions {
     pub prometheus_url: Option<String>,
     /// The ConfigMap, beside the pods, with the rules by which Prometheus is asked.
     pub rules: Option<String>,
+    /// Singlecloud's API for autoscalers, if it is served.
+    pub singlecloud: Option<SinglecloudOptions>,
 }
 
 impl MetricOptions {
     /// Whether anything is served.
     #[must_use]
     pub(super) fn serves(&self) -> bool {
-        !self.serve.is_empty()
+        !self.serve.is_empty() || self.singlecloud.is_some()
+    }
+
+    /// The ports of what is served, by name.
+    pub(super) fn ports(&self) -> Vec<(&'static str, u16)> {
+        let metrics = self.serves().then_some(("metrics", SERVING_PORT));
+        let singlecloud = self.singlecloud.as_ref().map(|_| ("singlecloud", SINGLECLOUD_PORT));
+        metrics.into_iter().chain(singlecloud).collect()
+    }
+
+    fn serves_resource(&self) -> bool {
+        self.serve.contains(&MetricsApi::Resource)
     }
 
     fn reads_kubelets(&self) -> bool {
-        self.resource == ResourceMetrics::Kubelet || self.serve.contains(&MetricsApi::Resource)
+        self.resource == ResourceMetrics::Kubelet
+            || self.serves_resource() && self.resource != ResourceMetrics::Prometheus
     }
 
     /// The flags of `podscale run`.
@@ -58,25 +77,32 @@ impl MetricOptions {
         arguments.extend(self.prometheus_url.iter().map(|url| format!("--prometheus-url={url}")));
         let rules = self.rules.iter();
         arguments.extend(rules.map(|name| format!("--metric-rules-configmap={namespace}/{name}")));
-        if self.serves() {
+        if !self.serve.is_empty() {
             let apis: Vec<&str> = self.serve.iter().map(|api| api.name()).collect();
             arguments.push("--serve-metrics".to_owned());
             arguments.push(format!("--serve={}", apis.join(",")));
+        }
+        if self.serves() {
             arguments.push(format!("--service-namespace={namespace}"));
         }
+        arguments.extend(self.singlecloud.iter().flat_map(SinglecloudOptions::arguments));
         arguments
     }
 
     /// What must be allowed in all namespaces.
     pub(super) fn cluster_rules(&self) -> Vec<Value> {
         let mut rules = Vec::new();
-        if self.reads_kubelets() {
+        if self.reads_kubelets() || self.serves_resource() {
             rules.push(rule("", &["nodes"], &["list", "watch"]));
+        }
+        if self.reads_kubelets() {
             rules.push(rule("", &["nodes/metrics"], &["get"]));
         }
         if self.serves() {
             rules.push(rule("authentication.k8s.io", &["tokenreviews"], &["create"]));
             rules.push(rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]));
+        }
+        if !self.serve.is_empty() {
             rules.push(json!({
                 "apiGroups": [API_REGISTRATION], "resources": ["apiservices"],
                 "resourceNames": self.api_service_names(), "verbs": ["get", "patch"],
@@ -86,6 +112,7 @@ impl MetricOptions {
             // Objects are found by their labels. Pods may be listed anyway.
             rules.push(rule("", &["services"], &["list"]));
         }
+        rules.extend(self.singlecloud.iter().flat_map(SinglecloudOptions::cluster_rules));
         rules
     }
 
@@ -125,34 +152,41 @@ impl MetricOptions {
         if !self.serves() {
             return Vec::new();
         }
-        let mut objects = vec![service(namespace), authentication_reader(namespace)];
-        if self.serve.contains(&MetricsApi::Resource) {
+        let mut objects = vec![self.service(namespace), authentication_reader(namespace)];
+        objects.extend(self.singlecloud.iter().flat_map(|api| api.manifests(namespace)));
+        if self.serves_resource() {
             objects.push(metrics_reader());
         }
+        let mut labels = labels();
+        labels["app.kubernetes.io/component"] = METRICS_API.into();
         objects.extend(self.groups().map(|(group, version)| {
             json!({
                 "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-                "metadata": {"name": format!("{version}.{group}"), "labels": labels()},
+                "metadata": {"name": format!("{version}.{group}"), "labels": labels},
                 "spec": {
                     "group": group, "version": version,
                     "groupPriorityMinimum": 100, "versionPriority": 100,
-                    "service": {"name": SERVICE, "namespace": namespace, "port": 443},
+                    // Whoever served before may have been trusted blindly.
+                    "insecureSkipTLSVerify": false,
+                    "service": {"name": SERVICE, "namespace": namespace, "port": HTTPS_PORT},
                 },
             })
         }));
         objects
     }
-}
 
-fn service(namespace: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Service",
-        "metadata": {"name": SERVICE, "namespace": namespace, "labels": labels()},
-        "spec": {
-            "selector": labels(),
-            "ports": [{"name": "metrics", "port": 443, "targetPort": "metrics"}],
-        },
-    })
+    fn service(&self, namespace: &str) -> Value {
+        let port = |(name, port): (&str, u16)| {
+            let port = if port == SERVING_PORT { HTTPS_PORT } else { port };
+            json!({"name": name, "port": port, "targetPort": name})
+        };
+        let ports: Vec<Value> = self.ports().into_iter().map(port).collect();
+        json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": SERVICE, "namespace": namespace, "labels": labels()},
+            "spec": {"selector": labels(), "ports": ports},
+        })
+    }
 }
 
 /// The role is there in every cluster: it allows to read how the API server shows itself to the servers

@@ -1,6 +1,7 @@
 //! What the controller may do, and nothing else.
 
 use super::{NAME, Options, labels, metadata};
+use podscale_api::{chpa, pod_autoscaler};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -35,7 +36,10 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-/// What it may do in all namespaces.
+/// What it may do in all namespaces. Custom resources may be listed whether they are there or not: an
+/// API server refuses what is not allowed before it says that it does not exist. What the original
+/// CHPA controller has left takes more: the objects of its definition, which has no status subresource,
+/// are written as a whole, and Deployments are taken out of the ownership of their CHPAs.
 #[must_use]
 pub fn cluster_rules(options: &Options) -> Vec<Value> {
     let autoscalers = "horizontalpodautoscalers";
@@ -57,6 +61,19 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
         rule("custom.metrics.k8s.io", &["*"], &["get"]),
         rule("external.metrics.k8s.io", &["*"], &["list"]),
     ];
+    rules.push(rule(chpa::GROUP, &[chpa::PLURAL], &["list", "watch"]));
+    rules.push(rule(chpa::GROUP, &[&format!("{}/status", chpa::PLURAL)], &["update"]));
+    if options.original_chpas {
+        rules.push(rule(chpa::GROUP, &[chpa::PLURAL], &["update"]));
+        rules.push(rule("apps", &["deployments"], &["patch"]));
+    }
+    let (group, plural) = (pod_autoscaler::GROUP, pod_autoscaler::PLURAL);
+    // By a list it is seen whether the cluster has them.
+    rules.push(rule(group, &[plural], &["list"]));
+    if options.crds {
+        rules.push(rule(group, &[plural], &["watch"]));
+        rules.push(rule(group, &[&format!("{plural}/status")], &["update"]));
+    }
     for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
     }
@@ -79,8 +96,8 @@ pub fn own_rules(options: &Options) -> Vec<Value> {
     rules
 }
 
-const GROUP: &str = "rbac.authorization.k8s.io";
-const VERSION: &str = "rbac.authorization.k8s.io/v1";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 pub(super) fn cluster_role(options: &Options) -> Value {
     json!({
@@ -113,6 +130,6 @@ pub(super) fn role_binding(namespace: &str) -> Value {
     })
 }
 
-fn subject(namespace: &str) -> Value {
+pub(super) fn subject(namespace: &str) -> Value {
     json!({"kind": "ServiceAccount", "name": NAME, "namespace": namespace})
 }

@@ -4,6 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,22 @@ use serde::de::DeserializeOwned;
 /// Kubernetes' own types must take every field.
 fn check<T: DeserializeOwned + Serialize>(manifest: &Value) {
     let typed: T = serde_json::from_value(manifest.clone()).expect("a manifest of its kind");
-    assert_eq!(serde_json::to_value(&typed).expect("JSON"), *manifest);
+    assert_eq!(as_floats(serde_json::to_value(&typed).expect("JSON")), as_floats(manifest.clone()));
+}
+
+/// Bounds of schemas are floating point there, and whole numbers here.
+fn as_floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(all) => all.into_iter().map(as_floats).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, value)| (key, as_floats(value))).collect(),
+        other => other,
+    }
+}
+
+fn singlecloud() -> SinglecloudOptions {
+    let adapter = "zcloud/monitor-prometheus-adapter".parse().expect("a location");
+    SinglecloudOptions { adapter: Some(adapter), ..SinglecloudOptions::default() }
 }
 
 fn everything() -> Options {
@@ -20,9 +36,10 @@ fn everything() -> Options {
         serve: vec![MetricsApi::Resource, MetricsApi::Custom, MetricsApi::External],
         prometheus_url: Some("http://prometheus.monitoring:9090".to_owned()),
         rules: Some("metric-rules".to_owned()),
+        singlecloud: Some(singlecloud()),
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
-    Options { scales, metrics, ..Options::default() }
+    Options { scales, metrics, original_chpas: true, crds: true, ..Options::default() }
 }
 
 #[test]
@@ -39,9 +56,31 @@ fn every_manifest_is_one_of_kubernetes() {
             "Service" => check::<Service>(&manifest),
             "APIService" => check::<APIService>(&manifest),
             "PodDisruptionBudget" => check::<PodDisruptionBudget>(&manifest),
+            "CustomResourceDefinition" => check::<CustomResourceDefinition>(&manifest),
             other => panic!("what is a {other}?"),
         }
     }
+}
+
+#[test]
+fn only_who_has_chpas_of_the_original_controller_allows_to_write_them_and_deployments() {
+    let writes = |original_chpas| {
+        let rules = cluster_rules(&Options { original_chpas, ..Options::default() });
+        let whole = |rule: &&Value| ["chpas", "deployments"].contains(&text(&rule["resources"][0]));
+        rules
+            .iter()
+            .filter(whole)
+            .map(|rule| rule["verbs"].to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let reads = r#"["list","watch"] ["list","watch"]"#;
+    assert_eq!(writes(false), reads);
+    assert_eq!(writes(true), format!(r#"{reads} ["update"] ["patch"]"#));
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
 }
 
 #[test]
@@ -58,11 +97,64 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                 let writes = ["create", "update", "patch", "delete"]
                     .contains(&verb.as_str().expect("a verb"));
                 let may = ["/scale", "/status"].iter().any(|end| resource.ends_with(end))
+                    // Clients of singlecloud's API write them.
+                    || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
+                    || (resource == "chpas" && rule["verbs"] == json!(["update"]))
+                    || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "apiservices" && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
             }
         }
+    }
+}
+
+#[test]
+fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
+    let kinds = |crds| {
+        let options = Options { crds, ..Options::default() };
+        let kinds: Vec<String> = manifests(&options)
+            .iter()
+            .map(|m| m["kind"].as_str().expect("a kind").into())
+            .collect();
+        let rules = cluster_rules(&options).into_iter();
+        let own = rules.filter(|rule| rule["apiGroups"][0] == "podscale.dev");
+        (kinds, own.map(|rule| format!("{} {}", rule["resources"][0], rule["verbs"])).collect())
+    };
+    let (without, no_rights): (Vec<String>, Vec<String>) = kinds(false);
+    assert!(!without.contains(&"CustomResourceDefinition".to_owned()));
+    assert_eq!(no_rights, ["\"podautoscalers\" [\"list\"]"], "to see whether there are any");
+    let (with, rights) = kinds(true);
+    let defined = definitions().len();
+    assert!(with[..defined].iter().all(|kind| kind == "CustomResourceDefinition"));
+    assert_eq!(with[defined..], without);
+    let expected = [
+        "\"podautoscalers\" [\"list\"]",
+        "\"podautoscalers\" [\"watch\"]",
+        "\"podautoscalers/status\" [\"update\"]",
+    ];
+    assert_eq!(rights, expected);
+}
+
+/// The chart cannot run the program, so it has the definitions as files.
+#[test]
+fn the_definitions_of_the_chart_are_current() {
+    let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
+    for definition in definitions() {
+        let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");
+        let path = chart.join(format!("definitions/{plural}.yaml"));
+        let current = format!(
+            "# Generated from the program; UPDATE_GENERATED=1 with its tests writes it.\n{}\n",
+            serde_saphyr::to_string(&definition).expect("YAML").trim_end()
+        );
+        if std::env::var_os("UPDATE_GENERATED").is_some() {
+            std::fs::create_dir_all(chart.join("definitions")).expect("a folder");
+            std::fs::write(&path, &current).expect("written");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == current, "{}: UPDATE_GENERATED=1 writes it", path.display());
+        let read: Value = serde_saphyr::from_str(&found).expect("YAML");
+        assert_eq!(read, definition, "it reads as it was meant");
     }
 }
 
@@ -93,12 +185,45 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
             of(ResourceMetrics::Api, &[MetricsApi::Resource]),
             format!("{nodes}; {serving}; {secret}"),
         ),
+        (
+            of(ResourceMetrics::Prometheus, &[MetricsApi::Resource]),
+            format!("nodes [list,watch]; {serving}; {secret}"),
+        ),
         (of(ResourceMetrics::Api, &[MetricsApi::External]), format!("{serving}; {secret}")),
         (
             MetricOptions { rules: Some("x".to_owned()), ..MetricOptions::default() },
             "configmaps [watch]".to_owned(),
         ),
+        (
+            MetricOptions { singlecloud: Some(singlecloud()), ..MetricOptions::default() },
+            format!(
+                "tokenreviews [create]; subjectaccessreviews [create]; horizontalpodautoscalers \
+                 [get,create,update,delete]; deployments [get]; {secret}"
+            ),
+        ),
     ] {
         assert_eq!(rights(metrics.clone()), expected, "{metrics:?}");
     }
+}
+
+#[test]
+fn beside_an_adapter_only_its_rules_and_pods_may_be_touched() {
+    let roles = |options: &Options| -> Vec<Value> {
+        let of_adapter = |object: &Value| object["metadata"]["namespace"] == "zcloud";
+        manifests(options).into_iter().filter(of_adapter).collect()
+    };
+    let found = roles(&everything());
+    let kinds: Vec<&Value> = found.iter().map(|object| &object["kind"]).collect();
+    assert_eq!(kinds, ["Role", "RoleBinding"]);
+    let expected = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "update"],
+            "resourceNames": ["monitor-prometheus-adapter"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
+    ]);
+    assert_eq!(found[0]["rules"], expected);
+    let served = MetricOptions {
+        singlecloud: Some(SinglecloudOptions::default()),
+        ..MetricOptions::default()
+    };
+    assert!(roles(&Options { metrics: served, ..Options::default() }).is_empty());
 }

@@ -1,6 +1,5 @@
 //! The pods of the controller and what stands around them.
 
-use super::metrics::SERVING_PORT;
 use super::{ADMIN_PORT, NAME, Options, labels, metadata};
 use serde_json::{Value, json};
 
@@ -19,9 +18,8 @@ fn arguments(options: &Options) -> Vec<String> {
 
 fn ports(options: &Options) -> Vec<Value> {
     let mut ports = vec![json!({"name": "admin", "containerPort": ADMIN_PORT})];
-    if options.metrics.serves() {
-        ports.push(json!({"name": "metrics", "containerPort": SERVING_PORT}));
-    }
+    let served = options.metrics.ports().into_iter();
+    ports.extend(served.map(|(name, port)| json!({"name": name, "containerPort": port})));
     ports
 }
 
@@ -34,6 +32,9 @@ pub(super) fn deployment(options: &Options) -> Value {
             "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": failures,
         })
     };
+    let mut ready = probe("/readyz", 1);
+    // Nothing can be known before the first lists have been read.
+    ready["initialDelaySeconds"] = 3.into();
     let container = json!({
         "name": NAME,
         "image": options.image,
@@ -41,7 +42,7 @@ pub(super) fn deployment(options: &Options) -> Value {
         "args": arguments,
         "ports": ports,
         "livenessProbe": probe("/healthz", 6),
-        "readinessProbe": probe("/readyz", 1),
+        "readinessProbe": ready,
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"memory": "512Mi"},

@@ -1,4 +1,4 @@
-//! What is counted of the rules for metrics.
+//! What is counted of Prometheus and of the rules by which it is asked.
 
 use super::instruments::{Counter, Family, Gauge};
 use super::registry::Registry;
@@ -7,6 +7,7 @@ use super::{Labels, Metrics};
 pub(super) struct RuleMetrics {
     loads: Family<Labels<1>, Counter>,
     errors: Gauge,
+    warnings: Counter,
 }
 
 impl RuleMetrics {
@@ -23,11 +24,21 @@ impl RuleMetrics {
                  good ones are used",
                 Gauge::default(),
             ),
+            warnings: registry.metric(
+                "podscale_prometheus_warnings",
+                "Warnings that came with answers of Prometheus; values may be missing or wrong then",
+                Counter::default(),
+            ),
         }
     }
 }
 
 impl Metrics {
+    /// An answer of Prometheus came with a warning.
+    pub(crate) fn prometheus_warned(&self) {
+        self.0.rules.warnings.increment();
+    }
+
     /// Rules for metrics were read, with so many errors; without any they are used.
     pub fn rules_loaded(&self, errors: usize) {
         let outcome = if errors == 0 { "ok" } else { "error" };

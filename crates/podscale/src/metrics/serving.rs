@@ -1,6 +1,6 @@
 //! What the server of metrics APIs counts.
 
-use super::instruments::{Counter, Family, Histogram, LabelSet};
+use super::instruments::{Counter, Family, Gauge, Histogram, LabelSet};
 use super::registry::{Label, Registry};
 use super::{Labels, Metrics, REQUEST_SECONDS};
 use std::time::Duration;
@@ -23,6 +23,8 @@ impl LabelSet for AnswerLabels {
 pub(super) struct Serving {
     answers: Family<AnswerLabels, Counter>,
     seconds: Family<Labels<1>, Histogram>,
+    route_loads: Family<Labels<1>, Counter>,
+    route_errors: Gauge,
 }
 
 impl Serving {
@@ -38,6 +40,16 @@ impl Serving {
                 "How long an answer of the metrics APIs took, in seconds",
                 || Histogram::new(&REQUEST_SECONDS),
             ),
+            route_loads: registry.family(
+                "podscale_external_routes_loads",
+                "Versions of the file of routes that were read, and whether they are used",
+                Counter::default,
+            ),
+            route_errors: registry.metric(
+                "podscale_external_routes_errors",
+                "Whether the file of routes is wrong as it is now: 1 or 0; then the last good one is used",
+                Gauge::default(),
+            ),
         }
     }
 }
@@ -48,5 +60,12 @@ impl Metrics {
         let serving = &self.0.serving;
         serving.answers.with(&AnswerLabels { group, verb, code }).increment();
         serving.seconds.with(&[("group", group)]).observe(took);
+    }
+    /// The file of routes was read: it is used, or it is wrong.
+    pub fn routes_loaded(&self, used: bool) {
+        let serving = &self.0.serving;
+        let outcome = if used { "ok" } else { "error" };
+        serving.route_loads.with(&[("outcome", outcome)]).increment();
+        serving.route_errors.set(i64::from(!used));
     }
 }

@@ -8,7 +8,10 @@ use podscale_api::hpa::v2::{
     API_VERSION as HPA_VERSION, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND as HPA_KIND,
 };
-use podscale_api::recording::{API_VERSION, KIND, RecordedHistory, Recording, RecordingMeta, Step};
+use podscale_api::meta::ObjectMeta;
+use podscale_api::recording::{
+    API_VERSION, KIND, ORIGIN, RecordedHistory, Recording, RecordingMeta, Step,
+};
 use podscale_api::time::ExactTimestamp;
 use podscale_core::{History, Settings};
 use std::collections::HashMap;
@@ -37,6 +40,7 @@ struct Segment {
     uid: String,
     generation: i64,
     spec: HorizontalPodAutoscalerSpec,
+    origin: Option<String>,
     status: Vec<u8>,
     history: History,
     replicas: i32,
@@ -72,6 +76,11 @@ impl Segments {
     }
 }
 
+/// What the object was, if it was no HPA.
+fn origin(metadata: &ObjectMeta) -> Option<String> {
+    metadata.annotations.get(ORIGIN).map(str::to_owned)
+}
+
 /// Compared as it is stored, since times lose their fractions there.
 fn stored(status: Option<&HorizontalPodAutoscalerStatus>) -> Vec<u8> {
     let nothing = HorizontalPodAutoscalerStatus::default();
@@ -92,6 +101,7 @@ impl Segment {
             uid: metadata.uid.clone(),
             generation: metadata.generation,
             spec: spec.clone(),
+            origin: origin(metadata),
             status: stored(status.as_ref()),
             history: entry.history.clone(),
             replicas: 0,
@@ -114,6 +124,7 @@ impl Segment {
             && entry.settings == self.settings
             && metadata.uid == self.uid
             && metadata.generation == next
+            && origin(metadata) == self.origin
             && stored(status.as_ref()) == self.status
             && entry.history == self.history
     }

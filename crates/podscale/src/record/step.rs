@@ -5,12 +5,16 @@ use crate::source::Answer;
 use podscale_api::hpa::v2::{MetricIdentifier, MetricSpec};
 use podscale_api::metrics::PodMetrics;
 use podscale_api::pod::Pod;
+use podscale_api::quantity::Format;
 use podscale_api::recording::{
-    OtherAutoscaler, RecordedAnswer, RecordedScale, RecordedScaleSpec, RecordedScaleStatus, Step,
-    StepErrors,
+    OtherAutoscaler, RecordedAnswer, RecordedScale, RecordedScaleSpec, RecordedScaleStatus,
+    RecordedValue, Step, StepErrors,
 };
 use podscale_api::selector::Selector;
 use podscale_api::time::ExactTimestamp;
+use podscale_api::{Labels, Quantity};
+use podscale_core::Time;
+use podscale_core::model::Milli;
 use podscale_core::pass::{ScaleWrite, StatusWrite, WriteOutcome};
 use podscale_core::snapshot::ScaleError;
 use std::sync::Arc;
@@ -97,6 +101,7 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
         match answer {
             Answer::Nothing => continue,
             Answer::Failed(error) => own.error = Some(error.to_string()),
+            Answer::Value(value) => own.values = Some(value.iter().map(recorded_value).collect()),
             Answer::Resource(values) => {
                 let copied = || values.iter().map(|of_pod| PodMetrics::clone(of_pod)).collect();
                 match shared {
@@ -121,6 +126,17 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
             Answer::External(values) => own.external_metrics = values.to_vec(),
         }
         step.answers.push(own);
+    }
+}
+
+fn recorded_value((Milli(milli), time): &(Milli, Time)) -> RecordedValue {
+    RecordedValue {
+        value: Quantity::from_milli(*milli, Format::DecimalSi),
+        time: Some(ExactTimestamp(*time)),
+        window: None,
+        labels: Labels::default(),
+        pod: None,
+        object: None,
     }
 }
 

@@ -10,8 +10,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often it is made sure that all is as it should be; wall-clock.
+/// How often it is made sure that all is still as it should be; wall-clock.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+/// How often it is checked whether an APIService leads here by now; wall-clock. While one does and does not
+/// trust us yet, nobody has metrics.
+const WAIT_INTERVAL: Duration = Duration::from_secs(5);
 const RESOURCE: &str = "apiservices.apiregistration.k8s.io";
 
 /// Which APIServices lead here.
@@ -76,9 +79,11 @@ impl ApiServices {
                 }
                 *reported = note;
             }
+            let settled = reported.iter().all(String::is_empty);
+            let pause = if settled { CHECK_INTERVAL } else { WAIT_INTERVAL };
             tokio::select! {
                 changed = authorities.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(CHECK_INTERVAL) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }

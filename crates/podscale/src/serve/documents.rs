@@ -28,7 +28,7 @@ pub(super) fn router(served: Served, metrics: Metrics, readiness: Readiness) -> 
         .route("/livez", get(async || "ok"))
         .route("/healthz", get(async || "ok"))
         .with_state(served.clone())
-        .route("/readyz", get(async move || ready(&served, &readiness)))
+        .route("/readyz", get(async move || ready(&served, &readiness).await))
         .route(
             "/metrics",
             get(async move || ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())),
@@ -42,9 +42,13 @@ pub(super) fn router(served: Served, metrics: Metrics, readiness: Readiness) -> 
 }
 
 /// Ready once it knows whom to trust and has something to answer with.
-fn ready(served: &Served, readiness: &Readiness) -> Response {
+async fn ready(served: &Served, readiness: &Readiness) -> Response {
     let mut missing: Vec<&str> = readiness.missing();
-    let silent = served.resource.as_ref().is_some_and(|source| !source.has_samples());
+    let silent = match &served.resource {
+        // A Prometheus that is down is told to those who ask, and is no reason to keep them from the rest.
+        Some(source) if source.usage.keeps_samples() => !source.can_answer().await,
+        _ => false,
+    };
     if silent && !missing.contains(&SAMPLES) {
         missing.push(SAMPLES);
     }

@@ -1,7 +1,7 @@
 //! What every request passes: who asks, whether they may, and how long it takes.
 
 use super::attributes::{Attributes, Target};
-use super::authenticate::Authenticator;
+use super::authenticate::{AuthenticateError, Authenticator};
 use super::authorize::Authorizer;
 use super::judge::Peer;
 use crate::metrics::Metrics;
@@ -47,7 +47,11 @@ impl Guard {
         let user = match self.authenticator.authenticate(&peer, request.headers()).await {
             Ok(user) => user,
             Err(error) => {
-                tracing::debug!(%error, "somebody is not who they claim to be");
+                if let AuthenticateError::Review(error) = &error {
+                    tracing::warn!(%error, "cannot find out whose token it is");
+                } else {
+                    tracing::debug!(%error, "somebody is not who they claim to be");
+                }
                 return Err(Refusal::unauthorized());
             }
         };

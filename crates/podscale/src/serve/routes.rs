@@ -4,18 +4,23 @@
 //! Whoever asks was judged here, by their own rights. The other server is asked with our own token, as
 //! only the API server's front proxy can ask for others.
 
+mod file;
+
+use crate::metrics::Metrics;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Uri, header};
+use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use file::{Contents, Follower};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use parking_lot::RwLock;
 use podscale_metrics::answer::{Answering, Refusal};
 use podscale_metrics::external::{ExternalMetrics, ExternalRequest, ExternalValue};
 use regex::Regex;
@@ -23,12 +28,13 @@ use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use serde::Deserialize;
 use std::fmt;
 use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use file::RoutesError;
 
 #[cfg(test)]
 mod tests;
@@ -37,65 +43,6 @@ mod tests;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer of another server.
 const ANSWER_LIMIT_BYTES: usize = 16 * 1024 * 1024;
-/// The token of the service account that the program runs as.
-const OWN_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-/// How many routes there may be.
-const MAX_ROUTES: usize = 1000;
-
-/// What is wrong with a file of routes.
-#[derive(Debug, thiserror::Error)]
-pub enum RoutesError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// It makes no sense.
-    #[error("{0}")]
-    Yaml(String),
-    /// One route makes no sense.
-    #[error("route {number}: {problem}")]
-    Route {
-        /// Which one, counted from 1.
-        number: usize,
-        /// What is wrong.
-        problem: String,
-    },
-}
-
-/// The file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    routes: Vec<RouteConfig>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct RouteConfig {
-    prefix: Option<String>,
-    matches: Option<String>,
-    service: Option<ServiceConfig>,
-    url: Option<String>,
-    ca_file: PathBuf,
-    token_file: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServiceConfig {
-    namespace: String,
-    name: String,
-    #[serde(default = "https_port")]
-    port: u16,
-}
-
-fn https_port() -> u16 {
-    443
-}
 
 /// Which names a route is for.
 enum Names {
@@ -119,13 +66,19 @@ struct Route {
     http: HttpClient<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
 
-/// Who is asked for which metrics; the first route that fits counts.
+type RouteList = Vec<Arc<Route>>;
+
+/// Who is asked for which metrics; the first route that fits counts. Clones share the routes, which may
+/// change at any time.
 #[derive(Clone, Default)]
-pub struct Routes(Arc<[Route]>);
+pub struct Routes {
+    current: Arc<RwLock<Arc<RouteList>>>,
+    file: Option<Arc<(PathBuf, Contents)>>,
+}
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|route| &route.url)).finish()
+        f.debug_list().entries(self.now().iter().map(|route| &route.url)).finish()
     }
 }
 
@@ -135,29 +88,39 @@ impl Routes {
     /// # Errors
     /// It cannot be read or makes no sense.
     pub fn read(path: &Path) -> Result<Routes, RoutesError> {
-        let fail = |source| RoutesError::Read { path: path.to_owned(), source };
-        Routes::parse(&std::fs::read_to_string(path).map_err(fail)?)
+        let contents = Contents::read(path)?;
+        let routes = Routes::of(contents.routes()?);
+        Ok(Routes { file: Some(Arc::new((path.to_owned(), contents))), ..routes })
     }
 
+    #[cfg(test)]
     fn parse(text: &str) -> Result<Routes, RoutesError> {
-        let file: File = serde_saphyr::from_str(text)
-            .map_err(|error| RoutesError::Yaml(podscale_client::cause::one_line(&error)))?;
-        if file.routes.len() > MAX_ROUTES {
-            let problem = format!("there are more than {MAX_ROUTES} routes");
-            return Err(RoutesError::Yaml(problem));
-        }
-        let route = |(index, config): (usize, RouteConfig)| {
-            Route::new(config).map_err(|problem| RoutesError::Route { number: index + 1, problem })
-        };
-        let routes: Result<Vec<Route>, RoutesError> =
-            file.routes.into_iter().enumerate().map(route).collect();
-        Ok(Routes(routes?.into()))
+        Ok(Routes::of(Contents::of(text.to_owned())?.routes()?))
     }
 
-    /// Whether everything is answered here.
+    fn of(routes: RouteList) -> Routes {
+        Routes { current: Arc::new(RwLock::new(Arc::new(routes))), file: None }
+    }
+
+    fn now(&self) -> Arc<RouteList> {
+        Arc::clone(&self.current.read())
+    }
+
+    fn replace(&self, routes: RouteList) {
+        *self.current.write() = Arc::new(routes);
+    }
+
+    /// Whether everything is answered here, and always will be.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.file.is_none() && self.now().is_empty()
+    }
+
+    /// Reads the file again when it changes, until dropped.
+    pub(super) async fn follow(self, metrics: Metrics) {
+        let Some(file) = self.file.clone() else { return };
+        let (path, contents) = &*file;
+        Follower::new(path.clone(), contents.clone(), self, metrics).follow().await;
     }
 
     /// Puts the routes before a router of external metrics.
@@ -169,10 +132,10 @@ impl Routes {
         }
     }
 
-    fn find(&self, path: &str) -> Option<&Route> {
+    fn find(&self, path: &str) -> Option<Arc<Route>> {
         let rest = path.strip_prefix("/apis/external.metrics.k8s.io/v1beta1/namespaces/")?;
         let (_, metric) = rest.split_once('/')?;
-        self.0.iter().find(|route| route.names.fit(metric))
+        self.now().iter().find(|route| route.names.fit(metric)).cloned()
     }
 }
 
@@ -195,28 +158,13 @@ async fn forward(State(routes): State<Routes>, request: Request, next: Next) -> 
 }
 
 impl Route {
-    fn new(config: RouteConfig) -> Result<Route, String> {
-        let names = match (config.prefix, config.matches) {
-            (Some(prefix), None) if !prefix.is_empty() => Names::Prefix(prefix),
-            (None, Some(text)) => Names::Matches(Regex::new(&text).map_err(|e| e.to_string())?),
-            _ => return Err("give one of prefix and matches".to_owned()),
-        };
-        let url = match (config.service, config.url) {
-            (Some(ServiceConfig { namespace, name, port }), None) => {
-                format!("https://{name}.{namespace}.svc:{port}")
-            }
-            (None, Some(url)) if url.starts_with("https://") => url,
-            (None, Some(url)) => return Err(format!("{url} does not begin with https://")),
-            _ => return Err("give one of service and url".to_owned()),
-        };
-        let url = url.trim_end_matches('/').to_owned();
-        let parsed: Result<Uri, _> = url.parse();
-        if parsed.is_err() {
-            return Err(format!("{url} is no address"));
-        }
-        let http = http_client(&config.ca_file)?;
-        let token = config.token_file.unwrap_or_else(|| OWN_TOKEN.into());
-        Ok(Route { names, url, token, http })
+    fn new(
+        names: Names,
+        url: String,
+        token: PathBuf,
+        authority: &Authority<'_>,
+    ) -> Result<Route, String> {
+        Ok(Route { names, url, token, http: http_client(authority)? })
     }
 
     async fn ask(&self, path: &str) -> Result<Response, String> {
@@ -244,13 +192,18 @@ impl Route {
     }
 }
 
+/// Whoever signed the certificates of another server.
+struct Authority<'a> {
+    file: &'a str,
+    pem: &'a [u8],
+}
+
 fn http_client(
-    authorities: &Path,
+    authority: &Authority<'_>,
 ) -> Result<HttpClient<HttpsConnector<HttpConnector>, Empty<Bytes>>, String> {
-    let name = authorities.display();
+    let name = authority.file;
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(authorities);
-    for certificate in certificates.map_err(|error| format!("{name}: {error}"))? {
+    for certificate in CertificateDer::pem_slice_iter(authority.pem) {
         let certificate = certificate.map_err(|error| format!("{name}: {error}"))?;
         roots.add(certificate).map_err(|error| format!("{name}: {error}"))?;
     }

@@ -61,13 +61,21 @@ impl Location {
         format!("/api/v1/namespaces/{namespace}/configmaps{}", query(&[("fieldSelector", &name)]))
     }
 
-    /// The text of the rules in a ConfigMap.
-    fn text<'a>(&self, config_map: &'a Value) -> Result<&'a str, String> {
+    /// The key of a ConfigMap that holds the rules.
+    #[must_use]
+    pub fn key_in<'a>(&'a self, config_map: &'a Value) -> &'a str {
         let data = config_map["data"].as_object();
         let only = data.filter(|data| data.len() == 1).and_then(|data| data.keys().next());
-        let key = self.key.as_deref().or(only.map(String::as_str)).unwrap_or(DEFAULT_KEY);
-        let text = data.and_then(|data| data.get(key)).and_then(Value::as_str);
-        text.ok_or_else(|| format!("there is no key {key}"))
+        self.key.as_deref().or(only.map(String::as_str)).unwrap_or(DEFAULT_KEY)
+    }
+
+    /// The text of the rules in a ConfigMap.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn text<'a>(&self, config_map: &'a Value) -> Result<&'a str, String> {
+        let key = self.key_in(config_map);
+        config_map["data"][key].as_str().ok_or_else(|| format!("there is no key {key}"))
     }
 }
 

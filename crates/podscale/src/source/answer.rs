@@ -1,6 +1,8 @@
 //! What a source answered, each sample with its time.
 
 use podscale_api::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
+use podscale_core::Time;
+use podscale_core::model::Milli;
 use std::sync::Arc;
 
 /// What one metric's source answered.
@@ -12,6 +14,8 @@ pub(crate) enum Answer {
     Custom(Arc<[MetricValue]>),
     /// Values from outside the cluster.
     External(Arc<[ExternalMetricValue]>),
+    /// One value, if there is any.
+    Value(Option<(Milli, Time)>),
     /// Nothing, since the metric cannot be asked for.
     Nothing,
     /// The source could not be read, and why.

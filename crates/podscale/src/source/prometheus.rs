@@ -186,15 +186,20 @@ fn pod_metrics(pod: &Pod, used: &[Used], measured: Measured, window: Duration) -
 /// A failure as the circuit breaker knows them.
 fn call_error(error: EngineError) -> CallError {
     match error {
-        EngineError::Prometheus(PrometheusError::Late(timeout)) => CallError::Late(timeout),
-        EngineError::Prometheus(error) => match error.code() {
-            Some(code) => {
-                let (reason, message) = (error.kind().to_owned(), error.to_string());
-                CallError::Refused { code, reason, message }
-            }
-            None => CallError::Unreachable(error.to_string()),
-        },
+        EngineError::Prometheus(error) => prometheus_error(error),
         other => CallError::Unreadable(other.to_string()),
+    }
+}
+
+/// A failure of Prometheus as the circuit breaker knows them.
+pub(super) fn prometheus_error(error: PrometheusError) -> CallError {
+    match (&error, error.code()) {
+        (PrometheusError::Late(timeout), _) => CallError::Late(*timeout),
+        (_, Some(code)) => {
+            let (reason, message) = (error.kind().to_owned(), error.to_string());
+            CallError::Refused { code, reason, message }
+        }
+        (_, None) => CallError::Unreachable(error.to_string()),
     }
 }
 

@@ -1,21 +1,27 @@
 //! The rights that `podscale install` asks for: they are enough, and without any one of them, each verb
 //! of each resource, something is refused that the controller wants to do.
 
+use super::chpa;
 use super::fixture::{Fixture, api, autoscaler};
 use super::harness::Harness;
 use super::metrics::Usage;
 use super::program::{Program, QUICK};
 use super::targets::{VERSION, create_fleet};
 use anyhow::{Context, Result, ensure};
+use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![harness.alone("rbac::exactly_those_installed", exactly_those_installed)]
 }
+
+/// The CHPA, and its Deployment.
+const CHPA: &str = "chpa";
 
 /// Targets that need all rights between them: their kinds and metrics.
 fn workloads() -> [(&'static str, &'static str, &'static str, Value); 4] {
@@ -90,12 +96,29 @@ async fn create_workloads(fixture: &Fixture) -> Result<()> {
     object["spec"]["scaleTargetRef"] =
         json!({"apiVersion": VERSION, "kind": "Fleet", "name": "fleets"});
     fixture.create(object).await?;
-    Ok(())
+    create_chpa(fixture).await
+}
+
+/// A CHPA as the original controller has left it: without a status subresource, with a Deployment of
+/// its own.
+async fn create_chpa(fixture: &Fixture) -> Result<()> {
+    chpa::define(fixture, &chpa::original_definition()).await?;
+    fixture.deployment(CHPA, 2).await?;
+    let queue = json!({"type": "External", "external":
+        {"metricName": "queue", "targetAverageValue": "1"}});
+    fixture
+        .create(json!({"apiVersion": "autoscalers.postmates.com/v1beta1", "kind": "CHPA",
+            "metadata": {"name": CHPA}, "spec": {"maxReplicas": 4, "metrics": [queue],
+                "downscaleForbiddenWindowSeconds": 1, "upscaleForbiddenWindowSeconds": 1,
+                "scaleTargetRef": {"kind": "Deployment", "name": CHPA}}}))
+        .await?;
+    chpa::own(fixture, CHPA).await
 }
 
 async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
     let kinds = workloads().map(|(version, kind, name, _)| (version, kind, name));
-    for (version, kind, name) in kinds.into_iter().chain([(VERSION, "Fleet", "fleets")]) {
+    let others = [(VERSION, "Fleet", "fleets"), ("apps/v1", "Deployment", CHPA)];
+    for (version, kind, name) in kinds.into_iter().chain(others) {
         fixture
             .until(&format!("replicas of {name}"), &Some(replicas), async || {
                 let object = fixture.api(version, kind).get(name).await?;
@@ -107,21 +130,22 @@ async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
 }
 
 /// What `podscale install` prints, for a namespace.
-fn manifests(namespace: &str) -> Result<Vec<Value>> {
+pub fn manifests(namespace: &str, flags: &[&str]) -> Result<Vec<Value>> {
     let printed = Command::new(env!("CARGO_BIN_EXE_podscale"))
         .args(["install", "--namespace", namespace, "--output", "json"])
-        .args(["--scale", "test.podscale.dev/fleets"])
+        .args(flags)
         .output()?;
     ensure!(printed.status.success(), "podscale install failed");
     let list: Value = serde_json::from_slice(&printed.stdout)?;
     list["items"].as_array().cloned().context("no list of manifests")
 }
 
-async fn apply(fixture: &Fixture, object: &Value) -> Result<()> {
+/// Applies one of them.
+pub async fn apply(client: &Client, object: &Value) -> Result<()> {
     let text = |value: &Value| value.as_str().map(str::to_owned).context("not a text");
     let (version, kind) = (text(&object["apiVersion"])?, text(&object["kind"])?);
     let name = text(&object["metadata"]["name"])?;
-    let objects = api(&fixture.client(), object["metadata"]["namespace"].as_str(), &version, &kind);
+    let objects = api(client, object["metadata"]["namespace"].as_str(), &version, &kind);
     let params = PatchParams::apply("test").force();
     objects.patch(&name, &params, &Patch::Apply(object)).await?;
     Ok(())
@@ -133,17 +157,20 @@ fn start(fixture: &Fixture, kubeconfig: &Path) -> Result<Program> {
     Program::start(&fixture.namespace, fixture.environment.plane.folder(), kubeconfig, &flags)
 }
 
-async fn refusals(program: &Program) -> Result<f64> {
+/// How many of its requests the API server has refused.
+pub async fn refusals(program: &Program) -> Result<f64> {
     program.metric("podscale_api_requests_total", "code=\"403\"").await
 }
 
 async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
-    let manifests = manifests(&fixture.namespace)?;
+    let client = fixture.client();
+    let more = ["--scale", "test.podscale.dev/fleets", "--original-chpas"];
+    let manifests = manifests(&fixture.namespace, &more)?;
     let of_kind =
         |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);
     for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
         for object in of_kind(kind) {
-            apply(&fixture, object).await?;
+            apply(&client, object).await?;
         }
     }
     let account = of_kind("ServiceAccount").next().context("no account")?;
@@ -170,6 +197,7 @@ async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
         fixture.until_event(name, "Normal SuccessfulRescale New size: 2").await?;
         fixture.until_event(&format!("lost-{name}"), "Warning FailedGetScale ").await?;
     }
+    chpa::until_released(fixture, CHPA).await?;
     let refused = refusals(&program).await?;
     ensure!(refused == 0.0, "{refused} requests were refused:\n{}", program.log_tail());
     program.stop().await?;
@@ -177,12 +205,27 @@ async fn all_are_enough(fixture: &Fixture, kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The rules without one verb of one resource, for each of them, and its name.
-fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
+/// One verb of one resource, and the rules without it.
+pub struct LeftOut {
+    pub verb: String,
+    pub resource: String,
+    pub group: String,
+    pub rest: Vec<Value>,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} in {:?}", self.verb, self.resource, self.group)
+    }
+}
+
+/// The rules without one verb of one resource, for each of them.
+pub fn each_left_out(rules: &[Value]) -> Vec<LeftOut> {
     let words = |rule: &Value, field: &str| rule[field].as_array().cloned().unwrap_or_default();
     let without = |all: &[Value], one: &Value| -> Vec<Value> {
         all.iter().filter(|word| *word != one).cloned().collect()
     };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let (resources, verbs) = (words(rule, "resources"), words(rule, "verbs"));
@@ -201,7 +244,9 @@ fn each_left_out(rules: &[Value]) -> Vec<(String, Vec<Value>)> {
                         rest.push(part);
                     }
                 }
-                all.push((format!("{verb} {resource} in {}", rule["apiGroups"]), rest));
+                let (verb, resource, group) =
+                    (text(verb), text(resource), text(&rule["apiGroups"][0]));
+                all.push(LeftOut { verb, resource, group, rest });
             }
         }
     }
@@ -217,10 +262,10 @@ async fn delete_all(fixture: &Fixture, version: &str, kind: &str) -> Result<()> 
 async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().context("a role without rules")?;
     ensure!(!rules.is_empty(), "a role without rules");
-    for (left_out, rest) in each_left_out(rules) {
+    for left_out in each_left_out(rules) {
         let mut less = role.clone();
-        less["rules"] = Value::Array(rest);
-        apply(fixture, &less).await?;
+        less["rules"] = Value::Array(left_out.rest.clone());
+        apply(&fixture.client(), &less).await?;
         // What an earlier run left would make some rights unnecessary.
         delete_all(fixture, "coordination.k8s.io/v1", "Lease").await?;
         let program = start(fixture, kubeconfig)?;
@@ -232,9 +277,10 @@ async fn each_is_needed(fixture: &Fixture, kubeconfig: &Path, role: &Value) -> R
                 replicas = 5 - replicas;
                 want(fixture, replicas);
                 delete_all(fixture, "v1", "ConfigMap").await?;
+                chpa::own(fixture, CHPA).await?;
                 Ok(refusals(&program).await? > 0.0)
             })
             .await?;
     }
-    apply(fixture, role).await
+    apply(&fixture.client(), role).await
 }

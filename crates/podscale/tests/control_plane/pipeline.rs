@@ -3,25 +3,28 @@
 
 #[path = "pipeline/load.rs"]
 mod load;
+#[path = "pipeline/named_metrics.rs"]
+mod named_metrics;
 #[path = "pipeline/prometheus.rs"]
 mod prometheus;
+#[path = "pipeline/resource_rules.rs"]
+mod resource_rules;
 
-pub use prometheus::possible;
+pub use prometheus::{Prometheus, possible};
 
 use super::aggregation::until_available;
 use super::fixture::{Workspace, api, deployment};
 use super::harness::Harness;
 use super::kubelet::Kubelet;
 use super::plane::{Autoscaler, ControlPlane};
-use super::process::free_ports;
+use super::process::{Process, free_ports};
 use super::program::QUICK;
 use super::serve::{self, NAMESPACE, node::Node};
 use anyhow::{Context, Result, ensure};
 use axum::http::Request;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use load::Load;
-use prometheus::Prometheus;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -68,10 +71,12 @@ rules:
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     let folder = harness.folder().to_owned();
-    vec![harness.independent("pipeline::upstream_scales_by_podscale", move |name| async move {
-        let plane = ControlPlane::start(&folder.join(name)).await?;
-        upstream_scales(&plane).await
-    })]
+    let trial =
+        harness.independent("pipeline::upstream_scales_by_podscale", move |name| async move {
+            let plane = ControlPlane::start(&folder.join(name)).await?;
+            upstream_scales(&plane).await
+        });
+    vec![trial, named_metrics::trial(harness)]
 }
 
 /// The workloads, with the metric of each and what one replica of it is meant to do.
@@ -106,7 +111,7 @@ async fn upstream_scales(plane: &ControlPlane) -> Result<()> {
     let load = Arc::new(Load::new(Kubelet::start(&plane.client), &space.namespace));
     let burn = Arc::clone(&load);
     let _node = Node::start(plane, NODE, Box::new(move || burn.used("cpu"))).await?;
-    let prometheus = Prometheus::start(plane, Arc::clone(&load)).await?;
+    let mut prometheus = Prometheus::start(plane, Arc::clone(&load)).await?;
     write_rules(plane, GOOD).await?;
     serve::account(plane).await?;
     let [port] = free_ports()?;
@@ -118,7 +123,10 @@ async fn upstream_scales(plane: &ControlPlane) -> Result<()> {
     let scenario = async {
         until_available(&plane.client, &GROUPS).await?;
         up_and_down(plane, &space, &load).await?;
-        rules_change(plane, &space, &load).await.context("while the rules change")
+        described(plane, &space).await?;
+        rules_change(plane, &space, &load).await.context("while the rules change")?;
+        rules_go(plane, &space, &load, &program).await.context("while there are no rules")?;
+        prometheus_restarts(&space, &load, &mut prometheus).await.context("while it restarts")
     };
     if let Err(error) = scenario.await {
         let (state, ours) = (space.describe().await, program.log_tail());
@@ -128,7 +136,8 @@ async fn upstream_scales(plane: &ControlPlane) -> Result<()> {
     }
     let status = program.terminate().await?;
     ensure!(status.success(), "podscale serve ended with {status}");
-    Ok(())
+    let by_rules = resource_rules::upstream_scales(plane, &space, &load, port, &flags).await;
+    by_rules.context("with cpu and memory from Prometheus")
 }
 
 /// Work for so many replicas. It is a little less than they are meant for: usage is rounded up to
@@ -185,12 +194,7 @@ async fn rules_change(plane: &ControlPlane, space: &Workspace, load: &Load) -> R
             Ok(events.items.first().map(|event| event.data["reason"].clone()))
         })
         .await?;
-    for (name, each, _) in workloads() {
-        load.set(name, work(3, each));
-    }
-    for (name, ..) in workloads() {
-        space.until_replicas(name, 3).await?;
-    }
+    all_follow(space, load, 3).await?;
     write_rules(plane, &format!("{}{}", GOOD.trim_end(), ADDED)).await?;
     let path = format!(
         "/apis/external.metrics.k8s.io/v1beta1/namespaces/{}/longest_queue",
@@ -203,6 +207,77 @@ async fn rules_change(plane: &ControlPlane, space: &Workspace, load: &Load) -> R
             Ok(list["items"][0]["value"].clone())
         })
         .await
+}
+
+/// All workloads are given work for so many replicas, and get them.
+async fn all_follow(space: &Workspace, load: &Load, replicas: i32) -> Result<()> {
+    for (name, each, _) in workloads() {
+        load.set(name, work(replicas, each));
+    }
+    for (name, ..) in workloads() {
+        space.until_replicas(name, replicas.into()).await?;
+    }
+    Ok(())
+}
+
+/// The API server passes on what these metrics are, as soon as it has heard of them. Their names are in no
+/// document, so `kubectl explain` cannot be asked for one.
+async fn described(plane: &ControlPlane, space: &Workspace) -> Result<()> {
+    for (document, words) in [
+        ("/openapi/v3/apis/external.metrics.k8s.io/v1beta1", "ExternalMetricValueList"),
+        ("/openapi/v3/apis/custom.metrics.k8s.io/v1beta2", "MetricValueList"),
+    ] {
+        let arguments = &["get", "--raw", document];
+        let said = async || {
+            let (ok, text) = serve::kubectl(plane, arguments)?;
+            Ok(if ok && text.contains(words) { Ok(()) } else { Err(text) })
+        };
+        space.until(&format!("kubectl {arguments:?}"), &Ok(()), said).await?;
+    }
+    Ok(())
+}
+
+/// A ConfigMap that is deleted takes no metric with it, and one that comes back is used.
+async fn rules_go(
+    plane: &ControlPlane,
+    space: &Workspace,
+    load: &Load,
+    program: &Process,
+) -> Result<()> {
+    let config_maps = api(&plane.client, Some(NAMESPACE), "v1", "ConfigMap");
+    config_maps.delete(RULES, &DeleteParams::default()).await?;
+    let words = "there is no such ConfigMap; the last rules for metrics stay in use";
+    let said = async || Ok(program.log().contains(words));
+    space.until("whether it says that there is no ConfigMap", &true, said).await?;
+    all_follow(space, load, 4).await?;
+    write_rules(plane, GOOD).await?;
+    all_follow(space, load, 2).await
+}
+
+/// Only what Prometheus measures waits for it.
+async fn prometheus_restarts(
+    space: &Workspace,
+    load: &Load,
+    prometheus: &mut Prometheus,
+) -> Result<()> {
+    prometheus.kill();
+    for (name, reason) in [
+        ("rps", "False FailedGetPodsMetric"),
+        ("hits", "False FailedGetObjectMetric"),
+        ("queue", "False FailedGetExternalMetric"),
+    ] {
+        space.until_verdict(name, "ScalingActive", reason).await?;
+    }
+    for replicas in [4, 3, 5] {
+        load.set("cpu", work(replicas, 0.05));
+        space.until_replicas("cpu", replicas.into()).await?;
+        space.until_pods("cpu", replicas).await?;
+    }
+    for (name, ..) in workloads().into_iter().filter(|(name, ..)| *name != "cpu") {
+        ensure!(space.replicas(name).await? == 2, "{name} was scaled without a value");
+    }
+    prometheus.start_again().await?;
+    all_follow(space, load, 3).await
 }
 
 async fn write_rules(plane: &ControlPlane, text: &str) -> Result<()> {

@@ -192,11 +192,14 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Asks etcd in JSON.
+    /// Speaks to etcd in JSON.
+    pub fn etcd(&self) -> Result<Client> {
+        Ok(Client::try_from(Config::new(self.etcd.parse()?))?)
+    }
+
     async fn ask_etcd(&self, path: &str, body: Value) -> Result<Value> {
-        let config = Config::new(self.etcd.parse()?);
         let request = Request::post(path).body(body.to_string().into_bytes())?;
-        Ok(Client::try_from(config)?.request(request).await?)
+        Ok(self.etcd()?.request(request).await?)
     }
 
     /// Kills kube-apiserver without asking it.

@@ -40,7 +40,7 @@ fn everything() -> Vec<Value> {
 }
 
 /// Gives an account of the fixture's namespace these rights, everywhere.
-async fn allow(fixture: &Fixture, rules: Vec<Value>) -> Result<()> {
+pub async fn allow(fixture: &Fixture, rules: Vec<Value>) -> Result<()> {
     let (name, client) = (&fixture.namespace, fixture.client());
     let params = PatchParams::apply("test").force();
     let version = "rbac.authorization.k8s.io/v1";
@@ -77,7 +77,7 @@ async fn start_without(fixture: &Fixture, missing: &str, verb: &str) -> Result<P
 }
 
 /// Grants what was missing, and takes everything away when it has worked.
-async fn end(fixture: &Fixture, mut program: Program) -> Result<()> {
+pub async fn end(fixture: &Fixture, mut program: Program) -> Result<()> {
     program.stop().await?;
     for kind in ["ClusterRole", "ClusterRoleBinding"] {
         let roles = api(&fixture.client(), None, "rbac.authorization.k8s.io/v1", kind);

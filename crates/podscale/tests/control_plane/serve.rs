@@ -217,7 +217,7 @@ async fn until_ready(asked: &direct::Asked<'_>, plane: &ControlPlane) -> Result<
 }
 
 /// Whether kubectl ended well, and what it printed.
-fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<(bool, String)> {
+pub fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<(bool, String)> {
     let output = Command::new(binaries::folder()?.join("kubectl"))
         .arg(format!("--kubeconfig={}", plane.kubeconfig.display()))
         .arg(format!("--cache-dir={}", plane.folder().join("kubectl-cache").display()))

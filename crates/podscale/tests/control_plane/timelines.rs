@@ -23,7 +23,7 @@ mod execute;
 #[path = "timelines/generate.rs"]
 mod generate;
 #[path = "timelines/random.rs"]
-mod random;
+pub mod random;
 #[path = "timelines/report.rs"]
 mod report;
 #[path = "timelines/specs.rs"]

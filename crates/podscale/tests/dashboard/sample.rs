@@ -188,7 +188,10 @@ impl Gauge {
             Gauge::Cpu(_) => (each / 100.0 * REQUEST as f64) as i64,
             Gauge::Memory(_) => (each * 1000.0) as i64,
             Gauge::PerPod(_, _, factor) => (each * factor * 1000.0) as i64,
-            Gauge::Queue(..) => return Reading::Series(vec![Milli((load * 1000.0) as i64)]),
+            Gauge::Queue(..) => {
+                let values = vec![Milli((load * 1000.0) as i64)];
+                return Reading::Series { values, taken: None };
+            }
             Gauge::Broken(..) => return Reading::Failed("connection refused".into()),
         };
         let sample = Sample { value: Milli(milli), taken: now, window: PERIOD };
@@ -226,6 +229,7 @@ fn workload(
             max_replicas: max,
             metrics: gauges.iter().map(|gauge| gauge.metric()).collect(),
             behavior: None,
+            extensions: None,
         }),
         gauges,
         load,

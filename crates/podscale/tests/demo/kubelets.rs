@@ -3,7 +3,7 @@
 use super::*;
 
 /// A program that is ended with the test.
-struct Program(std::process::Child);
+pub(super) struct Program(pub(super) std::process::Child);
 
 impl Drop for Program {
     fn drop(&mut self) {

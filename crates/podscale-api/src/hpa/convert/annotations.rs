@@ -8,27 +8,80 @@ use serde_json::{Map, Value};
 use super::metrics::{spec_down, spec_up, status_down, status_up};
 use crate::field_error::go_json;
 use crate::hpa::v2::{
-    Condition, HorizontalPodAutoscalerBehavior, HpaScalingPolicy, HpaScalingRules, MetricSpec,
-    MetricStatus,
+    Condition, HorizontalPodAutoscaler, HorizontalPodAutoscalerBehavior, HpaScalingPolicy,
+    HpaScalingRules, MetricSpec, MetricStatus,
 };
 use crate::hpa::v2beta1 as old;
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
 
-const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+/// Holds the metrics that a version has no room for.
+pub const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
-const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
-const TOLERANCES: [&str; 2] = [
-    "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
-    "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
-];
+/// Holds the behavior.
+pub const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+const SCALE_DOWN_TOLERANCE: &str = "autoscaling.alpha.kubernetes.io/scale-down-tolerance";
+const SCALE_UP_TOLERANCE: &str = "autoscaling.alpha.kubernetes.io/scale-up-tolerance";
+/// Hold the tolerances for scaling down and up.
+pub const TOLERANCES: [&str; 2] = [SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE];
+const ALL: [&str; 6] =
+    [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE];
+
+/// Whether an annotation of this name is one of this kind.
+#[must_use]
+pub fn is_of_a_version(name: &str) -> bool {
+    ALL.contains(&name)
+}
 
 /// Removes every annotation of this kind.
 pub(super) fn remove(metadata: &mut ObjectMeta) {
-    for name in [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR].into_iter().chain(TOLERANCES) {
+    for name in ALL {
         metadata.annotations.remove(name);
     }
+}
+
+/// The annotations of this kind that are there, each with whether it can be read.
+pub fn present(metadata: &ObjectMeta) -> Vec<(&'static str, bool)> {
+    let readable = |name: &str| match name {
+        METRICS => metrics(metadata).is_some(),
+        CURRENT_METRICS => current_metrics(metadata).is_some(),
+        CONDITIONS => conditions(metadata).is_some(),
+        BEHAVIOR => parse::<HorizontalPodAutoscalerBehavior>(metadata, name).is_some(),
+        _ => tolerance(metadata, name).is_some(),
+    };
+    let there = ALL.into_iter().filter(|name| metadata.annotations.get(name).is_some());
+    there.map(|name| (name, readable(name))).collect()
+}
+
+/// Keeps the tolerances of an autoscaler, which `v2beta2` ended too early to have, and takes them from it.
+pub(super) fn keep_tolerances(hpa: &mut HorizontalPodAutoscaler) {
+    let Some(behavior) = &mut hpa.spec.behavior else { return };
+    for (name, rules) in [
+        (SCALE_DOWN_TOLERANCE, &mut behavior.scale_down),
+        (SCALE_UP_TOLERANCE, &mut behavior.scale_up),
+    ] {
+        if let Some(tolerance) = rules.as_mut().and_then(|rules| rules.tolerance.take()) {
+            hpa.metadata.annotations.insert(name, tolerance.to_string());
+        }
+    }
+}
+
+/// Puts kept tolerances back.
+pub(super) fn restore_tolerances(hpa: &mut HorizontalPodAutoscaler) {
+    let Some(behavior) = &mut hpa.spec.behavior else { return };
+    for (name, rules) in [
+        (SCALE_DOWN_TOLERANCE, &mut behavior.scale_down),
+        (SCALE_UP_TOLERANCE, &mut behavior.scale_up),
+    ] {
+        if let Some(rules) = rules {
+            rules.tolerance = tolerance(&hpa.metadata, name);
+        }
+    }
+}
+
+fn tolerance(metadata: &ObjectMeta, name: &str) -> Option<Quantity> {
+    Quantity::parse(metadata.annotations.get(name)?).ok()
 }
 
 /// The metrics besides the cpu utilization.

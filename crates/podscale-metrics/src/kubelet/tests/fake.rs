@@ -17,6 +17,8 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) enum Reply {
     /// Answers with this status and body.
     Answer(u16, Vec<u8>),
+    /// Answers well with this body, and then ends the connection without having said so.
+    Last(&'static str),
     /// Says nothing more.
     Hang,
     /// Answers byte by byte, so slowly that it never ends.
@@ -134,6 +136,12 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: Scrip
                 if stream.write_all(&body).await.is_err() {
                     return;
                 }
+            }
+            Reply::Last(body) => {
+                let head = format!("HTTP/1.1 200 x\r\ncontent-length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all((head + body).as_bytes()).await;
+                let _ = stream.shutdown().await;
+                return;
             }
             Reply::Hang => std::future::pending().await,
             Reply::Drip => {

@@ -12,8 +12,11 @@ use tokio::time::Instant;
 
 /// How many queries for series are under way at once: they cost Prometheus more than others.
 const CONCURRENT_QUERIES: usize = 4;
-/// How long is waited between two rounds that somebody asks for.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long is waited between two rounds that somebody asks for: several times as long as the last one took,
+/// so that they are a small part of what Prometheus does, but not so long that whoever asks gives up.
+const PAUSES: u32 = 4;
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How a round went.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,7 @@ pub(super) struct Discovery {
 struct Round {
     number: u64,
     ended: Instant,
+    took: Duration,
     outcome: Discovered,
 }
 
@@ -63,12 +67,16 @@ impl Discovery {
                 return known.outcome.clone();
             }
             if on_demand {
-                tokio::time::sleep_until(known.ended + PAUSE).await;
+                let pause = known.took.saturating_mul(PAUSES);
+                let pause = pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                tokio::time::sleep_until(known.ended + pause).await;
             }
         }
         let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        let began = Instant::now();
         let outcome = round().await;
-        *last = Some(Round { number, ended: Instant::now(), outcome: outcome.clone() });
+        let (ended, took) = (Instant::now(), began.elapsed());
+        *last = Some(Round { number, ended, took, outcome: outcome.clone() });
         outcome
     }
 

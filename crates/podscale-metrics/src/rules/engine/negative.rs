@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many names are remembered; beyond that the oldest are forgotten together.
+/// How many names are remembered; beyond that none is looked up until others are forgotten.
 const MOST_NAMES: usize = 4096;
 
 /// The names that were looked up in vain.

@@ -115,6 +115,19 @@ async fn a_metric_is_looked_up_when_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_name_that_was_unknown_is_found_when_it_is_asked_for_again() {
+    let fake = Arc::new(Fake::default());
+    let engine = engine(&fake, Duration::from_millis(1)).await;
+    let everything = Selector::everything();
+    let external = async || engine.external("ext_y", "n", &everything, Duration::ZERO).await;
+    assert!(matches!(external().await, Err(EngineError::NoMetric { .. })));
+    fake.series.lock().push("y");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(external().await.is_ok(), "no schedule is waited for");
+    assert_eq!(*fake.lists.lock(), 4, "two rounds of two queries");
+}
+
+#[tokio::test]
 async fn many_who_ask_for_unknown_metrics_cause_few_lookups() {
     let fake = Arc::new(Fake::default());
     fake.series.lock().push("x");
@@ -158,4 +171,25 @@ async fn rules_are_replaced_while_everything_else_stays() {
     let query = r#"max(x{namespace="n",pod="a"}) by (pod)"#;
     assert_eq!(fake.queries.lock().last().map(String::as_str), Some(query));
     assert_eq!(*fake.lists.lock(), before, "the series are known");
+}
+
+#[tokio::test]
+async fn derived_rules_stay_when_the_configured_ones_change() {
+    let fake = Arc::new(Fake::default());
+    *fake.series.lock() = vec!["hits"];
+    let engine = engine(&fake, Duration::ZERO).await;
+    let named = |name: &str| {
+        let query = "  metricsQuery: sum";
+        let text = RULES.replace(query, &format!("  name: {{as: {name}}}\n{query}"));
+        RuleSet::parse(&text).expect("rules")
+    };
+    engine.replace_derived(named("derived"));
+    assert_eq!(ask(&engine, "derived", &["a"]).await, "a=1");
+    engine.replace(named("other"));
+    for metric in ["derived", "other"] {
+        assert_eq!(ask(&engine, metric, &["a"]).await, "a=1", "{metric}");
+    }
+    engine.replace_derived(RuleSet::default());
+    assert_eq!(ask(&engine, "other", &["a"]).await, "a=1");
+    assert!(ask(&engine, "derived", &["a"]).await.contains("could not find"));
 }

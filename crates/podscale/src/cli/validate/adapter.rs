@@ -1,40 +1,41 @@
 //! Checks configurations of prometheus-adapter.
 
-use super::{Checker, Remark, Severity};
+use super::Remark;
+use super::report::Severity;
+use podscale_api::document::{Document, Place};
 use podscale_metrics::rules::document::{Node, Tree};
 use podscale_metrics::rules::{RuleError, RuleSet};
+use serde_json::Value;
 
 /// The keys of a configuration.
 const KEYS: [&str; 3] = ["rules", "externalRules", "resourceRules"];
 /// The key of a ConfigMap that holds a configuration.
 const DATA_KEY: &str = "config.yaml";
 
-/// A configuration by itself.
-pub(super) const CONFIGURATION: Checker = Checker {
-    kind: "a configuration of prometheus-adapter",
-    recognises: |document| KEYS.iter().any(|key| document.get(key).is_some()),
-    check: |_, text| remarks(text, 0, ""),
-};
-
-/// A ConfigMap that holds one.
-pub(super) const CONFIG_MAP: Checker = Checker {
-    kind: "a ConfigMap with one under config.yaml",
-    recognises: |document| {
-        let kind = document.get("kind").and_then(Node::text);
-        kind.as_deref() == Some("ConfigMap") && held(document).is_some()
-    },
-    check: |document, text| match held(document) {
+/// What is to be said about a document; nothing if it is no configuration and holds none.
+pub(super) fn check(value: &Value, document: &Document<'_>) -> Option<Vec<Remark>> {
+    let before = document.lines_before;
+    if KEYS.iter().any(|key| value.get(key).is_some()) && value.get("kind").is_none() {
+        return Some(remarks(document.text, before, ""));
+    }
+    if value["kind"] != "ConfigMap" || value["data"].get(DATA_KEY).is_none() {
+        return None;
+    }
+    // It has been read once, so it reads.
+    let node = Node::read(document.text).ok()?;
+    Some(match held(&node) {
         Some(Node { tree: Tree::Text(held), line }) => {
-            remarks(held, block_start(text, *line), "data.config.yaml")
+            let start = block_start(document.text, *line).checked_add(before);
+            remarks(held, start.unwrap_or(u32::MAX), "data.config.yaml")
         }
         _ => vec![Remark {
-            line: document.line,
+            place: Place { line: before.saturating_add(node.line), column: 0 },
             severity: Severity::Error,
             field: "data.config.yaml".to_owned(),
             problem: "must be text".to_owned(),
         }],
-    },
-};
+    })
+}
 
 fn held(document: &Node) -> Option<&Node> {
     document.get("data")?.get(DATA_KEY)
@@ -65,7 +66,10 @@ fn remarks(text: &str, lines_before: u32, within: &str) -> Vec<Remark> {
         let dot = if within.is_empty() || error.rule.is_empty() { "" } else { ": " };
         let known = error.line > 0 && lines_before < u32::MAX;
         Remark {
-            line: if known { error.line.saturating_add(lines_before) } else { 0 },
+            place: Place {
+                line: if known { error.line.saturating_add(lines_before) } else { 0 },
+                column: 0,
+            },
             severity,
             field: format!("{within}{dot}{}", error.rule),
             problem: error.problem.to_string(),

@@ -1,7 +1,7 @@
 //! One decision of ours, to be held against a choice of the other controller.
 
 use super::ObservedWrite;
-use podscale_core::model::{Autoscaler, MetricTarget, Source};
+use podscale_core::model::{Autoscaler, MetricTarget};
 use podscale_core::snapshot::Reading;
 use podscale_core::status::StoredMetric;
 use podscale_core::{Decision, Snapshot, Span, decide};
@@ -63,7 +63,7 @@ impl Attempt {
 /// replicas depend on their number alone, which a status shows.
 pub(super) fn depends_on_pods(autoscaler: &Autoscaler) -> bool {
     autoscaler.metrics.iter().any(|metric| {
-        let shared = matches!(*metric.source, Source::Object { .. } | Source::External(_));
+        let shared = metric.source.needs_no_pods();
         !(shared && matches!(metric.target, MetricTarget::AverageValue(_)))
     })
 }

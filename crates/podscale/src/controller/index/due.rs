@@ -231,23 +231,23 @@ mod tests {
     #[test]
     fn samples_enqueue_an_object_at_most_once_in_its_minimum_interval() {
         let (mut queue, mut state, period) = (Queue::default(), QueueState::new(), 15_000_000);
-        let second = 1_000_000;
-        queue.enqueue_spaced(&key("a"), &mut state, 5 * second);
-        assert_eq!(queue.take(5 * second), Due::Now(key("a"), 0), "at once the first time");
-        state = QueueState::running(5 * second);
+        let interval = MIN_INTERVAL_MICROS;
+        queue.enqueue_spaced(&key("a"), &mut state, 5 * interval);
+        assert_eq!(queue.take(5 * interval), Due::Now(key("a"), 0), "at once the first time");
+        state = QueueState::running(5 * interval);
         for _ in 0..100 {
-            queue.enqueue_spaced(&key("a"), &mut state, 5 * second + 10);
+            queue.enqueue_spaced(&key("a"), &mut state, 5 * interval + 10);
         }
-        queue.finish(&key("a"), &mut state, 5 * second + 20, period);
-        let wait = Duration::from_micros(999_970);
-        assert_eq!(queue.take(5 * second + 30), Due::In(wait));
-        queue.enqueue_spaced(&key("a"), &mut state, 5 * second + 40);
-        queue.enqueue(&key("b"), &mut QueueState::new(), 5 * second + 50);
-        assert_eq!(queue.take(5 * second + 60), Due::Now(key("b"), 10), "others go on meanwhile");
-        assert_eq!(queue.take(6 * second), Due::Now(key("a"), 0));
-        state = QueueState::running(6 * second);
-        queue.finish(&key("a"), &mut state, 9 * second, period);
-        queue.enqueue_spaced(&key("a"), &mut state, 9 * second);
-        assert_eq!(queue.take(9 * second), Due::Now(key("a"), 0), "the interval has passed");
+        queue.finish(&key("a"), &mut state, 5 * interval + 20, period);
+        let wait = Duration::from_micros(interval.unsigned_abs() - 30);
+        assert_eq!(queue.take(5 * interval + 30), Due::In(wait));
+        queue.enqueue_spaced(&key("a"), &mut state, 5 * interval + 40);
+        queue.enqueue(&key("b"), &mut QueueState::new(), 5 * interval + 50);
+        assert_eq!(queue.take(5 * interval + 60), Due::Now(key("b"), 10), "others go on meanwhile");
+        assert_eq!(queue.take(6 * interval), Due::Now(key("a"), 0));
+        state = QueueState::running(6 * interval);
+        queue.finish(&key("a"), &mut state, 9 * interval, period);
+        queue.enqueue_spaced(&key("a"), &mut state, 9 * interval);
+        assert_eq!(queue.take(9 * interval), Due::Now(key("a"), 0), "the interval has passed");
     }
 }

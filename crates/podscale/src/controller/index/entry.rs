@@ -1,12 +1,13 @@
 //! What is known of one object.
 
+use super::claims::TargetNumber;
 use super::due::QueueState;
 use crate::controller::dry_run::{Comparison, ObservedWrite};
 use crate::controller::manage::Manage;
 use crate::controller::overrides::Overrides;
 use crate::controller::ownership::{self, Ownership};
 use crate::controller::recalled::Recalled;
-use crate::dialect::Managed;
+use crate::dialect::{Key, Managed};
 use crate::settings::span;
 use crate::source::Topic;
 use podscale_client::resource_version::is_newer;
@@ -26,10 +27,16 @@ pub(super) struct Rules {
 /// What is known of one object.
 pub(super) struct Entry {
     pub(super) managed: Managed,
+    /// Its target, unless its spec cannot be acted on.
+    pub(super) target: Option<TargetNumber>,
+    /// What was last reported of another autoscaler that has the same target.
+    pub(super) reported_precedent: Option<Key>,
     /// What its annotations say otherwise than the controller's flags.
     pub(super) overrides: Option<Arc<Overrides>>,
     /// Whether what is wrong with them was reported.
     pub(super) annotations_reported: bool,
+    /// Whether what is wrong with its spec was reported.
+    pub(super) spec_reported: bool,
     /// When it is due, or since when it is being reconciled.
     pub(super) queue_state: QueueState,
     /// What earlier decisions left behind.
@@ -51,9 +58,12 @@ impl Entry {
         let overrides = Overrides::read(managed.metadata(), &rules.settings).map(Arc::new);
         let ownership = Ownership::of(&managed.wire.status());
         Entry {
+            target: TargetNumber::of(&managed),
             managed,
+            reported_precedent: None,
             overrides,
             annotations_reported: false,
+            spec_reported: false,
             queue_state: QueueState::new(),
             recalled,
             ownership,
@@ -66,7 +76,13 @@ impl Entry {
 
     /// How often it is reconciled.
     pub(super) fn period(&self, rules: &Rules) -> Duration {
-        self.overrides.as_ref().and_then(|overrides| overrides.period).unwrap_or(rules.period)
+        self.own_period().unwrap_or(rules.period)
+    }
+
+    /// How often it wants to be reconciled, by its annotations or else by its spec.
+    pub(super) fn own_period(&self) -> Option<Duration> {
+        let annotated = self.overrides.as_ref().and_then(|overrides| overrides.period);
+        annotated.or_else(|| self.managed.wire.sync_period())
     }
 
     /// Takes in another version of the object; whether it must be decided at once.
@@ -111,6 +127,7 @@ impl Entry {
         }
         managed.key = self.managed.key.clone();
         self.managed = managed;
+        self.spec_reported &= same;
         !same
     }
 }

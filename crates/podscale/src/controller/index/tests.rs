@@ -63,7 +63,7 @@ async fn only_new_and_changed_specs_are_due_right_after() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(take_due(&index), due, "{what}");
     }
-    index.status_stored(plain("b 3 13 1"), true);
+    index.status_stored(plain("b 3 13 1"), StatusStored::Decided);
     assert_eq!(index.len(), 0, "what is gone stays gone");
     let state = index.state.lock();
     assert!(state.entries.is_empty() && state.queue.count_due(i64::MAX) == 0);

@@ -79,6 +79,7 @@ impl Dialect for Pins {
             max_replicas: pin.spec.replicas,
             metrics: Vec::new(),
             behavior: None,
+            extensions: None,
         };
         let key = Key { namespace: namespace.into(), name: name.into(), kind: &PIN };
         Managed { key, model: Arc::new(model), wire: Arc::new(pin) }

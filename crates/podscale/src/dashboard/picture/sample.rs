@@ -32,6 +32,7 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
         max_replicas: 10,
         metrics: Vec::new(),
         behavior: None,
+        extensions: None,
     };
     Picture {
         kind: &HPA,

@@ -54,6 +54,7 @@ fn picture_of(pods: u8, percent: i64, queue: Reading, write: &ScaleWrite) -> Pic
             ),
         ],
         behavior: None,
+        extensions: None,
     });
     let sample = Sample { value: Milli(percent), taken: NOW, window: Span::seconds(15) };
     let scale: Result<Scale, ScaleError> =
@@ -83,7 +84,7 @@ fn picture_of(pods: u8, percent: i64, queue: Reading, write: &ScaleWrite) -> Pic
 }
 
 fn messages(count: i64) -> Reading {
-    Reading::Series(vec![Milli(count * 1000)])
+    Reading::Series { values: vec![Milli(count * 1000)], taken: None }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::connections::{self, Limits};
 use crate::serve::tls::{Shown, Tls, certified};
 use axum::Json;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use podscale_metrics::external;
 use rcgen::generate_simple_self_signed;
 use serde_json::{Value, json};
@@ -89,4 +89,58 @@ fn routes_that_make_no_sense_are_refused() {
         assert!(error.starts_with(words), "{route}: {error}");
     }
     assert!(Routes::parse("routes: []").expect("no routes").is_empty());
+}
+
+#[tokio::test]
+async fn the_file_is_followed_and_a_wrong_version_changes_nothing() {
+    let folder = std::env::temp_dir().join(format!("podscale-followed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let url = other(&folder).await;
+    let good_authority = std::fs::read(folder.join("ca.crt")).expect("an authority");
+    let (place, path) = (folder.display(), folder.join("routes.yaml"));
+    let text = |prefix: &str| {
+        format!(
+            "routes: [{{prefix: {prefix}, url: '{url}', caFile: {place}/ca.crt, tokenFile: {place}/token}}]"
+        )
+    };
+    std::fs::write(&path, text("a-")).expect("written");
+    let (routes, metrics) = (Routes::read(&path).expect("routes"), Metrics::new());
+    let (_, contents) = &**routes.file.as_ref().expect("a file");
+    let mut follower =
+        Follower::new(path.clone(), contents.clone(), routes.clone(), metrics.clone());
+    let router = routes.around(external::router(Arc::new(NoMetrics)));
+    let code = async |metric: &str| {
+        let uri = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/{metric}");
+        let request = Request::get(uri).body(Body::empty()).expect("a request");
+        router.clone().oneshot(request).await.expect("an answer").status().as_u16()
+    };
+    // What is written, whether it is good, and what becomes of the metrics a-x and b-x.
+    let wrong = text("b-").replace("prefix", "prefx");
+    for (what, text, good, codes) in [
+        ("another name", text("b-"), true, [404, 200]),
+        ("an unknown field", wrong, false, [404, 200]),
+        ("no YAML", "routes: [".to_owned(), false, [404, 200]),
+        ("no routes", "routes: []".to_owned(), true, [404, 404]),
+        ("the first name", text("a-"), true, [200, 404]),
+    ] {
+        std::fs::write(&path, text).expect("written");
+        for _ in 0..2 {
+            follower.look().await;
+        }
+        assert_eq!([code("a-x").await, code("b-x").await], codes, "{what}");
+        let errors = format!("podscale_external_routes_errors {}\n", i32::from(!good));
+        assert!(metrics.text().contains(&errors), "{what}: {}", metrics.text());
+    }
+    // The authority changes, and comes back; then the file itself goes.
+    let another = generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    for (pem, expected) in [(another.cert.pem().into_bytes(), 503), (good_authority, 200)] {
+        std::fs::write(folder.join("ca.crt"), pem).expect("written");
+        follower.look().await;
+        assert_eq!(code("a-x").await, expected);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+    follower.look().await;
+    assert!(metrics.text().contains("podscale_external_routes_errors 1\n"));
+    let loads = "podscale_external_routes_loads_total{outcome=\"error\"} 3\n";
+    assert!(metrics.text().contains(loads), "each is counted once: {}", metrics.text());
 }

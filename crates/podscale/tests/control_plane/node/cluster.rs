@@ -20,10 +20,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
 /// The node's name.
-const NODE: &str = "test-node";
+pub const NODE: &str = "test-node";
 /// The node's address, which cannot be a loopback address; see `e2e/node/machine`. The kubelet's port
 /// there is the usual one, 10250.
-const ADDRESS: &str = "10.213.2.1";
+pub const ADDRESS: &str = "10.213.2.1";
 /// Where pods expect the API server.
 const SERVICE: &str = "10.213.0.1";
 
@@ -251,7 +251,8 @@ async fn register_metrics_server(plane: &ControlPlane, port: u16) -> Result<()> 
     Ok(())
 }
 
-async fn apply(plane: &ControlPlane, object: &Value) -> Result<()> {
+/// Applies an object as the administrator.
+pub async fn apply(plane: &ControlPlane, object: &Value) -> Result<()> {
     let text = |value: &Value| value.as_str().map(str::to_owned).unwrap_or_default();
     let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     let namespace = object["metadata"]["namespace"].as_str();

@@ -10,7 +10,7 @@ use axum::http::Request;
 use axum::routing::get;
 use kube::{Client, Config};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -33,7 +33,9 @@ pub struct Prometheus {
     /// Where it is.
     pub url: String,
     exporter: JoinHandle<()>,
-    _process: Process,
+    arguments: [String; 3],
+    folder: PathBuf,
+    process: Option<Process>,
 }
 
 impl Drop for Prometheus {
@@ -43,16 +45,20 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it, and waits until it is ready.
+    /// Starts it on loopback, where it scrapes what the workloads have to do.
     pub async fn start(plane: &ControlPlane, load: Arc<Load>) -> Result<Prometheus> {
+        let router = Router::new().route("/metrics", get(exposition)).with_state(load);
+        Prometheus::start_at("127.0.0.1", plane.folder(), router).await
+    }
+
+    /// Starts it at an address, where it scrapes the `/metrics` of a router, and waits until it is ready.
+    pub async fn start_at(host: &str, folder: &Path, router: Router) -> Result<Prometheus> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let target = listener.local_addr()?.to_string();
-        let router = Router::new().route("/metrics", get(exposition)).with_state(load);
         let exporter = tokio::spawn(async move {
             // It ends with Prometheus.
             let _ = axum::serve(listener, router).await;
         });
-        let folder = plane.folder();
         let settings = folder.join("prometheus.yml");
         let config = json!({"global": {"scrape_interval": "1s"}, "scrape_configs": [
             {"job_name": "test", "static_configs": [{"targets": [target]}]}]});
@@ -61,17 +67,31 @@ impl Prometheus {
         let arguments = [
             format!("--config.file={}", settings.display()),
             format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
-            format!("--web.listen-address=127.0.0.1:{port}"),
+            format!("--web.listen-address={host}:{port}"),
         ];
-        let mut process = Process::start(PROGRAM, Path::new(PROGRAM), arguments, folder)?;
-        let url = format!("http://127.0.0.1:{port}");
-        let client = Client::try_from(Config::new(url.parse()?))?;
+        let (url, folder) = (format!("http://{host}:{port}"), folder.to_owned());
+        let mut prometheus = Prometheus { url, exporter, arguments, folder, process: None };
+        prometheus.start_again().await?;
+        Ok(prometheus)
+    }
+
+    /// Ends it without asking.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it with what it had before, and waits until it is ready.
+    pub async fn start_again(&mut self) -> Result<()> {
+        let program = Path::new(PROGRAM);
+        let mut process = Process::start(PROGRAM, program, &self.arguments, &self.folder)?;
+        let client = Client::try_from(Config::new(self.url.parse()?))?;
         let ready = async || match Request::get("/-/ready").body(Vec::new()) {
             Ok(request) => client.request_text(request).await.is_ok(),
             Err(_) => false,
         };
         process.until_ready(ready).await?;
-        Ok(Prometheus { url, exporter, _process: process })
+        self.process = Some(process);
+        Ok(())
     }
 }
 
@@ -84,6 +104,19 @@ async fn exposition(State(load): State<Arc<Load>>) -> String {
         load.total("hits"),
         load.total("queue")
     );
+    text += "shop_node_cores{node=\"node-1\"} 2\nshop_node_bytes{node=\"node-1\"} 1073741824\n";
+    for (pod, cores) in load.shares("cpu") {
+        let labels = format!("{{namespace=\"{namespace}\",pod=\"{pod}\",container=\"app\"}}");
+        text += &format!("shop_cores{labels} {cores}\nshop_bytes{labels} 67108864\n");
+    }
+    // Series by name and labels: those of another view and of another namespace are not meant.
+    for (pod, share) in load.shares("named") {
+        let place = format!("kubernetes_namespace=\"{namespace}\",kubernetes_pod_name=\"{pod}\"");
+        text += &format!("shop_qps{{{place},view=\"default\"}} {share}\n");
+        text += &format!("shop_qps{{{place},view=\"other\"}} 1000\n");
+        let place = format!("kubernetes_namespace=\"other\",kubernetes_pod_name=\"{pod}\"");
+        text += &format!("shop_qps{{{place},view=\"default\"}} 1000\n");
+    }
     for (pod, share) in load.shares("rps") {
         text += &format!("shop_rps{{namespace=\"{namespace}\",pod=\"{pod}\"}} {share}\n");
     }

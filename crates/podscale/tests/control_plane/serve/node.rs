@@ -2,17 +2,21 @@
 //! and 1 GiB, each container 64 MiB. kubectl rounds thousandths of a core up, so it is half of one less.
 
 use crate::aggregation;
+use crate::certificates::Signed;
 use crate::fixture::api;
 use crate::plane::ControlPlane;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -48,24 +52,57 @@ impl Drop for Node {
     }
 }
 
+/// What a kubelet answers that says the truth.
+pub fn kubelet(usage: Usage) -> Router {
+    let counted = Arc::new(Counted { usage, counters: Mutex::default() });
+    Router::new().route("/metrics/resource", get(exposition)).with_state(counted)
+}
+
 impl Node {
-    /// Registers a node and answers for its kubelet.
+    /// Registers a node and answers for its kubelet, to everybody.
     pub async fn start(plane: &ControlPlane, name: &str, usage: Usage) -> Result<Node> {
+        Node::serve(plane, name, kubelet(usage)).await
+    }
+
+    /// The same, but the kubelet asks the API server who asks it, and what they may, as real ones do.
+    pub async fn start_guarded(plane: &ControlPlane, name: &str, usage: Usage) -> Result<Node> {
+        let asked = (plane.client.clone(), name.to_owned());
+        let router = kubelet(usage).layer(from_fn_with_state(asked, only_those_allowed));
+        Node::serve(plane, name, router).await
+    }
+
+    /// Registers a node whose kubelet answers with this.
+    pub async fn serve(plane: &ControlPlane, name: &str, router: Router) -> Result<Node> {
+        let client = plane.client.clone();
+        let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+        let nodes = api(&client, None, "v1", "Node");
+        nodes.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+        let serving = tokio::spawn(std::future::ready(()));
+        let mut node = Node { client, name: name.to_owned(), serving };
+        node.move_to(&plane.authority.sign(name, &["127.0.0.1"])?, router).await?;
+        Ok(node)
+    }
+
+    /// From now on its kubelet is on another port, with this certificate, and answers with this.
+    pub async fn move_to(&mut self, certificate: &Signed, router: Router) -> Result<()> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let acceptor = plane.authority.sign(name, &["127.0.0.1"])?.acceptor()?;
-        let counted = Arc::new(Counted { usage, counters: Mutex::default() });
-        let router = Router::new().route("/metrics/resource", get(exposition)).with_state(counted);
-        let serving = tokio::spawn(aggregation::accept(listener, acceptor, router));
-        let nodes = api(&plane.client, None, "v1", "Node");
-        let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
-        nodes.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+        self.serving.abort();
+        self.serving = tokio::spawn(aggregation::accept(listener, certificate.acceptor()?, router));
         let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
         let status = json!({"status": {"capacity": amounts, "allocatable": amounts,
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}});
-        nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await?;
-        Ok(Node { client: plane.client.clone(), name: name.to_owned(), serving })
+        let nodes = api(&self.client, None, "v1", "Node");
+        nodes.patch_status(&self.name, &PatchParams::default(), &Patch::Merge(&status)).await?;
+        Ok(())
+    }
+
+    /// Takes the node out of the cluster.
+    pub async fn remove(self) -> Result<()> {
+        let nodes = api(&self.client, None, "v1", "Node");
+        nodes.delete(&self.name, &DeleteParams::default()).await?;
+        Ok(())
     }
 
     /// Creates a pod on this node that runs at once.
@@ -77,6 +114,36 @@ impl Node {
         pods.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
         Ok(())
     }
+}
+
+async fn only_those_allowed(
+    State((client, node)): State<(Client, String)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match is_allowed(&client, &node, request.headers()).await {
+        Ok(true) => next.run(request).await,
+        Ok(false) => StatusCode::FORBIDDEN.into_response(),
+        Err(_) => StatusCode::UNAUTHORIZED.into_response(),
+    }
+}
+
+async fn is_allowed(client: &Client, node: &str, headers: &HeaderMap) -> Result<bool> {
+    let token = headers.get("authorization").context("no token")?.to_str()?;
+    let token = token.strip_prefix("Bearer ").context("no token")?;
+    let review = async |path: &str, object: Value| -> Result<Value> {
+        let request = axum::http::Request::post(path).header("content-type", "application/json");
+        Ok(client.request(request.body(object.to_string().into_bytes())?).await?)
+    };
+    let who = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": token}});
+    let who = review("/apis/authentication.k8s.io/v1/tokenreviews", who).await?;
+    let user = &who["status"]["user"];
+    let may = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": user["username"], "groups": user["groups"], "resourceAttributes":
+            {"verb": "get", "resource": "nodes", "subresource": "metrics", "name": node}}});
+    let may = review("/apis/authorization.k8s.io/v1/subjectaccessreviews", may).await?;
+    Ok(may["status"]["allowed"] == true)
 }
 
 impl Counted {

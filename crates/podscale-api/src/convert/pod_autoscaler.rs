@@ -1,0 +1,181 @@
+//! Podscale's own PodAutoscaler as a form. It has every field of `autoscaling/v2` at the same place and more
+//! beside them, so what goes beyond is told by the names of its fields.
+
+use serde_json::{Map, Value, json};
+
+use super::{Form, Hub, Loss, Written};
+use crate::hpa::convert::{self, ConvertError, Version};
+use crate::hpa::v2::{self, metric_type};
+
+const API_VERSION: &str = "podscale.dev/v1alpha1";
+const KIND: &str = "PodAutoscaler";
+
+/// The fields that `autoscaling/v2` has in a spec, in a metric and in the rules of a direction.
+const SPEC: [&str; 5] = ["scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"];
+const METRIC: [&str; 6] = ["type", "object", "pods", "resource", "containerResource", "external"];
+const RULES: [&str; 4] = ["stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"];
+const METRIC_TYPES: [&str; 5] = [
+    metric_type::OBJECT,
+    metric_type::PODS,
+    metric_type::RESOURCE,
+    metric_type::CONTAINER_RESOURCE,
+    metric_type::EXTERNAL,
+];
+
+/// The form.
+pub(super) struct PodAutoscaler;
+
+impl Form for PodAutoscaler {
+    fn name(&self) -> &'static str {
+        "pa"
+    }
+
+    fn describes(&self, object: &Value) -> bool {
+        object["apiVersion"] == API_VERSION && object["kind"] == KIND
+    }
+
+    /// The status is left out: the controller writes another one for another kind.
+    fn read(&self, object: &Value) -> Result<Hub, ConvertError> {
+        let mut beyond = Vec::new();
+        let mut spec = object["spec"].clone();
+        set_apart(&mut spec, &SPEC, "spec", &mut beyond);
+        for direction in ["scaleUp", "scaleDown"] {
+            if let Some(rules) = spec.pointer_mut(&format!("/behavior/{direction}")) {
+                set_apart(rules, &RULES, &format!("spec.behavior.{direction}"), &mut beyond);
+            }
+        }
+        if let Some(Value::Array(metrics)) = spec.get_mut("metrics") {
+            let mut kept = Vec::new();
+            for (index, mut metric) in std::mem::take(metrics).into_iter().enumerate() {
+                let field = format!("spec.metrics[{index}]");
+                if METRIC_TYPES.iter().any(|kind| metric["type"] == *kind) {
+                    set_apart(&mut metric, &METRIC, &field, &mut beyond);
+                    kept.push(metric);
+                } else {
+                    beyond.push(Loss { field, value: metric });
+                }
+            }
+            *metrics = kept;
+        }
+        let hpa = json!({"apiVersion": v2::API_VERSION, "kind": v2::KIND,
+            "metadata": object["metadata"], "spec": spec});
+        Ok(Hub { hpa: convert::as_written(&hpa)?, beyond })
+    }
+
+    fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
+        let mut object = convert::write(&hub.hpa, Version::V2)?;
+        object["apiVersion"] = API_VERSION.into();
+        object["kind"] = KIND.into();
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        for Loss { field, value } in &hub.beyond {
+            put(&mut object, field, value.clone());
+        }
+        Ok(Written { object, losses: Vec::new() })
+    }
+}
+
+/// Takes the fields out of an object that are not among those known.
+fn set_apart(object: &mut Value, known: &[&str], path: &str, beyond: &mut Vec<Loss>) {
+    let Some(fields) = object.as_object_mut() else { return };
+    let (kept, others): (Map<String, Value>, Map<String, Value>) =
+        std::mem::take(fields).into_iter().partition(|(name, _)| known.contains(&name.as_str()));
+    *fields = kept;
+    for (name, value) in others {
+        flatten(format!("{path}.{name}"), value, beyond);
+    }
+}
+
+/// Each field of an object by itself; one without fields says something, too.
+fn flatten(field: String, value: Value, beyond: &mut Vec<Loss>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                flatten(format!("{field}.{name}"), value, beyond);
+            }
+        }
+        value => beyond.push(Loss { field, value }),
+    }
+}
+
+/// Puts a value at a path such as `spec.metrics[1].maxAge`; at the index of a list it is inserted.
+fn put(object: &mut Value, path: &str, value: Value) {
+    let Some((name, rest)) = next(path) else { return };
+    if let Some(index) = name.strip_prefix('[').and_then(|name| name.parse::<usize>().ok()) {
+        if !object.is_array() {
+            *object = Value::Array(Vec::new());
+        }
+        if let Value::Array(items) = object {
+            match (items.get_mut(index), rest.is_empty()) {
+                (Some(item), false) => put(item, rest, value),
+                _ => items.insert(index.min(items.len()), value),
+            }
+        }
+        return;
+    }
+    if !object.is_object() {
+        *object = json!({});
+    }
+    match rest.is_empty() {
+        true => object[name] = value,
+        false => put(&mut object[name], rest, value),
+    }
+}
+
+/// The first part of a path, an index still with its opening bracket, and what follows.
+fn next(path: &str) -> Option<(&str, &str)> {
+    let path = path.trim_start_matches('.');
+    if path.is_empty() {
+        return None;
+    }
+    if let Some(inside) = path.strip_prefix('[') {
+        let end = inside.find(']')? + 1;
+        return Some((path.get(..end)?, path.get(end + 1..)?));
+    }
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    Some((path.get(..end)?, path.get(end..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::{convert, form};
+
+    fn everything() -> Value {
+        json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "web"},
+            "spec": {"minReplicas": 1, "maxReplicas": 9, "mode": "DryRun", "combine": "Average",
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "metrics": [
+                    {"type": "Prometheus", "prometheus": {"query": "up", "target": {"type": "Value", "value": "1"}}},
+                    {"type": "Resource", "maxAge": "1m", "resource": {"name": "cpu",
+                        "target": {"type": "Utilization", "averageUtilization": 50}}}],
+                "behavior": {"scaleUp": {"selectPolicy": "Max", "limit": {"factor": "2"}}},
+                "fallback": {"replicas": 3}}})
+    }
+
+    #[test]
+    fn an_hpa_is_one_as_it_stands() {
+        let pa = everything();
+        let hub = PodAutoscaler.read(&pa).expect("an autoscaler");
+        assert_eq!(PodAutoscaler.write(&hub).expect("JSON").object, pa);
+        let hpa = form("hpa.v2").expect("a form").write(&hub).expect("JSON");
+        let lost: Vec<&str> = hpa.losses.iter().map(|loss| loss.field.as_str()).collect();
+        assert_eq!(
+            lost,
+            [
+                "spec.combine",
+                "spec.fallback.replicas",
+                "spec.mode",
+                "spec.behavior.scaleUp.limit.factor",
+                "spec.metrics[0]",
+                "spec.metrics[1].maxAge"
+            ]
+        );
+        assert_eq!(hpa.object["spec"]["metrics"].as_array().map(Vec::len), Some(1));
+        let back = convert(&hpa.object, &PodAutoscaler).expect("an autoscaler").expect("another");
+        assert_eq!(back.losses, []);
+        assert_eq!(back.object["spec"], hpa.object["spec"]);
+        assert_eq!(back.object["kind"], KIND);
+    }
+}

@@ -1,0 +1,188 @@
+use super::*;
+use crate::pod_autoscaler::default::default_spec;
+use serde_json::{Value, json};
+
+/// The errors of a good object with these fields of its spec.
+fn errors(change: Value) -> String {
+    let mut spec = json!({"maxReplicas": 10,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [{"type": "Resource", "name": "cpu", "resource": {"name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": 50}}}]});
+    for (name, value) in change.as_object().expect("fields") {
+        spec[name] = value.clone();
+    }
+    let object =
+        json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec});
+    let mut pa: PodAutoscaler = serde_json::from_value(object).expect("an autoscaler");
+    default_spec(&mut pa.spec);
+    let texts: Vec<String> = check(&pa).iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}
+
+fn metric(change: Value) -> Value {
+    let mut metric = json!({"type": "Pods", "pods": {"metric": {"name": "queue"},
+        "target": {"type": "AverageValue", "averageValue": "5"}}});
+    for (name, value) in change.as_object().expect("fields") {
+        metric[name] = value.clone();
+    }
+    json!({"metrics": [metric]})
+}
+
+fn prometheus(source: Value) -> Value {
+    json!({"metrics": [{"type": "Prometheus", "prometheus": source}]})
+}
+
+fn schedule(change: Value) -> Value {
+    let mut schedule =
+        json!({"name": "day", "start": "0 8 * * *", "end": "0 18 * * *", "minReplicas": 2});
+    for (name, value) in change.as_object().expect("fields") {
+        schedule[name] = value.clone();
+    }
+    json!({"schedules": [schedule]})
+}
+
+#[test]
+fn good_objects_have_no_errors() {
+    let target = json!({"type": "AverageValue", "averageValue": "5"});
+    for change in [
+        json!({}),
+        metric(
+            json!({"maxAge": "30s", "onMissing": 3, "aggregate": "P95", "watermarks": {"low": "2", "high": "8"}}),
+        ),
+        prometheus(
+            json!({"query": "sum(up)", "server": "https://prometheus:9090/prom", "target": target}),
+        ),
+        json!({"combine": "Expression", "expression": "cpu + 1"}),
+        schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
+        json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
+        json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
+        json!({"behavior": {"scaleUp": {"limit": {"factor": "1500m", "minimum": 4}, "forbiddenWindowSeconds": 60}}}),
+        json!({"metrics": [{"type": "Object", "object": {"describedObject": {"kind": "Namespace"},
+            "metric": {"name": "rps"}, "target": {"type": "Value", "value": "5"}}}]}),
+    ] {
+        assert_eq!(errors(change.clone()), "", "{change}");
+    }
+}
+
+#[test]
+fn bad_ones_name_the_field() {
+    for (change, expected) in [
+        (
+            json!({"minReplicas": 11}),
+            "spec.maxReplicas: Invalid value: 10: must be greater than or equal to `minReplicas`",
+        ),
+        (
+            json!({"combine": "Median"}),
+            "spec.combine: Unsupported value: \"Median\": supported values: \"Max\", \"Min\", \"Average\", \"Expression\"",
+        ),
+        (json!({"expression": "cpu"}), "spec.expression: Forbidden: needs combine: Expression"),
+        (
+            json!({"combine": "Expression"}),
+            "spec.expression: Required value: must say how the metrics are combined",
+        ),
+        (
+            json!({"combine": "Expression", "expression": "memory"}),
+            "spec.expression: Invalid value: \"memory\": unknown metric \"memory\"; known are cpu",
+        ),
+        (
+            metric(json!({"name": "9"})),
+            "spec.metrics[0].name: Invalid value: \"9\": must have letters, digits and underscores, begin with no digit, and be no longer than 63",
+        ),
+        (
+            metric(json!({"name": "currentReplicas"})),
+            "spec.metrics[0].name: Invalid value: \"currentReplicas\": means something else in expressions",
+        ),
+        (
+            metric(json!({"maxAge": "10ms"})),
+            "spec.metrics[0].maxAge: Invalid value: \"10ms\": must be at least 1s",
+        ),
+        (
+            metric(json!({"onMissing": "Panic"})),
+            "spec.metrics[0].onMissing: Unsupported value: \"Panic\": supported values: \"Hold\", \"Ignore\", \"LastValue\"",
+        ),
+        (
+            metric(json!({"onMissing": -1})),
+            "spec.metrics[0].onMissing: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            metric(json!({"watermarks": {"low": "9", "high": "8"}})),
+            "spec.metrics[0].watermarks.low: Invalid value: \"9\": must not be greater than high, which is 8",
+        ),
+        (
+            metric(json!({"prometheus": {}})),
+            "spec.metrics[0].prometheus: Forbidden: must populate the given metric source only",
+        ),
+        (
+            prometheus(json!({"query": "up", "target": {"type": "Value"}})),
+            "spec.metrics[0].prometheus.target.averageValue: Required value: must set either a target value for metric or a per-pod target",
+        ),
+        (
+            prometheus(
+                json!({"query": "up", "server": "ftp://x", "target": {"type": "Value", "value": "1"}}),
+            ),
+            "spec.metrics[0].prometheus.server: Invalid value: \"ftp://x\": must be an address such as http://prometheus.monitoring:9090",
+        ),
+        (
+            schedule(json!({"start": "8 o'clock"})),
+            "spec.schedules[0].start: Invalid value: \"8 o'clock\": a cron expression has 5 fields, not 2",
+        ),
+        (
+            schedule(json!({"timeZone": "Nowhere"})),
+            "spec.schedules[0].timeZone: Invalid value: \"Nowhere\": unknown time zone \"Nowhere\"",
+        ),
+        (
+            schedule(json!({"duration": "8h"})),
+            "spec.schedules[0].end: Invalid value: \"0 18 * * *\": must set either end or duration",
+        ),
+        (
+            schedule(json!({"minReplicas": 11})),
+            "spec.schedules[0].minReplicas: Invalid value: 11: must not be greater than maxReplicas, which is 10",
+        ),
+        (
+            json!({"mode": "Off"}),
+            "spec.mode: Unsupported value: \"Off\": supported values: \"Active\", \"DryRun\", \"Paused\"",
+        ),
+        (
+            json!({"podSelection": "All"}),
+            "spec.podSelection: Unsupported value: \"All\": supported values: \"Owned\", \"Selector\"",
+        ),
+        (
+            json!({"scaleToZero": {"idleReplicas": 1}}),
+            "spec.scaleToZero.idleReplicas: Invalid value: 1: must be less than minReplicas, which is 1",
+        ),
+        (
+            json!({"scaleToZero": {}}),
+            "spec.scaleToZero: Forbidden: needs a metric of type Object, External or Prometheus",
+        ),
+        (
+            json!({"syncPeriod": "500ms"}),
+            "spec.syncPeriod: Invalid value: \"500ms\": must be at least 1s",
+        ),
+        (
+            json!({"warmUp": "soon"}),
+            "spec.warmUp: Invalid value: \"soon\": time: invalid duration \"soon\"",
+        ),
+        (
+            json!({"fallback": {"replicas": -1}}),
+            "spec.fallback.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            json!({"hold": {"replicas": -1}}),
+            "spec.hold.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            json!({"behavior": {"scaleUp": {"limit": {"factor": "500m"}}}}),
+            "spec.behavior.scaleUp.limit.factor: Invalid value: \"500m\": must be at least 1",
+        ),
+        (
+            json!({"behavior": {"scaleDown": {"forbiddenWindowSeconds": 9999}}}),
+            "spec.behavior.scaleDown.forbiddenWindowSeconds: Invalid value: 9999: must be from 0 to 3600",
+        ),
+        (
+            json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}}),
+            "spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group",
+        ),
+    ] {
+        assert_eq!(errors(change.clone()), expected, "{change}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Reads an autoscaler that a client sent, and says what is wrong with it in singlecloud's words.
+//!
+//! Names of fields are taken in any case, as Go takes them. What only the server says (identity, links,
+//! times, status) is passed over, so that what was read can be sent back.
+
+use super::{Autoscaler, CustomMetric, Invalid, RESOURCE_NAMES, ResourceMetric, TARGET_KINDS};
+use super::{TARGET_TYPES, TYPE};
+use crate::labels::Labels;
+use serde_json::{Map, Value};
+
+/// The longest name.
+const NAME_LIMIT: usize = 253;
+/// What only the server says.
+const READ_ONLY: [&str; 6] =
+    ["id", "type", "links", "creationTimestamp", "deletionTimestamp", "status"];
+
+/// What a client sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The autoscaler.
+    pub autoscaler: Autoscaler,
+    /// Fields that mean nothing, which are ignored.
+    pub unknown: Vec<String>,
+}
+
+/// Reads an autoscaler.
+///
+/// # Errors
+/// Says which field is wrong, and why.
+pub fn read(body: &Value) -> Result<Read, Invalid> {
+    let mut unknown = Vec::new();
+    let mut fields = Fields::of(body, "")?;
+    fields.pass_over(&READ_ONLY);
+    let name = fields.required("name")?.text()?;
+    let kind = fields.required("scaleTargetKind")?;
+    let target = fields.required("scaleTargetName")?.text()?;
+    let max_replicas = fields.required("maxReplicas")?.number()?;
+    check_name("name", name)?;
+    // Whatever the case of its name: an unknown kind can never be scaled.
+    let scale_target_kind = kind.one_of(&TARGET_KINDS)?.to_owned();
+    check_name("scaleTargetName", target)?;
+    let min_replicas = fields.take("minReplicas").map_or(Ok(0), |field| field.number())?;
+    let resource_metrics = fields.take("resourceMetrics").map_or(Ok(Vec::new()), |field| {
+        field.items()?.iter().map(|item| resource_metric(item, &mut unknown)).collect()
+    })?;
+    let custom_metrics = fields.take("customMetrics").map_or(Ok(Vec::new()), |field| {
+        field.items()?.iter().map(|item| custom_metric(item, &mut unknown)).collect()
+    })?;
+    unknown.extend(fields.rest());
+    let autoscaler = Autoscaler {
+        r#type: TYPE.to_owned(),
+        name: name.to_owned(),
+        scale_target_kind,
+        scale_target_name: target.to_owned(),
+        min_replicas,
+        max_replicas,
+        resource_metrics,
+        custom_metrics,
+        ..Autoscaler::default()
+    };
+    Ok(Read { autoscaler, unknown })
+}
+
+fn resource_metric(item: &Field<'_>, unknown: &mut Vec<String>) -> Result<ResourceMetric, Invalid> {
+    let mut fields = Fields::of(item.value, &item.path)?;
+    // Singlecloud checks these by the exact names of their fields; the rest is checked when it is used.
+    let word = |field: Field<'_>, options: &[&'static str]| -> Result<String, Invalid> {
+        if field.exact { field.one_of(options) } else { field.text() }.map(str::to_owned)
+    };
+    let text = |field: Option<Field<'_>>| -> Result<String, Invalid> {
+        field.map_or(Ok(String::new()), |field| field.text().map(str::to_owned))
+    };
+    let resource_name = fields.take("resourceName");
+    let target_type = fields.take("targetType");
+    let metric = ResourceMetric {
+        resource_name: resource_name.map_or(Ok(String::new()), |f| word(f, &RESOURCE_NAMES))?,
+        target_type: target_type.map_or(Ok(String::new()), |f| word(f, &TARGET_TYPES))?,
+        average_value: text(fields.take("averageValue"))?,
+        average_utilization: fields.take("averageUtilization").map_or(Ok(0), |f| f.number())?,
+    };
+    unknown.extend(fields.rest());
+    Ok(metric)
+}
+
+fn custom_metric(item: &Field<'_>, unknown: &mut Vec<String>) -> Result<CustomMetric, Invalid> {
+    let mut fields = Fields::of(item.value, &item.path)?;
+    let text = |field: Option<Field<'_>>| -> Result<String, Invalid> {
+        field.map_or(Ok(String::new()), |field| field.text().map(str::to_owned))
+    };
+    let metric = CustomMetric {
+        metric_name: text(fields.take("metricName"))?,
+        labels: fields.take("labels").map_or(Ok(Labels::default()), |field| field.labels())?,
+        average_value: text(fields.take("averageValue"))?,
+    };
+    unknown.extend(fields.rest());
+    Ok(metric)
+}
+
+/// A name as Kubernetes' objects have it.
+fn check_name(field: &str, name: &str) -> Result<(), Invalid> {
+    if name.len() > NAME_LIMIT {
+        let message = format!("exceed max domain name len limitation({NAME_LIMIT})");
+        return Err(Invalid::new(field, message));
+    }
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let part = |part: &str| {
+        part.starts_with(letter)
+            && part.ends_with(letter)
+            && part.chars().all(|c| letter(c) || c == '-')
+    };
+    if name.split('.').all(part) {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        field,
+        "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and \
+         end with an alphanumeric character",
+    ))
+}
+
+/// The fields of an object that are not read yet.
+struct Fields<'a> {
+    path: String,
+    left: Vec<(&'a str, &'a Value)>,
+}
+
+/// One field.
+struct Field<'a> {
+    path: String,
+    value: &'a Value,
+    /// Whether its name is spelled as it should be.
+    exact: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Value, path: &str) -> Result<Fields<'a>, Invalid> {
+        let Value::Object(map) = value else {
+            let what =
+                if path.is_empty() { "the body".to_owned() } else { format!("field {path}") };
+            return Err(Invalid::new(path, format!("{what} must be an object")));
+        };
+        Ok(Fields { path: path.to_owned(), left: entries(map) })
+    }
+
+    fn within(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    /// A field that is there and not null; its exact spelling goes before others.
+    fn take(&mut self, name: &str) -> Option<Field<'a>> {
+        let exact = self.left.iter().position(|(key, _)| *key == name);
+        let any = || self.left.iter().position(|(key, _)| key.eq_ignore_ascii_case(name));
+        let at = exact.or_else(any)?;
+        let (_, value) = self.left.swap_remove(at);
+        let path = self.within(name);
+        (!value.is_null()).then_some(Field { path, value, exact: exact.is_some() })
+    }
+
+    fn required(&mut self, name: &str) -> Result<Field<'a>, Invalid> {
+        let path = self.within(name);
+        self.take(name).ok_or_else(|| Invalid::new(path, format!("field {name} is missing")))
+    }
+
+    fn pass_over(&mut self, names: &[&str]) {
+        self.left.retain(|(key, _)| !names.iter().any(|name| key.eq_ignore_ascii_case(name)));
+    }
+
+    /// What nobody asked for.
+    fn rest(self) -> Vec<String> {
+        self.left.iter().map(|(key, _)| self.within(key)).collect()
+    }
+}
+
+fn entries(map: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    map.iter().map(|(key, value)| (key.as_str(), value)).collect()
+}
+
+impl<'a> Field<'a> {
+    fn wrong(&self, form: &str) -> Invalid {
+        Invalid::new(&self.path, format!("field {} must be {form}", self.path))
+    }
+
+    fn text(&self) -> Result<&'a str, Invalid> {
+        self.value.as_str().ok_or_else(|| self.wrong("a string"))
+    }
+
+    fn number(&self) -> Result<i32, Invalid> {
+        let number = self.value.as_i64().ok_or_else(|| self.wrong("an integer"))?;
+        i32::try_from(number).map_err(|_| self.wrong("an integer of 32 bits"))
+    }
+
+    fn one_of(&self, options: &[&str]) -> Result<&'a str, Invalid> {
+        let text = self.text()?;
+        if options.contains(&text) {
+            return Ok(text);
+        }
+        let message = format!("{text} isn't included in options [{}]", options.join(" "));
+        Err(Invalid::new(&self.path, message))
+    }
+
+    fn items(&self) -> Result<Vec<Field<'a>>, Invalid> {
+        let items = self.value.as_array().ok_or_else(|| self.wrong("a list"))?.iter();
+        let field =
+            |(at, value)| Field { path: format!("{}[{at}]", self.path), value, exact: true };
+        Ok(items.enumerate().map(field).collect())
+    }
+
+    fn labels(&self) -> Result<Labels, Invalid> {
+        let map = self.value.as_object().ok_or_else(|| self.wrong("an object"))?;
+        let label = |(key, value): (&'a String, &'a Value)| {
+            let field = Field { path: format!("{}.{key}", self.path), value, exact: true };
+            Ok((key.as_str(), if value.is_null() { "" } else { field.text()? }))
+        };
+        map.iter().map(label).collect()
+    }
+}

@@ -1,0 +1,206 @@
+//! Between PodAutoscalers and the core's model.
+
+use super::{EMPTY_TARGET, source_and_target, targets};
+use crate::expression;
+use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, metric_type};
+use crate::pod_autoscaler::{PodAutoscaler, calendar};
+use crate::quantity::Quantity;
+use crate::quote::quote;
+use crate::time::{GoDuration, Timestamp};
+use podscale_core::model::{
+    Aggregate, Behavior, Combine, Control, Extensions, Fallback, ForbiddenWindows, Hold,
+    MetricRules, Milli, Mode, OnMissing, Pace, Pause, PodRules, PodSelection, PrometheusQuery,
+    ScaleToZero, ShareOf, Source, TargetRef, Watermarks, ZeroedByOthers,
+};
+use podscale_core::{Autoscaler, Metric, Span};
+
+pub mod status;
+
+/// The defaults of what is a duration.
+const COOL_DOWN: Span = Span::seconds(300);
+const FALLBACK_AFTER: Span = Span::seconds(180);
+
+/// The model of a defaulted object. Never fails: what no rule knows is left out, and
+/// [`crate::pod_autoscaler::validate`] says what is wrong with it.
+#[must_use]
+pub fn autoscaler(pa: &PodAutoscaler) -> Autoscaler {
+    let PodAutoscaler { metadata, spec, .. } = pa;
+    let target = &spec.scale_target_ref;
+    let direction = |rules: &Option<spec::ScalingRules>| {
+        super::rules(rules.as_ref().map(|direction| &direction.hpa))
+    };
+    let extensions = extensions(spec);
+    Autoscaler {
+        namespace: metadata.namespace.as_str().into(),
+        name: metadata.name.as_str().into(),
+        generation: metadata.generation,
+        target: TargetRef {
+            api_version: target.api_version.as_str().into(),
+            kind: target.kind.as_str().into(),
+            name: target.name.as_str().into(),
+        },
+        min_replicas: spec.min_replicas.unwrap_or(1),
+        max_replicas: spec.max_replicas,
+        metrics: spec.metrics.iter().map(metric).collect(),
+        behavior: spec.behavior.as_ref().map(|behavior| Behavior {
+            scale_up: direction(&behavior.scale_up),
+            scale_down: direction(&behavior.scale_down),
+        }),
+        extensions: (extensions != Extensions::default()).then(|| Box::new(extensions)),
+    }
+}
+
+fn metric(metric: &spec::Metric) -> Metric {
+    let share_of = share_of(metric);
+    if metric.hpa.r#type == metric_type::PROMETHEUS
+        && let Some(source) = &metric.prometheus
+    {
+        let query = prometheus_query(metric.name.as_deref(), &source.server, &source.query);
+        return Metric::sharing(Source::Prometheus(query), &targets(&source.target), share_of);
+    }
+    let unknown = || (Source::Unknown { quoted: quote(&metric.hpa.r#type).into() }, &EMPTY_TARGET);
+    let (source, target) = source_and_target(&metric.hpa).unwrap_or_else(unknown);
+    Metric::sharing(source, &targets(target), share_of)
+}
+
+/// A query as the model has it; one without a name is called by its beginning.
+fn prometheus_query(name: Option<&str>, server: &str, query: &str) -> PrometheusQuery {
+    PrometheusQuery {
+        name: spec::query_title(name, query).into(),
+        server: (!server.is_empty()).then(|| server.into()),
+        query: query.into(),
+    }
+}
+
+fn share_of(metric: &spec::Metric) -> ShareOf {
+    match metric.utilization_of.as_deref() {
+        Some("Limits") => ShareOf::Limits,
+        _ => ShareOf::Requests,
+    }
+}
+
+fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
+    let directions = spec.behavior.as_ref();
+    let up = directions.and_then(|behavior| behavior.scale_up.as_ref());
+    let down = directions.and_then(|behavior| behavior.scale_down.as_ref());
+    let forbidden = |rules: Option<&spec::ScalingRules>| {
+        let seconds = rules?.forbidden_window_seconds.filter(|seconds| *seconds > 0)?;
+        Some(Span::seconds(i64::from(seconds)))
+    };
+    Extensions {
+        metrics: metric_rules(&spec.metrics),
+        combine: combine(spec),
+        pod_selection: match spec.pod_selection.as_deref() {
+            Some("Selector") => PodSelection::Selector,
+            _ => PodSelection::Owned,
+        },
+        pods: PodRules {
+            warm_up: span(spec.warm_up.as_deref()).unwrap_or_default(),
+            ..PodRules::default()
+        },
+        forbidden_windows: ForbiddenWindows { up: forbidden(up), down: forbidden(down) },
+        pace: up.and_then(|rules| rules.limit.as_ref()).map(pace).unwrap_or_default(),
+        schedules: calendar::schedules(&spec.schedules).ok().flatten(),
+        control: control(spec),
+        scale_to_zero: spec.scale_to_zero.as_ref().map(|zero| ScaleToZero {
+            idle_replicas: zero.idle_replicas.unwrap_or(0),
+            cooldown: span(zero.cool_down.as_deref()).unwrap_or(COOL_DOWN),
+        }),
+        zeroed_by_others: match &spec.scale_to_zero {
+            Some(zero) if zero.zero_by_others.as_deref() == Some("Wake") => ZeroedByOthers::Woken,
+            _ => ZeroedByOthers::LeftAlone,
+        },
+        fallback: spec.fallback.as_ref().map(|fallback| Fallback {
+            after: span(fallback.after.as_deref()).unwrap_or(FALLBACK_AFTER),
+            replicas: fallback.replicas,
+        }),
+        ..Extensions::default()
+    }
+}
+
+/// The rules of all metrics; none if all have the default ones.
+fn metric_rules(metrics: &[spec::Metric]) -> Vec<MetricRules> {
+    let rules: Vec<MetricRules> = metrics.iter().map(rules_of).collect();
+    if rules.iter().all(|rules| *rules == MetricRules::DEFAULT) { Vec::new() } else { rules }
+}
+
+fn rules_of(metric: &spec::Metric) -> MetricRules {
+    let milli = |quantity: &Quantity| Milli(quantity.milli_value());
+    MetricRules {
+        name: metric.name.as_deref().map(Into::into),
+        max_age: span(metric.max_age.as_deref()),
+        on_missing: match &metric.on_missing {
+            Some(spec::OnMissing::Replicas(replicas)) => OnMissing::Replicas(*replicas),
+            Some(spec::OnMissing::Word(word)) if word == "Ignore" => OnMissing::Ignore,
+            Some(spec::OnMissing::Word(word)) if word == "LastValue" => OnMissing::LastValue,
+            _ => OnMissing::Hold,
+        },
+        share_of: share_of(metric),
+        aggregate: aggregate(metric.aggregate.as_deref()),
+        activation: metric.activation.as_ref().map(milli),
+        watermarks: metric.watermarks.as_ref().and_then(|marks| {
+            let (low, high) = (milli(marks.low.as_ref()?), milli(marks.high.as_ref()?));
+            Some(Watermarks { low, high })
+        }),
+    }
+}
+
+fn aggregate(word: Option<&str>) -> Aggregate {
+    match word {
+        Some("Max") => Aggregate::Max,
+        Some(word) => {
+            let percent = word.strip_prefix('P').and_then(|number| number.parse().ok());
+            percent.map_or(Aggregate::Average, Aggregate::Percentile)
+        }
+        None => Aggregate::Average,
+    }
+}
+
+fn combine(spec: &PodAutoscalerSpec) -> Combine {
+    match (spec.combine.as_deref(), &spec.expression) {
+        (Some("Min"), _) => Combine::Min,
+        (Some("Average"), _) => Combine::Average,
+        (Some("Expression"), Some(text)) => {
+            expression::parse(text, &spec.metric_names()).map_or(Combine::Max, Combine::Formula)
+        }
+        _ => Combine::Max,
+    }
+}
+
+fn pace(limit: &spec::UpLimit) -> Pace {
+    let factor = limit.factor.as_ref().map_or(2.0, Quantity::as_approximate_f64);
+    Pace::FactorAndMinimum { factor, minimum: limit.minimum.unwrap_or(4) }
+}
+
+fn control(spec: &PodAutoscalerSpec) -> Control {
+    let time = |time: Option<Timestamp>| time.map(|Timestamp(time)| time);
+    let pause = |until: Option<&spec::Until>| until.map(|until| Pause { until: time(until.until) });
+    let paused = spec.pause.as_ref();
+    Control {
+        mode: match spec.mode.as_deref() {
+            Some("DryRun") => Mode::DryRun,
+            Some("Paused") => Mode::Paused,
+            _ => Mode::Active,
+        },
+        mode_until: time(spec.mode_until),
+        pause_up: pause(paused.and_then(|pause| pause.scale_up.as_ref())),
+        pause_down: pause(paused.and_then(|pause| pause.scale_down.as_ref())),
+        hold: spec
+            .hold
+            .as_ref()
+            .map(|hold| Hold { replicas: hold.replicas, until: time(hold.until) }),
+    }
+}
+
+/// A duration, if there is one that can be read.
+fn span(text: Option<&str>) -> Option<Span> {
+    GoDuration::parse(text?).ok().map(GoDuration::to_span)
+}
+
+/// The model of an object that must not be decided: everything as it is, but paused.
+#[must_use]
+pub fn paused(mut autoscaler: Autoscaler) -> Autoscaler {
+    let extensions = autoscaler.extensions.get_or_insert_default();
+    extensions.control = Control { mode: Mode::Paused, ..Control::default() };
+    autoscaler
+}

@@ -1,0 +1,53 @@
+//! What rules beyond a native autoscaler's remember from one pass to the next.
+
+use crate::model::{Metric, MetricTarget};
+use crate::time::Time;
+use serde::Serialize;
+
+/// Last answers of no more metrics than these are kept.
+pub const MAX_LAST_ANSWERS: usize = 64;
+
+/// What is remembered beside recommendations and scale events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    /// When the target was last found active, where idle targets get another size.
+    pub last_active: Option<Time>,
+    /// Since when no size could be computed, where that leads to a fallback.
+    pub metrics_gone_since: Option<Time>,
+    /// What metrics asked for last, where that stands in for a value that is missing; at most
+    /// [`MAX_LAST_ANSWERS`].
+    pub last_answers: Vec<LastAnswer>,
+}
+
+/// What a metric asked for when it last had a value. The size is kept rather than the value: a value
+/// per pod, applied again to what it has led to, would ask for more and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LastAnswer {
+    /// Which metric, as [`LastAnswer::key`] gives it.
+    pub metric: u32,
+    /// The size that it asked for.
+    pub replicas: i32,
+    /// When.
+    pub at: Time,
+}
+
+impl LastAnswer {
+    /// A number that tells a metric with its target from the others of an autoscaler, so that an
+    /// answer is not taken for that of another metric after an edit.
+    #[must_use]
+    pub fn key(metric: &Metric) -> u32 {
+        let (kind, number) = match metric.target {
+            MetricTarget::Value(value) => (1u8, value.0),
+            MetricTarget::AverageValue(value) => (2, value.0),
+            MetricTarget::Utilization(percent) => (3, i64::from(percent)),
+            MetricTarget::Unset => (0, 0),
+        };
+        let bytes = metric.title.bytes().chain([kind]).chain(number.to_le_bytes());
+        // FNV-1a, folded to half its size.
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        (hash ^ (hash >> 32)) as u32
+    }
+}

@@ -1,0 +1,169 @@
+//! Steps that only autoscalers with extensions take, as data.
+
+use super::Step;
+use crate::model::{OnMissing, Scheduled};
+use crate::time::{Span, Time};
+
+/// A place for each stage that a native autoscaler does not have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ExtendedSteps {
+    pub(crate) scheduled: Option<Scheduled>,
+    pub(crate) order: Option<Order>,
+    pub(crate) substitutes: Vec<Substituted>,
+    pub(crate) activity: Option<Activity>,
+    pub(crate) combined: Option<(CombinedBy, i32)>,
+    pub(crate) formula_failed: Option<FormulaFailure>,
+    pub(crate) fallback: Option<Fallen>,
+    pub(crate) forbidden: Option<Forbidden>,
+    pub(crate) direction_paused: Option<DirectionPaused>,
+    /// Whether the size is decided and not to be set.
+    pub(crate) dry_run: bool,
+}
+
+/// What was done without asking the metrics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Order {
+    Paused { until: Option<Time> },
+    Held { replicas: i32, until: Option<Time> },
+    SetToOne,
+}
+
+/// What stands in for a metric without a usable value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Substituted {
+    pub(crate) metric: u32,
+    pub(crate) by: OnMissing,
+    pub(crate) replicas: Option<i32>,
+}
+
+/// Metrics that have been gone for so long that the fallback is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fallen {
+    pub(crate) since: Time,
+    pub(crate) replicas: i32,
+}
+
+/// A change of size that came too soon after another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Forbidden {
+    pub(crate) direction: Direction,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) last_scale: Time,
+    pub(crate) window: Span,
+}
+
+/// A change of size in a direction that a person paused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DirectionPaused {
+    pub(crate) direction: Direction,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) until: Option<Time>,
+}
+
+/// Towards which side a size changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Direction {
+    /// Towards more replicas.
+    Up,
+    /// Towards fewer replicas.
+    Down,
+}
+
+/// How proposals were combined, otherwise than by the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CombinedBy {
+    /// The smallest decides.
+    Min,
+    /// Their mean, rounded up.
+    Average,
+    /// A formula, rounded up.
+    Formula,
+    /// There is no metric, which asks for nothing.
+    Nothing,
+}
+
+/// Why a formula gave no size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FormulaFailure {
+    /// It needs the metric at this place, which has no usable value.
+    Missing(u32),
+    /// Its result is not a finite number.
+    NotFinite,
+}
+
+/// Whether anything is active, where idle targets get another size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Activity {
+    /// A metric is above its activation threshold.
+    Active {
+        /// Its place in the spec.
+        metric: u32,
+    },
+    /// No metric is, but one was not long ago.
+    Cooling {
+        /// When that will have been long ago.
+        until: Time,
+    },
+    /// No metric is, nor has been for long.
+    Idle {
+        /// The size of an idle target.
+        replicas: i32,
+    },
+    /// A metric that could be active cannot be read.
+    Unknown {
+        /// Its place in the spec.
+        metric: u32,
+    },
+}
+
+impl ExtendedSteps {
+    pub(super) fn scheduled(&self) -> Option<Step<'_>> {
+        self.scheduled.as_ref().map(Step::Scheduled)
+    }
+
+    pub(super) fn order(&self) -> Option<Step<'_>> {
+        Some(match self.order? {
+            Order::Paused { until } => Step::Paused { until },
+            Order::Held { replicas, until } => Step::Held { replicas, until },
+            Order::SetToOne => Step::SetToOne,
+        })
+    }
+
+    /// What stands in for metrics, and whether anything is active.
+    pub(super) fn substitutes(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let activity = self.activity.map(|activity| Step::Activity { activity });
+        let step = |s: &Substituted| {
+            let Substituted { metric, by, replicas } = *s;
+            Step::Substituted { metric, by, replicas }
+        };
+        self.substitutes.iter().map(step).chain(activity)
+    }
+
+    /// What became of the proposals, beside the agreement that native autoscalers know.
+    pub(super) fn agreed(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let combined = self.combined.map(|(by, replicas)| Step::Combined { by, replicas });
+        let failed = self.formula_failed.map(|reason| Step::FormulaFailed { reason });
+        let fallback =
+            self.fallback.map(|Fallen { since, replicas }| Step::Fallback { since, replicas });
+        combined.into_iter().chain(failed).chain(fallback)
+    }
+
+    /// What kept the size, after rates and bounds.
+    pub(super) fn held_back(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let forbidden = self.forbidden.map(|forbidden| {
+            let Forbidden { direction, from, to, last_scale, window } = forbidden;
+            Step::Forbidden { direction, from, to, last_scale, window }
+        });
+        let paused = self.direction_paused.map(|paused| {
+            let DirectionPaused { direction, from, to, until } = paused;
+            Step::DirectionPaused { direction, from, to, until }
+        });
+        forbidden.into_iter().chain(paused)
+    }
+}

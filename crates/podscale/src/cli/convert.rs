@@ -1,0 +1,181 @@
+//! `podscale convert`: autoscalers of one kind or version as another.
+
+use super::manifests::{self, Manifest};
+use super::{print, print_error};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use podscale_api::convert::{self, ConvertError, FORMS, Form, Loss};
+use podscale_api::document::{self, Document, Format};
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// Convert autoscalers between kinds and versions.
+///
+/// Prints every document: autoscalers in the wanted form, everything else (and what has that form already) byte
+/// for byte as it was, with its comments. YAML stays YAML and JSON stays JSON. Nothing is filled in. What a
+/// version cannot say goes into the annotations that Kubernetes has for that; what even those cannot hold is
+/// listed on standard error.
+///
+/// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted (it is printed as it
+/// was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    manifests: manifests::Arguments,
+
+    /// The wanted form.
+    #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(FORMS.map(|form| form.name())))]
+    to: String,
+
+    /// Exit with 0 even if something could not be carried over.
+    #[arg(long)]
+    lossy: bool,
+}
+
+/// What came out.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    /// All documents.
+    text: String,
+    /// What could not be carried over, and of what.
+    lost: Vec<String>,
+    /// What cannot be read or converted.
+    errors: Vec<String>,
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let Some(form) = convert::form(&arguments.to) else {
+        print_error(format_args!("there is no form {}", arguments.to));
+        return ExitCode::from(2);
+    };
+    let (manifests, unreadable) = manifests::read(&arguments.manifests);
+    let outcome = convert_all(&manifests, form);
+    print(&outcome.text);
+    let Outcome { lost, errors, .. } = &outcome;
+    unreadable.iter().for_each(print_error);
+    errors.iter().for_each(print_error);
+    lost.iter().for_each(print_error);
+    if !unreadable.is_empty() || !errors.is_empty() {
+        ExitCode::FAILURE
+    } else if !lost.is_empty() && !arguments.lossy {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Converts all files, one after the other.
+fn convert_all(manifests: &[Manifest], form: &dyn Form) -> Outcome {
+    let mut outcome = Outcome::default();
+    for Manifest { name, text } in manifests {
+        let documents = document::split(text);
+        let mut begins = true;
+        for document in documents {
+            let converted = outcome.convert(name, &document, form);
+            let shown = converted.as_deref().unwrap_or(document.text);
+            outcome.append(shown, document.format, begins);
+            begins = false;
+        }
+    }
+    outcome
+}
+
+impl Outcome {
+    /// Adds a document; the first one of a file is set off from the file before.
+    fn append(&mut self, text: &str, format: Format, begins: bool) {
+        let before = !self.text.is_empty();
+        if before && !self.text.ends_with('\n') && (begins || format == Format::Yaml) {
+            self.text.push('\n');
+        }
+        if before && begins && !text.starts_with("---") && !text.trim().is_empty() {
+            self.text.push_str("---\n");
+        }
+        self.text.push_str(text);
+    }
+
+    /// A document in the wanted form; nothing if it stays as it is.
+    fn convert(&mut self, file: &str, document: &Document<'_>, form: &dyn Form) -> Option<String> {
+        if !document.has_content() {
+            return None;
+        }
+        let mut object = match document.read() {
+            Ok(content) => content.value,
+            Err(error) => {
+                let place = error.place;
+                self.errors.push(format!("{file}:{}:{}: {error}", place.line, place.column));
+                return None;
+            }
+        };
+        if !self.convert_object(file, &mut object, form) {
+            return None;
+        }
+        match write(&object, document) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.errors.push(format!("{file}: cannot be written: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Converts an object, or those in a list; says whether anything changed.
+    fn convert_object(&mut self, file: &str, object: &mut Value, form: &dyn Form) -> bool {
+        let is_list = object["kind"] == "List" && object["apiVersion"] == "v1";
+        if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut)
+            && is_list
+        {
+            let changed = items.iter_mut().map(|item| self.convert_object(file, item, form));
+            return changed.fold(false, |any, changed| any | changed);
+        }
+        match convert::convert(object, form) {
+            Ok(Some(written)) => {
+                let named = named(object);
+                let lost = |loss: &Loss| {
+                    format!("{file}: {named}: not carried over to {}: {loss}", form.name())
+                };
+                self.lost.extend(written.losses.iter().map(lost));
+                *object = written.object;
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.fail(file, object, &error);
+                false
+            }
+        }
+    }
+
+    fn fail(&mut self, file: &str, object: &Value, error: &ConvertError) {
+        self.errors.push(format!("{file}: {}: {error}", named(object)));
+    }
+}
+
+/// Kind, namespace and name, as far as an object says them.
+fn named(object: &Value) -> String {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    let slash = if namespace.is_empty() { "" } else { "/" };
+    format!("{} {namespace}{slash}{name}", text("/kind"))
+}
+
+/// An object as its document was written; what was before it stays there.
+fn write(object: &Value, document: &Document<'_>) -> Result<String, String> {
+    match document.format {
+        Format::Json => {
+            let space = document.text.len() - document.text.trim_start().len();
+            let before = document.text.get(..space).unwrap_or_default();
+            let text = serde_json::to_string_pretty(object).map_err(|error| error.to_string())?;
+            Ok(format!("{before}{text}\n"))
+        }
+        Format::Yaml => {
+            let text = serde_saphyr::to_string(object).map_err(|error| error.to_string())?;
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            Ok(format!("{}{text}{end}", document.head()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

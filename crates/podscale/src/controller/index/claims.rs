@@ -1,0 +1,172 @@
+//! Which autoscalers have the same target. All count, also those that are not managed here: whoever
+//! acts on them would pull the target to and fro with us.
+//!
+//! Kubernetes' own autoscalers go first, as their controller knows of no others; among the rest, the
+//! oldest. Nearly all targets have one autoscaler, so only their number is kept for each target, and
+//! the others are searched for when there are several.
+
+use super::State;
+use super::entry::Entry;
+use crate::controller::manage::Manage;
+use crate::controller::ownership::Management;
+use crate::dialect::{Key, Kind, Managed};
+use podscale_client::watch::Change;
+use podscale_core::model::TargetRef;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A target, as a number: two of them have the same once in 10^10 clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TargetNumber(u64);
+
+impl TargetNumber {
+    /// The target of an object; one whose spec cannot be acted on is in nobody's way.
+    pub(super) fn of(managed: &Managed) -> Option<TargetNumber> {
+        if managed.model.invalid().is_some() {
+            return None;
+        }
+        let TargetRef { api_version, kind, name } = &managed.model.target;
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let mut hasher = DefaultHasher::new();
+        (&*managed.key.namespace, group, &**kind, &**name).hash(&mut hasher);
+        Some(TargetNumber(hasher.finish()))
+    }
+}
+
+/// How many autoscalers each target has, and those that are not managed here.
+#[derive(Default)]
+pub(super) struct Claims {
+    numbers: HashMap<TargetNumber, u32>,
+    unmanaged: HashMap<Key, Claim>,
+}
+
+#[derive(Clone, Copy)]
+struct Claim {
+    target: TargetNumber,
+    created: Option<i64>,
+}
+
+impl Claims {
+    /// Takes in the objects of a change that are not managed here.
+    pub(super) fn take_in(
+        &mut self,
+        kind: &'static Kind,
+        change: &Change<Managed>,
+        manage: &Manage,
+    ) {
+        match change {
+            Change::All(all) => {
+                let of_kind = |key: &&Key| key.kind == kind;
+                let known: Vec<Key> = self.unmanaged.keys().filter(of_kind).cloned().collect();
+                known.iter().for_each(|key| self.forget(key));
+                all.iter().for_each(|managed| self.take_in_one(managed, manage));
+            }
+            Change::Applied(managed) => self.take_in_one(managed, manage),
+            Change::Deleted(managed) => self.forget(&managed.key),
+        }
+    }
+
+    fn take_in_one(&mut self, managed: &Managed, manage: &Manage) {
+        self.forget(&managed.key);
+        if let Some(target) = TargetNumber::of(managed)
+            && !manage.manages(managed)
+        {
+            let created = created(managed);
+            self.add(Some(target));
+            self.unmanaged.insert(managed.key.clone(), Claim { target, created });
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(claim) = self.unmanaged.remove(key) {
+            self.remove(Some(claim.target));
+        }
+    }
+
+    /// One more autoscaler has this target.
+    pub(super) fn add(&mut self, target: Option<TargetNumber>) {
+        if let Some(target) = target {
+            *self.numbers.entry(target).or_default() += 1;
+        }
+    }
+
+    /// One autoscaler less has this target.
+    pub(super) fn remove(&mut self, target: Option<TargetNumber>) {
+        if let Some(target) = target
+            && let Some(number) = self.numbers.get_mut(&target)
+        {
+            *number -= 1;
+            if *number == 0 {
+                self.numbers.remove(&target);
+            }
+        }
+    }
+
+    /// An autoscaler has another target than before, or the same.
+    pub(super) fn move_to(&mut self, from: &mut Option<TargetNumber>, to: Option<TargetNumber>) {
+        if *from != to {
+            self.remove(*from);
+            self.add(to);
+            *from = to;
+        }
+    }
+
+    fn is_shared(&self, target: TargetNumber) -> bool {
+        self.numbers.get(&target).is_some_and(|number| *number > 1)
+    }
+}
+
+fn created(managed: &Managed) -> Option<i64> {
+    managed.metadata().creation_timestamp.map(|at| at.0.0)
+}
+
+impl State {
+    /// The autoscaler that has the same target as this one and goes before it, if there is one. Those
+    /// of Kubernetes itself give way to nobody here.
+    pub(super) fn precedent(&self, key: &Key) -> Option<Key> {
+        let own = self.entries.get(key).filter(|entry| !entry.gone)?;
+        let target = own.target.filter(|target| self.claims.is_shared(*target))?;
+        if key.kind.is_native() {
+            return None;
+        }
+        let rank = |key: &Key, created| (!key.kind.is_native(), created, key.clone());
+        let own_rank = rank(key, created(&own.managed));
+        let managed = |(key, entry): (&Key, &Entry)| {
+            (entry.target == Some(target) && !entry.gone)
+                .then(|| rank(key, created(&entry.managed)))
+        };
+        let unmanaged = |(key, claim): (&Key, &Claim)| {
+            (claim.target == target).then(|| rank(key, claim.created))
+        };
+        let managed = self.entries.iter().filter_map(managed);
+        let others = managed.chain(self.claims.unmanaged.iter().filter_map(unmanaged));
+        let first = others.filter(|other| *other < own_rank).min()?;
+        Some(first.2)
+    }
+}
+
+impl Entry {
+    /// What to do with an object, given which autoscaler goes before it, if there is one.
+    pub(super) fn management(&mut self, precedent: Option<&Key>) -> Management {
+        match precedent {
+            None => {
+                self.reported_precedent = None;
+                self.ownership.management()
+            }
+            Some(other) if self.reported_precedent.as_ref() == Some(other) => Management::Ceded,
+            Some(_) => Management::SteppingBack,
+        }
+    }
+}
+
+/// What the condition and the event say.
+pub(in crate::controller) fn same_target_message(other: &Key, target: &TargetRef) -> String {
+    format!(
+        "{} {:?} scales {} {:?} as well; Podscale writes nothing here until that ends. Delete one of \
+         the two, or give it another target",
+        other.kind.name, other.name, target.kind, target.name
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+use crate::controller::index::Index;
+use crate::dialect::{chpa, hpa};
+use podscale_client::clock::Clock;
+use podscale_core::{Settings, Time};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// `kind name target created`, and `managed: "false"` if a fifth word says so.
+fn object(text: &str) -> Managed {
+    let words: Vec<&str> = text.split(' ').collect();
+    let (kind, name, target, created) = (words[0], words[1], words[2], words[3]);
+    let mut annotations = json!({});
+    if words.len() > 4 {
+        annotations["podscale.dev/managed"] = "false".into();
+    }
+    let metrics: Value = match kind {
+        "broken" => json!([{"type": "Pods"}]),
+        _ => json!([]),
+    };
+    let object = json!({
+        "metadata": {"name": name, "namespace": "shop", "uid": format!("{kind}-{name}"),
+            "resourceVersion": "1", "creationTimestamp": format!("2026-01-01T00:00:0{created}Z"),
+            "annotations": annotations},
+        "spec": {"maxReplicas": 3, "metrics": metrics, "scaleTargetRef":
+            {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}}});
+    match kind {
+        "hpa" => hpa::managed(serde_json::from_value(object).expect("an HPA")),
+        _ => chpa::managed(serde_json::from_value(object).expect("a CHPA")),
+    }
+}
+
+fn index() -> Index {
+    let (period, settings) = (Duration::from_secs(15), Settings::default());
+    Index::new(Clock::wall(), period, settings, Manage::default(), false)
+}
+
+/// What stands before the object `b`, which is a CHPA with the target `web`.
+fn check(what: &str, others: &[&str], expected: &str) {
+    let index = index();
+    let own = object("chpa b web 5");
+    index.apply(own.key.kind, Change::Applied(own.clone()));
+    for other in others {
+        let other = object(other);
+        index.apply(other.key.kind, Change::Applied(other));
+    }
+    let found = index.state.lock().precedent(&own.key);
+    let found = found.map(|key| format!("{} {}", key.kind.name, key.name));
+    assert_eq!(found.unwrap_or_default(), expected, "{what}");
+}
+
+#[test]
+fn one_autoscaler_of_a_target_acts() {
+    check("alone", &[], "");
+    check("another target", &["hpa a other 1", "chpa a other 1"], "");
+    check("an HPA, however young", &["hpa z web 9"], "HorizontalPodAutoscaler z");
+    check("an HPA that is not managed", &["hpa z web 9 no"], "HorizontalPodAutoscaler z");
+    check("an older one", &["chpa z web 4"], "CHPA z");
+    check("an older one that is not managed", &["chpa z web 4 no"], "CHPA z");
+    check("a younger one", &["chpa a web 6"], "");
+    check("of the same second", &["chpa a web 5"], "CHPA a");
+    check("the first of several", &["chpa a web 4", "hpa z web 9"], "HorizontalPodAutoscaler z");
+    check("an incorrect one", &["broken a web 1"], "");
+    check("one that was corrected", &["broken a web 1", "chpa a web 1"], "CHPA a");
+    check("one that became incorrect", &["chpa a web 1", "broken a web 1"], "");
+    check("one that moved away", &["hpa a web 1", "hpa a other 1"], "");
+    check(
+        "one that is managed no more",
+        &["hpa a web 1", "hpa a web 1 no"],
+        "HorizontalPodAutoscaler a",
+    );
+}
+
+#[test]
+fn what_goes_leaves_nothing_behind() {
+    let index = index();
+    let own = object("chpa b web 5");
+    index.apply(own.key.kind, Change::All(vec![own.clone()]));
+    for unmanaged in ["", " no"] {
+        let hpa = object(&format!("hpa a web 1{unmanaged}"));
+        index.apply(hpa.key.kind, Change::All(vec![hpa.clone()]));
+        assert!(index.state.lock().precedent(&own.key).is_some());
+        assert_eq!(
+            index.state.lock().precedent(&hpa.key),
+            None,
+            "a native one gives way to nobody"
+        );
+        index.apply(hpa.key.kind, Change::All(Vec::new()));
+        assert_eq!(index.state.lock().precedent(&own.key), None);
+    }
+    index.apply(own.key.kind, Change::Deleted(own));
+    let state = index.state.lock();
+    assert!(state.claims.numbers.is_empty() && state.claims.unmanaged.is_empty());
+}
+
+#[test]
+fn it_is_reported_once_for_each_other_autoscaler() {
+    let index = index();
+    let own = object("chpa b web 5");
+    index.apply(own.key.kind, Change::Applied(own.clone()));
+    let management = || {
+        let state = index.reconcile_state(&own.key, own.uid(), Time(0)).expect("it is there");
+        (state.management, state.precedent)
+    };
+    assert_eq!(management(), (Management::Active, None));
+    for (other, name) in [("chpa a web 1", "a"), ("hpa z web 1", "z")] {
+        let other = object(other);
+        index.apply(other.key.kind, Change::Applied(other.clone()));
+        let (found, precedent) = management();
+        let precedent = precedent.expect("it stands before");
+        assert_eq!((found, &*precedent.name), (Management::SteppingBack, name));
+        let stored = super::super::StatusStored::SameTarget(precedent.clone());
+        index.status_stored(own.clone(), stored);
+        assert_eq!(management(), (Management::Ceded, Some(precedent)));
+    }
+    let message = same_target_message(&object("hpa z web 1").key, &own.model.target);
+    let expected = "HorizontalPodAutoscaler \"z\" scales Deployment \"web\" as well;";
+    assert!(message.starts_with(expected), "{message}");
+}

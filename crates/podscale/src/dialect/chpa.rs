@@ -1,0 +1,112 @@
+//! `autoscalers.postmates.com/v1beta1` CHPA: the configurable autoscaler of postmates. Its definition
+//! may be ours or the original one, which has no status subresource.
+
+use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use podscale_api::chpa::{API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate};
+use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
+use podscale_api::meta::ObjectMeta;
+use podscale_api::time::Timestamp;
+use podscale_client::watch::{Presence, Watched};
+use podscale_core::Status;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The kind.
+pub static CHPA: Kind = Kind {
+    name: KIND,
+    api_version: API_VERSION,
+    plural: PLURAL,
+    resource: RESOURCE,
+    presence: Presence::Optional,
+};
+
+/// The dialect.
+pub struct Chpas;
+
+/// An object as lists and watches bring it, whatever its spec says.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct Wire(Chpa);
+
+impl Watched for Wire {
+    fn version(&self) -> Option<&str> {
+        Some(&self.0.metadata.resource_version)
+    }
+}
+
+impl Dialect for Chpas {
+    type Wire = Wire;
+
+    const KIND: &'static Kind = &CHPA;
+
+    fn managed(Wire(chpa): Wire) -> Managed {
+        managed(chpa)
+    }
+}
+
+/// What an object means.
+#[must_use]
+pub fn managed(mut chpa: Chpa) -> Managed {
+    // Of who wrote what, only the writers of the status matter here.
+    let writers = &mut chpa.metadata.writers;
+    writers.retain(|writer| &*writer.subresource == "status");
+    writers.shrink_to_fit();
+    let model = Arc::new(translate::autoscaler(&chpa));
+    let key =
+        Key { namespace: Arc::clone(&model.namespace), name: Arc::clone(&model.name), kind: &CHPA };
+    Managed { key, model, wire: Arc::new(chpa) }
+}
+
+impl WireObject for Chpa {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn status(&self) -> Status {
+        translate::stored_status(self)
+    }
+
+    fn with_status(&self, status: NewStatus<'_>) -> Box<dyn WireObject> {
+        let mut new = match status {
+            NewStatus::Decided { decision, snapshot } => {
+                translate::decided_status(self, decision, snapshot)
+            }
+            NewStatus::Conflict { .. } => self.status.clone().unwrap_or_default(),
+        };
+        new.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
+        if let NewStatus::Conflict { reason, message, now } = status {
+            new.conditions.push(Condition {
+                r#type: CONFLICT_CONDITION.to_owned(),
+                status: "True".to_owned(),
+                last_transition_time: Some(Timestamp(now)),
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+                observed_generation: None,
+            });
+        }
+        Box::new(Chpa { status: Some(new), ..self.clone() })
+    }
+
+    fn with_status_of(&self, other: &dyn WireObject) -> Box<dyn WireObject> {
+        let status = other.as_hpa().status.clone();
+        let status = status.map(|status| translate::status_down(self, status));
+        Box::new(Chpa { status, ..self.clone() })
+    }
+
+    fn to_body(&self) -> serde_json::Result<Vec<u8>> {
+        Chpa::to_body(self, StatusStored::Apart)
+    }
+
+    fn to_whole_body(&self) -> serde_json::Result<Option<Vec<u8>>> {
+        Chpa::to_body(self, StatusStored::WithObject).map(Some)
+    }
+
+    fn set_resource_version(&mut self, version: String) {
+        self.metadata.resource_version = version;
+    }
+
+    fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler> {
+        Cow::Owned(translate::as_hpa(self))
+    }
+}

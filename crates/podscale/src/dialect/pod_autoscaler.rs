@@ -1,0 +1,197 @@
+//! `podscale.dev/v1alpha1` PodAutoscaler: Podscale's own kind of autoscaler objects.
+
+use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use crate::settings::duration;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::meta::ObjectMeta;
+use podscale_api::pod_autoscaler::default::default_spec;
+use podscale_api::pod_autoscaler::hpa_form::hpa_form;
+use podscale_api::pod_autoscaler::validate::check;
+use podscale_api::pod_autoscaler::{
+    API_VERSION, KIND, Lean, PLURAL, PodAutoscaler, PodAutoscalerSpec, PodAutoscalerStatus,
+    RESOURCE,
+};
+use podscale_api::translate::pod_autoscaler::{self as translate, status};
+use podscale_client::watch::{Presence, Watched};
+use podscale_core::Status;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The kind. Its definition may be missing, come later or go away.
+pub static POD_AUTOSCALER: Kind = Kind {
+    name: KIND,
+    api_version: API_VERSION,
+    plural: PLURAL,
+    resource: RESOURCE,
+    presence: Presence::Optional,
+};
+
+/// The dialect.
+pub struct PodAutoscalers;
+
+/// An object as lists and watches bring it, without the fields that each writer manages.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct Wire(Lean);
+
+impl Watched for Wire {
+    fn version(&self) -> Option<&str> {
+        Some(&self.0.0.metadata.resource_version)
+    }
+}
+
+impl Dialect for PodAutoscalers {
+    type Wire = Wire;
+
+    const KIND: &'static Kind = &POD_AUTOSCALER;
+
+    fn managed(Wire(Lean(pa)): Wire) -> Managed {
+        managed(pa)
+    }
+}
+
+/// An object, and what is wrong with its spec.
+#[derive(Clone, Debug)]
+struct Object {
+    pa: PodAutoscaler,
+    errors: Arc<[String]>,
+}
+
+/// What an object means. One whose spec cannot be used is left alone, whatever it says.
+#[must_use]
+pub fn managed(mut pa: PodAutoscaler) -> Managed {
+    // Of who wrote what, only the writers of the status matter here.
+    let writers = &mut pa.metadata.writers;
+    writers.retain(|writer| &*writer.subresource == "status");
+    writers.shrink_to_fit();
+    default_spec(&mut pa.spec);
+    let errors: Arc<[String]> = check(&pa).iter().map(ToString::to_string).collect();
+    let model = translate::autoscaler(&pa);
+    let model = Arc::new(if errors.is_empty() { model } else { translate::paused(model) });
+    let (namespace, name) = (Arc::clone(&model.namespace), Arc::clone(&model.name));
+    let key = Key { namespace, name, kind: &POD_AUTOSCALER };
+    Managed { key, model, wire: Arc::new(Object { pa, errors }) }
+}
+
+impl Object {
+    fn with(&self, status: PodAutoscalerStatus) -> Box<dyn WireObject> {
+        let pa = PodAutoscaler { status: Some(status), ..self.pa.clone() };
+        Box::new(Object { pa, errors: Arc::clone(&self.errors) })
+    }
+}
+
+impl WireObject for Object {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.pa.metadata
+    }
+
+    fn status(&self) -> Status {
+        self.pa.status.as_ref().map(status::from_wire).unwrap_or_default()
+    }
+
+    fn with_status(&self, new: NewStatus<'_>) -> Box<dyn WireObject> {
+        match new {
+            NewStatus::Decided { decision, snapshot } => {
+                let mut wire = status::to_wire(decision, snapshot, &self.pa, &self.errors);
+                wire.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
+                self.with(wire)
+            }
+            NewStatus::Conflict { reason, message, now } => {
+                let mut wire = self.pa.status.clone().unwrap_or_default();
+                let (name, message) = ((CONFLICT_CONDITION, true), message.to_owned());
+                status::set_condition(&mut wire, &self.pa, name, reason, message, now);
+                self.with(wire)
+            }
+        }
+    }
+
+    fn with_status_of(&self, other: &dyn WireObject) -> Box<dyn WireObject> {
+        let theirs = other.as_hpa().status.clone().unwrap_or_default();
+        self.with(status::with_hpa_form(self.pa.status.as_ref(), &theirs))
+    }
+
+    fn to_body(&self) -> serde_json::Result<Vec<u8>> {
+        let PodAutoscaler { metadata, spec, status, .. } = &self.pa;
+        serde_json::to_vec(&Body { kind: KIND, api_version: API_VERSION, metadata, spec, status })
+    }
+
+    fn set_resource_version(&mut self, version: String) {
+        self.pa.metadata.resource_version = version;
+    }
+
+    fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler> {
+        Cow::Owned(hpa_form(&self.pa))
+    }
+
+    fn sync_period(&self) -> Option<Duration> {
+        duration(self.pa.spec.sync_period.as_deref()?).ok().filter(|period| *period >= SHORTEST)
+    }
+
+    fn spec_errors(&self) -> &[String] {
+        &self.errors
+    }
+}
+
+/// A shorter sync period is an error of the spec.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// An object as it is sent; those of a list do not say themselves what they are.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    kind: &'a str,
+    api_version: &'a str,
+    metadata: &'a ObjectMeta,
+    spec: &'a PodAutoscalerSpec,
+    status: &'a Option<PodAutoscalerStatus>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podscale_core::Time;
+    use podscale_core::model::Mode;
+    use serde_json::{Value, json};
+
+    fn object(spec: Value) -> Managed {
+        let mut object = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u",
+            "resourceVersion": "7", "generation": 3}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+        for (name, value) in spec.as_object().expect("fields") {
+            object["spec"][name] = value.clone();
+        }
+        managed(serde_json::from_value(object).expect("an autoscaler"))
+    }
+
+    #[test]
+    fn a_conflict_is_a_condition_in_the_standard_form() {
+        let object = object(json!({}));
+        let conflict = |message, now| NewStatus::Conflict { reason: "TargetTaken", message, now };
+        let said = object.wire.with_status(conflict("why", Time(0)));
+        let mut said = said.with_status(conflict("still", Time(9_000_000)));
+        said.set_resource_version("8".to_owned());
+        let body: Value = serde_json::from_slice(&said.to_body().expect("JSON")).expect("JSON");
+        assert_eq!(
+            (&body["kind"], &body["metadata"]["resourceVersion"]),
+            (&json!(KIND), &json!("8"))
+        );
+        let expected = json!([{"type": CONFLICT_CONDITION, "status": "True", "reason": "TargetTaken",
+            "message": "still", "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": 3}]);
+        assert_eq!(body["status"]["conditions"], expected);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_left_alone() {
+        let good = object(json!({"syncPeriod": "5s"}));
+        assert_eq!(good.wire.spec_errors(), [] as [String; 0]);
+        assert_eq!(good.wire.sync_period(), Some(Duration::from_secs(5)));
+        let bad = object(json!({"syncPeriod": "5ms", "mode": "DryRun"}));
+        assert_eq!(bad.wire.sync_period(), None);
+        let expected = "spec.syncPeriod: Invalid value: \"5ms\": must be at least 1s";
+        assert_eq!(bad.wire.spec_errors(), [expected]);
+        let extensions = bad.model.extensions.as_ref().expect("extensions");
+        assert_eq!(extensions.control.mode, Mode::Paused);
+    }
+}

@@ -1,0 +1,209 @@
+//! Queries that specs bring along, asked of Prometheus directly.
+//!
+//! The controller's own Prometheus is asked with its credentials. Whoever may write an autoscaler could
+//! otherwise make the controller call any address, so another server is asked only if the operator has
+//! named it, and without credentials.
+
+use super::MetricSource;
+use super::answer::Answer;
+use super::circuit_breaker::CircuitBreaker;
+use super::prometheus::prometheus_error;
+use super::question::Question;
+use crate::metrics::Metrics;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use podscale_core::Time;
+use podscale_core::model::{Milli, PrometheusQuery, Source};
+use podscale_metrics::prometheus::{Answer as Answered, Client, Config, Queries, SetupError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The Prometheus servers that specs may name.
+#[derive(Default)]
+pub struct PrometheusServers {
+    /// The controller's own.
+    own: Option<Server>,
+    /// Others, by their addresses.
+    others: BTreeMap<String, Server>,
+}
+
+struct Server {
+    queries: Queries,
+    breaker: CircuitBreaker,
+}
+
+impl Server {
+    fn new(client: Arc<Client>) -> Server {
+        Server { queries: Queries::new(client), breaker: CircuitBreaker::new("prometheus") }
+    }
+}
+
+impl PrometheusServers {
+    /// The controller's own server, if there is one, and others that specs may name.
+    ///
+    /// # Errors
+    /// The address of another cannot be used.
+    pub fn new(
+        own: Option<Arc<Client>>,
+        others: &[String],
+    ) -> Result<PrometheusServers, SetupError> {
+        let server = |url: &String| {
+            let client = Client::new(Config::new(url.as_str()))?;
+            Ok((plain(url).to_owned(), Server::new(Arc::new(client))))
+        };
+        let others: Result<_, SetupError> = others.iter().map(server).collect();
+        Ok(PrometheusServers { own: own.map(Server::new), others: others? })
+    }
+
+    /// The server that a query goes to.
+    fn find(&self, query: &PrometheusQuery) -> Result<&Server, Arc<str>> {
+        let Some(address) = query.server.as_deref() else {
+            let missing = "it is not said where Prometheus is: the spec names no server, and the \
+                           controller was started without --prometheus-url";
+            return self.own.as_ref().ok_or_else(|| missing.into());
+        };
+        let address = plain(address);
+        let own = self.own.as_ref().filter(|own| own.queries.client().url() == address);
+        own.or_else(|| self.others.get(address)).ok_or_else(|| {
+            format!("{address} is not one of the controller's --prometheus-allowed-server").into()
+        })
+    }
+}
+
+/// An address without the slash at its end.
+fn plain(url: &str) -> &str {
+    url.trim_end_matches('/')
+}
+
+/// Answers queries.
+pub(super) struct PrometheusQueries {
+    servers: Arc<PrometheusServers>,
+    metrics: Metrics,
+}
+
+impl PrometheusQueries {
+    /// Asks these servers.
+    pub(super) fn new(servers: Arc<PrometheusServers>, metrics: Metrics) -> PrometheusQueries {
+        PrometheusQueries { servers, metrics }
+    }
+
+    async fn value(&self, query: &PrometheusQuery, question: &Question<'_>) -> Answer {
+        let server = match self.servers.find(query) {
+            Ok(server) => server,
+            Err(problem) => return Answer::Failed(problem),
+        };
+        let began = Instant::now();
+        let ask = async {
+            let answer = server.queries.get(&query.query, question.max_age).await;
+            answer.map_err(prometheus_error)
+        };
+        let answer = server.breaker.call(ask).await;
+        self.metrics.source_answered("prometheus", answer.is_ok(), began.elapsed());
+        server.breaker.report(answer.as_ref().err());
+        match answer {
+            Ok(answer) => one_value(&answer),
+            Err(error) => Answer::Failed(error.to_string().into()),
+        }
+    }
+}
+
+/// The only value of an answer; none if it has none.
+fn one_value(answer: &Answered) -> Answer {
+    match answer.vector.samples.as_slice() {
+        [] => Answer::Value(None),
+        [sample] if sample.value.is_finite() => {
+            // The conversion saturates.
+            #[expect(clippy::cast_possible_truncation)]
+            let milli = (sample.value * 1000.0).round() as i64;
+            Answer::Value(Some((Milli(milli), Time(sample.time.as_microsecond()))))
+        }
+        [sample] => {
+            Answer::Failed(format!("the query gives {}, which is no amount", sample.value).into())
+        }
+        several => {
+            let count = several.len();
+            let advice = "aggregate it, for instance with sum()";
+            Answer::Failed(format!("the query gives {count} values, not one; {advice}").into())
+        }
+    }
+}
+
+impl MetricSource for PrometheusQueries {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            match question.metric {
+                Source::Prometheus(query) => self.value(query, &question).await,
+                _ => Answer::Nothing,
+            }
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::post;
+    use axum::{Json, Router};
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    /// A Prometheus that gives one value, several, or nothing, as the query says.
+    async fn prometheus() -> String {
+        let answer = async |body: String| {
+            let sample = |value: &str| json!({"metric": {}, "value": [1_700_000_000.5, value]});
+            let result: Vec<Value> = match body.split(['=', '&']).nth(1) {
+                Some("one") => vec![sample("2.5")],
+                Some("two") => vec![sample("1"), sample("2")],
+                Some("nan") => vec![sample("NaN")],
+                _ => vec![],
+            };
+            Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
+        };
+        let router = Router::new().route("/api/v1/query", post(answer));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        format!("http://{address}")
+    }
+
+    #[tokio::test]
+    async fn one_value_is_an_answer_and_servers_must_be_allowed() {
+        let url = prometheus().await;
+        let own = Arc::new(Client::new(Config::new(&url)).expect("a client"));
+        let allowed = [format!("{url}/")];
+        let servers = |own, others: &[String]| {
+            Arc::new(PrometheusServers::new(own, others).expect("servers"))
+        };
+        let both = servers(Some(Arc::clone(&own)), &[]);
+        let (other, none) = (servers(None, &allowed), servers(None, &[]));
+        for (what, servers, server, query, expected) in [
+            ("one", &both, None, "one", "2500 at 1700000000500000"),
+            ("nothing", &both, None, "none", "no value"),
+            ("several", &both, None, "two", "the query gives 2 values, not one; aggregate it"),
+            ("no number", &both, None, "nan", "the query gives NaN, which is no amount"),
+            ("the own by name", &both, Some(url.as_str()), "one", "2500 at"),
+            ("an allowed one", &other, Some(url.as_str()), "one", "2500 at"),
+            ("none of its own", &other, None, "one", "it is not said where Prometheus is"),
+            ("a stranger", &none, Some(url.as_str()), "one", "is not one of the controller's"),
+        ] {
+            let source = PrometheusQueries::new(Arc::clone(servers), Metrics::new());
+            let query = PrometheusQuery {
+                name: "q".into(),
+                server: server.map(Into::into),
+                query: query.into(),
+            };
+            let metric = Source::Prometheus(query);
+            let max_age = Duration::from_secs(1);
+            let question = Question { namespace: "shop", metric: &metric, pods: "", max_age };
+            let found = match source.ask(question).await {
+                Answer::Value(Some((Milli(milli), Time(time)))) => format!("{milli} at {time}"),
+                Answer::Value(None) => "no value".to_owned(),
+                Answer::Failed(why) => why.to_string(),
+                other => format!("{other:?}"),
+            };
+            assert!(found.contains(expected), "{what}: {found}");
+        }
+    }
+}
