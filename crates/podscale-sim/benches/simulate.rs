@@ -34,6 +34,7 @@ fn autoscaler() -> Autoscaler {
         max_replicas: 40,
         metrics: vec![Metric::new(Source::Resource { name: "cpu".into() }, &targets)],
         behavior: None,
+        extensions: None,
     }
 }
 

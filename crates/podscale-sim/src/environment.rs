@@ -10,6 +10,8 @@ use thiserror::Error;
 const MAX_DELAY_SECONDS: f64 = 86_400.0;
 /// How many outages one pipeline may have.
 const MAX_OUTAGES: usize = 1_000;
+/// How many rollouts one run may have.
+const MAX_ROLLOUTS: usize = 1_000;
 
 /// Where a simulated workload runs, as written in scenario files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct Environment {
     /// The machines, if there are not always enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodePool>,
+    /// When all pods are replaced by those of a new version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rollouts: Vec<Rollout>,
     /// Whether requests come evenly or at random.
     pub arrivals: Arrivals,
     /// The time that is computed in one step, in seconds; shorter is finer and slower.
@@ -53,6 +58,7 @@ impl Default for Environment {
             resource_metrics: Pipeline::default(),
             custom_metrics: Pipeline { window_seconds: 30.0, ..Pipeline::default() },
             nodes: None,
+            rollouts: Vec::new(),
             arrivals: Arrivals::Random,
             slot_seconds: 1.0,
         }
@@ -149,6 +155,24 @@ pub struct NodePool {
     pub empty_seconds: f64,
 }
 
+/// A new version of the workload, to which its pods are replaced step by step, as a Deployment does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rollout {
+    /// When it begins, in seconds from the start.
+    pub at_seconds: f64,
+    /// How many pods more than wanted there may be, as a part of those.
+    #[serde(default = "quarter")]
+    pub max_surge: f64,
+    /// How many pods fewer than wanted may be ready, as a part of those.
+    #[serde(default = "quarter")]
+    pub max_unavailable: f64,
+}
+
+fn quarter() -> f64 {
+    0.25
+}
+
 /// How requests come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -192,6 +216,12 @@ impl Environment {
         self.custom_metrics.check("customMetrics")?;
         if let Some(nodes) = &self.nodes {
             nodes.check()?;
+        }
+        range("rollouts", self.rollouts.len() as f64, 0.0, MAX_ROLLOUTS as f64)?;
+        for Rollout { at_seconds, max_surge, max_unavailable } in &self.rollouts {
+            range("rollouts.atSeconds", *at_seconds, 0.0, 1e9)?;
+            range("rollouts.maxSurge", *max_surge, 0.0, 1.0)?;
+            range("rollouts.maxUnavailable", *max_unavailable, 0.0, 1.0)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::world::{NEVER, Needs, World};
 use podscale_core::{Span, Time};
 
+pub mod controlled;
 pub mod fixed;
 pub mod keda;
 pub mod knative;
@@ -14,6 +15,7 @@ pub mod peers;
 pub mod reconciler;
 pub mod scripted;
 
+pub use controlled::{Controlled, Seen};
 pub use fixed::Fixed;
 pub use keda::Keda;
 pub use knative::Knative;
@@ -48,10 +50,10 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Those of the sync period.
-    pub(crate) fn of_sync(plan: &Plan) -> Moments {
-        let period = seconds(plan.environment.sync_period_seconds);
-        Moments { period, next: plan.start.after(plan.sync_moment()) }
+    /// Those of the sync period, or of an object's own.
+    pub(crate) fn of_sync(plan: &Plan, own: Option<Span>) -> Moments {
+        let period = own.unwrap_or(seconds(plan.environment.sync_period_seconds));
+        Moments { period: period.max(Span(1)), next: plan.start.after(plan.sync_moment()) }
     }
 
     pub(crate) fn never() -> Moments {

@@ -91,12 +91,12 @@ pub struct Workload {
     load_start: Time,
     start: Time,
     totals: Totals,
-    counters: HashMap<Arc<str>, Counters>,
+    counters: HashMap<Arc<str>, Counted>,
 }
 
 /// What a container has counted since its start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counters {
+struct Counted {
     cpu_seconds: f64,
     served: f64,
 }

@@ -11,6 +11,7 @@ pub(crate) use sensors::Sensors;
 use crate::environment::seconds;
 use crate::plan::Plan;
 use crate::workload::Flow;
+use podscale_core::model::ShareOf;
 use podscale_core::pod::Pod;
 use podscale_core::snapshot::{Reading, Scale};
 use podscale_core::{Metric, Time};
@@ -50,9 +51,10 @@ impl World<'_> {
         self.fleet.pods().iter().map(|pod| pod.id)
     }
 
-    /// What a metric says now, into the given place.
-    pub fn read(&self, metric: &Metric, reading: &mut Reading) {
-        self.sensors.read(metric, self.now, self.fleet, &self.plan.template, reading);
+    /// What a metric says now, into the given place; a utilization is a share of what is given.
+    pub fn read(&self, metric: &Metric, share_of: ShareOf, reading: &mut Reading) {
+        let around = (self.fleet, &self.plan.template);
+        self.sensors.read(metric, share_of, self.now, around, reading);
     }
 
     /// How many pods serve.

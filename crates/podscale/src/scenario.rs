@@ -3,7 +3,8 @@
 
 mod apply;
 
-pub use apply::{ApplyError, apply, is_autoscaler};
+pub use crate::dialect::read::is_autoscaler;
+pub use apply::{ApplyError, apply};
 
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};

@@ -12,7 +12,8 @@ pub use model::ModelOptions;
 pub use objects::{InputError, Objects};
 pub use record::RunRecorder;
 
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use crate::dialect::read::Understood;
+use crate::settings::span;
 use podscale_core::{Autoscaler, Settings, Time};
 use podscale_sim::Plan;
 use podscale_sim::policy::Reconciler;
@@ -23,10 +24,8 @@ pub const START: Time = Time(946_684_800_000_000);
 /// One autoscaler object with all that is needed to simulate it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The object, defaulted.
-    pub hpa: HorizontalPodAutoscaler,
-    /// What it means.
-    pub autoscaler: Autoscaler,
+    /// The object, and how it was understood.
+    pub object: Understood,
     /// The settings of the controller.
     pub settings: Settings,
     /// What its target is like and where it runs; the load is still to be given.
@@ -36,15 +35,22 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// What the object means.
+    #[must_use]
+    pub fn autoscaler(&self) -> &Autoscaler {
+        &self.object.managed.model
+    }
+
     /// The namespace and the name of the object.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}/{}", self.autoscaler.namespace, self.autoscaler.name)
+        self.object.managed.key.to_string()
     }
 
     /// Decides by the object.
     #[must_use]
     pub fn policy<'o>(&self) -> Reconciler<'o> {
-        Reconciler::new(self.autoscaler.clone(), self.settings)
+        let period = self.object.managed.wire.sync_period();
+        Reconciler::new(self.autoscaler().clone(), self.settings).every(period.map(span))
     }
 }

@@ -53,6 +53,7 @@ fn on_cpu(percent: i32) -> Autoscaler {
         max_replicas: 20,
         metrics: vec![Metric::new(Source::Resource { name: "cpu".into() }, &targets)],
         behavior: None,
+        extensions: None,
     }
 }
 

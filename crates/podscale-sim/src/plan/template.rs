@@ -1,7 +1,7 @@
 //! What the pods of a simulated workload are like, and what the names of metrics mean there.
 
 use crate::workload::Kind;
-use podscale_core::model::Milli;
+use podscale_core::model::{Milli, ShareOf, Source};
 use podscale_core::snapshot::{MissingRequest, Requests};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -78,27 +78,33 @@ impl PodTemplate {
         self.containers.get(self.busy).or(self.containers.first())
     }
 
-    /// What one pod requests of a resource, in all or in one container.
+    /// What one pod requests of a resource, or is limited to, in all or in one container.
     pub(crate) fn request(
         &self,
-        resource: Resource,
-        container: Option<&str>,
+        (resource, container): (Resource, Option<&str>),
+        share_of: ShareOf,
         pod: u64,
     ) -> Result<Milli, MissingRequest> {
         let wanted =
             self.containers.iter().filter(|c| container.is_none_or(|name| *c.name == *name));
+        let milli = |bytes: f64| bytes * 1000.0;
         let mut sum = 0_i64;
         let mut any = false;
         for found in wanted {
             any = true;
-            let amount = match resource {
-                Resource::Cpu => found.cpu_request_millis,
-                Resource::Memory => found.memory_request_bytes.map(|bytes| bytes * 1000.0),
+            let amount = match (resource, share_of) {
+                (Resource::Cpu, ShareOf::Requests) => found.cpu_request_millis,
+                (Resource::Cpu, ShareOf::Limits) => found.cpu_limit_millis,
+                (Resource::Memory, ShareOf::Requests) => found.memory_request_bytes.map(milli),
+                (Resource::Memory, ShareOf::Limits) => found.memory_limit_bytes.map(milli),
             };
-            let amount = amount.ok_or_else(|| MissingRequest::Container {
-                resource: resource.name().into(),
-                container: Arc::clone(&found.name),
-                pod: pod_name(pod).into(),
+            let amount = amount.ok_or_else(|| {
+                let (resource, container) = (resource.name().into(), Arc::clone(&found.name));
+                let pod = pod_name(pod).into();
+                match share_of {
+                    ShareOf::Requests => MissingRequest::Container { resource, container, pod },
+                    ShareOf::Limits => MissingRequest::Limit { resource, container, pod },
+                }
             })?;
             // The cast saturates.
             sum = sum.saturating_add(amount.round() as i64);
@@ -133,19 +139,20 @@ impl PodTemplate {
         }
     }
 
-    /// What so many pods, of which this is the first, request of a resource, into the given place.
+    /// What so many pods, of which this is the first, request of a resource or are limited to, into the
+    /// given place.
     pub(crate) fn fill_requests(
         &self,
-        (resource, container): (Resource, Option<&str>),
-        pods: usize,
-        first: Option<u64>,
+        (resource, container): (&str, Option<&str>),
+        share_of: ShareOf,
+        (pods, first): (usize, Option<u64>),
         requests: &mut Requests,
     ) {
-        let Some(first) = first else {
+        let (Some(resource), Some(first)) = (Resource::named(resource), first) else {
             *requests = Requests::default();
             return;
         };
-        let (amount, missing) = match self.request(resource, container, first) {
+        let (amount, missing) = match self.request((resource, container), share_of, first) {
             Ok(amount) => (amount, None),
             Err(missing) => (Milli(0), Some(missing)),
         };
@@ -175,9 +182,25 @@ pub enum Quantity {
     LatencySeconds,
     /// Requests that are in service or wait in a pod.
     InFlight,
+    /// Nothing: the metric never has a value.
+    Absent,
 }
 
 impl Quantity {
+    /// The name by which it is known what a source measures; none if that is cpu or memory, or not known.
+    #[must_use]
+    pub fn name_in(source: &Source) -> Option<&Arc<str>> {
+        match source {
+            Source::Pods(series) | Source::Object { series, .. } | Source::External(series) => {
+                Some(&series.name)
+            }
+            Source::Prometheus(query) => Some(&query.name),
+            Source::Resource { .. } | Source::ContainerResource { .. } | Source::Unknown { .. } => {
+                None
+            }
+        }
+    }
+
     /// What a metric of this name most likely measures. Names are only a convention: scenarios can
     /// say what they mean.
     #[must_use]
@@ -205,6 +228,7 @@ impl Quantity {
             Quantity::QueueLength => "the length of the queue",
             Quantity::LatencySeconds => "seconds that a request takes",
             Quantity::InFlight => "requests in flight",
+            Quantity::Absent => "nothing that has a value",
         }
     }
 }
@@ -239,10 +263,13 @@ mod tests {
             containers: vec![container("sidecar", Some(50.0)), container("app", Some(200.0))],
             busy: 1,
         };
-        assert_eq!(pods.request(Resource::Cpu, None, 0), Ok(Milli(250)));
-        assert_eq!(pods.request(Resource::Cpu, Some("app"), 0), Ok(Milli(200)));
-        assert!(pods.request(Resource::Cpu, Some("none"), 0).is_err());
-        assert!(pods.request(Resource::Memory, None, 0).is_err());
+        let request = |of, share_of| pods.request(of, share_of, 0);
+        assert_eq!(request((Resource::Cpu, None), ShareOf::Requests), Ok(Milli(250)));
+        assert_eq!(request((Resource::Cpu, Some("app")), ShareOf::Requests), Ok(Milli(200)));
+        assert!(request((Resource::Cpu, Some("none")), ShareOf::Requests).is_err());
+        assert!(request((Resource::Memory, None), ShareOf::Requests).is_err());
+        let missing = request((Resource::Cpu, None), ShareOf::Limits);
+        assert!(matches!(missing, Err(MissingRequest::Limit { .. })), "{missing:?}");
         assert_eq!(pods.shown(Resource::Cpu, None, 0.3), Some(0.301));
         assert_eq!(pods.shown(Resource::Cpu, Some("app"), 0.3), Some(0.3));
         assert_eq!(pods.shown(Resource::Cpu, Some("sidecar"), 0.3), Some(0.001));

@@ -26,7 +26,7 @@ impl Policy for Fixed {
     }
 
     fn begin(&mut self, plan: &Plan) {
-        self.moments = Moments { next: plan.start, ..Moments::of_sync(plan) };
+        self.moments = Moments { next: plan.start, ..Moments::of_sync(plan, None) };
     }
 
     fn next_due(&self) -> Time {

@@ -12,7 +12,7 @@ use super::{Moments, Policy, Reconciler};
 use crate::environment::seconds;
 use crate::plan::Plan;
 use crate::world::{Needs, World};
-use podscale_core::model::Milli;
+use podscale_core::model::{Milli, ShareOf};
 use podscale_core::snapshot::Reading;
 use podscale_core::{Autoscaler, Metric, Settings, Time};
 
@@ -44,16 +44,22 @@ pub struct Keda {
 }
 
 impl Keda {
-    /// With this object, whose trigger is the only metric of the HPA that is given.
+    /// With this object, whose trigger is the only metric of the HPA that is given, and the settings of
+    /// Kubernetes' controller.
     #[must_use]
-    pub fn new(object: ScaledObject, mut hpa: Autoscaler, trigger: Metric) -> Keda {
+    pub fn new(
+        object: ScaledObject,
+        mut hpa: Autoscaler,
+        trigger: Metric,
+        settings: Settings,
+    ) -> Keda {
         hpa.metrics = vec![trigger.clone()];
         hpa.min_replicas = object.min.max(1);
         hpa.max_replicas = object.max;
         Keda {
             object,
             trigger,
-            hpa: Reconciler::new(hpa, Settings::default()),
+            hpa: Reconciler::new(hpa, settings),
             polls: Moments::never(),
             active_at: None,
             reading: Reading::Empty,
@@ -64,12 +70,12 @@ impl Keda {
     /// The activation loop.
     fn poll(&mut self, world: &World<'_>) -> Option<i32> {
         self.polls.advance();
-        world.read(&self.trigger, &mut self.reading);
+        world.read(&self.trigger, ShareOf::Requests, &mut self.reading);
         let value = match &self.reading {
-            Reading::Series(values) => {
+            Reading::Series { values, .. } => {
                 values.iter().map(|Milli(value)| *value as f64 / 1000.0).sum()
             }
-            Reading::Total(Milli(value)) => *value as f64 / 1000.0,
+            Reading::Total { value: Milli(value), .. } => *value as f64 / 1000.0,
             // A trigger that fails is neither active nor counted as inactive.
             _ => return None,
         };

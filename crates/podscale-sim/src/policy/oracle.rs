@@ -41,7 +41,7 @@ impl Policy for Oracle {
 
     fn begin(&mut self, plan: &Plan) {
         // It need not wait for its moment.
-        self.moments = Moments { next: plan.start, ..Moments::of_sync(plan) };
+        self.moments = Moments { next: plan.start, ..Moments::of_sync(plan, None) };
         let allowed = match plan.workload.kind {
             Kind::Service => {
                 let rps = plan.rps_per_pod();

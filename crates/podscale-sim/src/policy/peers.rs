@@ -3,6 +3,7 @@
 use super::keda::ScaledObject;
 use super::knative::KpaConfig;
 use super::{Fixed, Keda, Knative, Oracle, Policy, Reconciler};
+use crate::environment::seconds;
 use crate::plan::Plan;
 use crate::workload::Kind;
 use podscale_core::model::{Milli, Series, Source, TargetKind, Targets};
@@ -91,8 +92,17 @@ impl PeerKind {
     #[must_use]
     pub fn parameters(self) -> &'static [&'static str] {
         match self {
-            PeerKind::HpaCpu | PeerKind::HpaRps => &["target", "min", "max"],
-            PeerKind::Keda => &["target", "polling", "cooldown", "activation", "min", "max"],
+            PeerKind::HpaCpu | PeerKind::HpaRps => &["target", "window", "tolerance", "min", "max"],
+            PeerKind::Keda => &[
+                "target",
+                "polling",
+                "cooldown",
+                "activation",
+                "window",
+                "tolerance",
+                "min",
+                "max",
+            ],
             PeerKind::Knative => {
                 &["target", "stable", "panic", "threshold", "up", "down", "min", "max"]
             }
@@ -166,14 +176,14 @@ impl Peer {
         match self.kind {
             PeerKind::HpaCpu => {
                 let percent = target.unwrap_or(UTILIZATION * 100.0) as i32;
-                Box::new(native(autoscaler, at_least_one, max, cpu(percent)))
+                Box::new(self.native(autoscaler, at_least_one, max, cpu(percent)))
             }
             PeerKind::HpaRps => {
                 let metric = match plan.workload.kind {
                     Kind::Service => per_pod("requests_per_second", rps, Source::Pods),
                     Kind::Consumer => per_pod("requests_per_second", rps, Source::External),
                 };
-                Box::new(native(autoscaler, at_least_one, max, metric))
+                Box::new(self.native(autoscaler, at_least_one, max, metric))
             }
             PeerKind::Keda => Box::new(self.keda(autoscaler, plan, (min, max), rps)),
             PeerKind::Knative => {
@@ -210,21 +220,40 @@ impl Peer {
             cooldown_seconds: self.value("cooldown").unwrap_or(300.0),
             activation: self.value("activation").unwrap_or(0.0),
         };
-        let hpa = Autoscaler { behavior: None, ..autoscaler.clone() };
-        Keda::new(object, hpa, trigger)
+        let hpa = Autoscaler { behavior: None, extensions: None, ..autoscaler.clone() };
+        Keda::new(object, hpa, trigger, self.settings())
     }
-}
 
-/// Kubernetes' HPA with one metric and the default behavior.
-fn native(autoscaler: &Autoscaler, min: i32, max: i32, metric: Metric) -> Reconciler<'static> {
-    let hpa = Autoscaler {
-        min_replicas: min,
-        max_replicas: max.max(min),
-        metrics: vec![metric],
-        behavior: None,
-        ..autoscaler.clone()
-    };
-    Reconciler::new(hpa, Settings::default())
+    /// Kubernetes' HPA with one metric and the default behavior.
+    fn native(
+        &self,
+        autoscaler: &Autoscaler,
+        min: i32,
+        max: i32,
+        metric: Metric,
+    ) -> Reconciler<'static> {
+        let hpa = Autoscaler {
+            min_replicas: min,
+            max_replicas: max.max(min),
+            metrics: vec![metric],
+            behavior: None,
+            extensions: None,
+            ..autoscaler.clone()
+        };
+        Reconciler::new(hpa, self.settings())
+    }
+
+    /// The settings of kube-controller-manager.
+    fn settings(&self) -> Settings {
+        let default = Settings::default();
+        Settings {
+            tolerance: self.value("tolerance").unwrap_or(default.tolerance),
+            downscale_stabilization: self
+                .value("window")
+                .map_or(default.downscale_stabilization, seconds),
+            ..default
+        }
+    }
 }
 
 fn cpu(percent: i32) -> Metric {

@@ -1,15 +1,16 @@
-//! Podscale's own controller, and so Kubernetes' native HPA: drives the pass of `podscale-core` that
-//! production drives, on what the simulated metrics say. There is no second implementation of any
-//! rule.
+//! Podscale's own controller, and so Kubernetes' native HPA: decides by an object on what the simulated
+//! metrics say.
 
+use super::controlled::{Controlled, Seen};
 use super::{Moments, Policy};
 use crate::plan::Plan;
 use crate::world::{Needs, World};
-use podscale_core::pod::Pod;
-use podscale_core::snapshot::{Reading, Scale, ScaleError, Selection};
+use podscale_core::model::{Extensions, PodSelection, ShareOf};
+use podscale_core::pass::WriteOutcome;
+use podscale_core::pod::{Pod, surge};
+use podscale_core::snapshot::{Reading, Scale, Selection};
 use podscale_core::{
-    Autoscaler, History, Outcome, Pass, ScaleWrite, Settings, Snapshot, Status, StatusChange,
-    StatusWrite, Time, Withheld, Write, decide, explain,
+    Autoscaler, Outcome, ScaleWrite, Settings, Snapshot, Span, Time, decide, explain,
 };
 
 /// Hears of every pass.
@@ -20,10 +21,9 @@ pub trait PassObserver {
 
 /// Decides by an autoscaler object.
 pub struct Reconciler<'o> {
-    autoscaler: Autoscaler,
-    settings: Settings,
-    status: Status,
-    history: History,
+    controlled: Controlled,
+    /// How often, if the object says so itself.
+    period: Option<Span>,
     moments: Moments,
     selection: Selection,
     readings: Vec<Reading>,
@@ -38,10 +38,8 @@ impl<'o> Reconciler<'o> {
     pub fn new(autoscaler: Autoscaler, settings: Settings) -> Reconciler<'o> {
         let readings = vec![Reading::Empty; autoscaler.metrics.len()];
         Reconciler {
-            autoscaler,
-            settings,
-            status: Status::default(),
-            history: History::default(),
+            controlled: Controlled::new(autoscaler, settings),
+            period: None,
             moments: Moments::never(),
             selection: Selection::Pods(Vec::new()),
             readings,
@@ -51,17 +49,18 @@ impl<'o> Reconciler<'o> {
         }
     }
 
+    /// The same, as often as the object says instead of every sync period.
+    #[must_use]
+    pub fn every(mut self, period: Option<Span>) -> Reconciler<'o> {
+        self.period = period;
+        self
+    }
+
     /// The same, and this observer hears of every pass.
     #[must_use]
     pub fn observed(mut self, observer: &'o mut dyn PassObserver) -> Reconciler<'o> {
         self.observer = Some(observer);
         self
-    }
-
-    /// The object that it decides by.
-    #[must_use]
-    pub fn autoscaler(&self) -> &Autoscaler {
-        &self.autoscaler
     }
 
     /// Takes in what is there: pods, and metrics if they are read.
@@ -71,23 +70,62 @@ impl<'o> Reconciler<'o> {
             _ => Vec::new(),
         };
         world.pods(&mut pods);
-        self.selection = Selection::Pods(pods);
-        let status = &self.status;
-        if decide::reads_metrics(&self.autoscaler, scale, || status) {
-            for (metric, reading) in self.autoscaler.metrics.iter().zip(&mut self.readings) {
-                world.read(metric, reading);
+        if self.observer.is_some() {
+            self.pod_ids.clear();
+            self.pod_ids.extend(world.pod_ids());
+        }
+        let autoscaler = self.controlled.autoscaler();
+        let extensions = autoscaler.extensions.as_deref();
+        let status = self.controlled.status();
+        let reads = decide::reads_metrics(autoscaler, scale, || status);
+        let metrics = autoscaler.metrics.iter().enumerate();
+        for ((place, metric), reading) in metrics.zip(&mut self.readings) {
+            if reads {
+                let share_of = extensions.map_or(ShareOf::Requests, |e| e.rules(place).share_of);
+                world.read(metric, share_of, reading);
+            } else {
+                *reading = Reading::Empty;
             }
         }
+        let owned = |e: &Extensions| e.pod_selection == PodSelection::Owned;
+        if extensions.is_some_and(owned) {
+            let left_out = surge(&pods, scale.spec_replicas);
+            if !left_out.is_empty() {
+                retain(&mut pods, &left_out);
+                retain(&mut self.pod_ids, &left_out);
+                self.readings.iter_mut().for_each(|reading| without(reading, &left_out));
+            }
+        }
+        self.selection = Selection::Pods(pods);
+    }
+}
+
+/// Leaves out what is at these places, which are in order.
+fn retain<T>(all: &mut Vec<T>, left_out: &[usize]) {
+    let mut place = 0;
+    all.retain(|_| {
+        place += 1;
+        left_out.binary_search(&(place - 1)).is_err()
+    });
+}
+
+/// Leaves out the values of pods that do not count.
+fn without(reading: &mut Reading, left_out: &[usize]) {
+    let Reading::PerPod(readings) = reading else { return };
+    retain(&mut readings.samples, left_out);
+    retain(&mut readings.requests.of_pods, left_out);
+    if readings.samples.iter().all(Option::is_none) {
+        *reading = Reading::Empty;
     }
 }
 
 impl Policy for Reconciler<'_> {
     fn needs(&self) -> Needs {
-        Needs::of(&self.autoscaler.metrics)
+        Needs::of(&self.controlled.autoscaler().metrics)
     }
 
     fn begin(&mut self, plan: &Plan) {
-        self.moments = Moments::of_sync(plan);
+        self.moments = Moments::of_sync(plan, self.period);
     }
 
     fn next_due(&self) -> Time {
@@ -98,54 +136,27 @@ impl Policy for Reconciler<'_> {
         self.moments.advance();
         let found = world.scale();
         self.observe(world, found);
-        let scale: Result<Scale, ScaleError> = Ok(found);
-        let snapshot = Snapshot {
+        let seen = Seen {
             now: world.now,
-            settings: &self.settings,
-            autoscaler: &self.autoscaler,
-            status: &self.status,
-            history: &self.history,
-            scale: &scale,
+            written_at: world.written_at(),
+            scale: &Ok(found),
             pods: &self.selection,
             readings: &self.readings,
         };
-        let (outcome, status) = drive(&snapshot, world.written_at());
-        if let Some(observer) = &mut self.observer {
-            self.pod_ids.clear();
-            self.pod_ids.extend(world.pod_ids());
-            observer.passed(&snapshot, &outcome, &self.pod_ids);
-        }
-        if let Some(status) = status {
-            self.status = status;
-        }
-        self.history.commit(&outcome.decision.learned);
-        let changed = outcome.decision.rescale.map(|rescale| rescale.to);
+        let (observer, pod_ids) = (&mut self.observer, &self.pod_ids);
+        let outcome = self.controlled.pass(&seen, |snapshot, outcome| {
+            if let Some(observer) = observer {
+                observer.passed(snapshot, outcome, pod_ids);
+            }
+        });
+        let is_written = outcome.scale == WriteOutcome::Ended(ScaleWrite::Written);
+        let changed = outcome.decision.rescale.filter(|_| is_written).map(|rescale| rescale.to);
         self.last = Some((outcome, world.now));
         changed
     }
 
     fn explain(&self) -> Vec<String> {
         let Some((outcome, at)) = &self.last else { return Vec::new() };
-        explain::lines(&outcome.decision.steps, &self.autoscaler, *at)
-    }
-}
-
-/// Drives a pass whose writes succeed; gives the status if it was written. What only refreshes measured
-/// values is left for later, as a controller with many objects does: no rule reads them.
-fn drive(snapshot: &Snapshot<'_>, written_at: Time) -> (Outcome, Option<Status>) {
-    let mut pass = Pass::begin(snapshot);
-    let mut stored = None;
-    loop {
-        match pass.next_write() {
-            Write::Scale(_) => pass.scale_ended(ScaleWrite::Written, written_at),
-            Write::Status(StatusChange::Values) => {
-                pass.status_ended(StatusWrite::Withheld(Withheld::Deferred));
-            }
-            Write::Status(_) => {
-                stored = Some(pass.status());
-                pass.status_ended(StatusWrite::Written);
-            }
-            Write::Nothing => return (pass.finish(), stored),
-        }
+        explain::lines(&outcome.decision.steps, self.controlled.autoscaler(), *at)
     }
 }

@@ -53,6 +53,8 @@ pub struct Summary {
     pub runs: usize,
     /// See [`Scores::violations`].
     pub violations: Estimate,
+    /// See [`Scores::refused`].
+    pub refused: Estimate,
     /// See [`Scores::worst_minute`].
     pub worst_minute: Estimate,
     /// See [`Scores::p50_seconds`].
@@ -77,20 +79,31 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these runs, and of the oracle's over the same loads and seeds.
+    /// Of these runs under one load, one for each seed, and of the oracle's with the same seeds.
     #[must_use]
     pub fn of(runs: &[Scores], oracle: Option<&[Scores]>) -> Summary {
-        let of =
-            |score: fn(&Scores) -> f64| Estimate::of(&runs.iter().map(score).collect::<Vec<f64>>());
+        match oracle {
+            Some(oracle) => Summary::across(&[runs], Some(&[oracle])),
+            None => Summary::across(&[runs], None),
+        }
+    }
+
+    /// Over several loads, each with a run for each of the same seeds: every load counts as much as any
+    /// other, and how sure the means are follows from how much they differ from seed to seed.
+    #[must_use]
+    pub fn across(loads: &[&[Scores]], oracle: Option<&[&[Scores]]>) -> Summary {
+        let of = |score: fn(&Scores) -> f64| estimate(loads, |load, seed| score(&loads[load][seed]));
         let against = oracle.map(|oracle| {
-            let pairs = runs.iter().zip(oracle).filter(|(_, oracle)| oracle.pod_hours > 0.0);
-            let ratios: Vec<f64> =
-                pairs.map(|(run, oracle)| run.pod_hours / oracle.pod_hours).collect();
-            Estimate::of(&ratios)
+            estimate(loads, |load, seed| {
+                let of_oracle = oracle.get(load).and_then(|runs| runs.get(seed));
+                let hours = of_oracle.map_or(0.0, |run| run.pod_hours);
+                if hours > 0.0 { loads[load][seed].pod_hours / hours } else { 1.0 }
+            })
         });
         Summary {
-            runs: runs.len(),
+            runs: loads.iter().map(|runs| runs.len()).sum(),
             violations: of(|run| run.violations),
+            refused: of(|run| run.refused),
             worst_minute: of(|run| run.worst_minute),
             p50_seconds: of(|run| run.p50_seconds),
             p95_seconds: of(|run| run.p95_seconds),
@@ -103,6 +116,22 @@ impl Summary {
             queue_age_most_seconds: of(|run| run.queue_age_most_seconds),
         }
     }
+}
+
+/// The mean over loads for each seed, the mean of those, and the worst of all runs.
+fn estimate(loads: &[&[Scores]], value: impl Fn(usize, usize) -> f64) -> Estimate {
+    let seeds = loads.iter().map(|runs| runs.len()).min().unwrap_or(0);
+    let mut worst = f64::MIN;
+    let mut means = Vec::with_capacity(seeds);
+    for seed in 0..seeds {
+        let values = (0..loads.len()).map(|load| value(load, seed));
+        let sum: f64 = values.inspect(|value| worst = worst.max(*value)).sum();
+        means.push(sum / loads.len() as f64);
+    }
+    if means.is_empty() {
+        return Estimate::default();
+    }
+    Estimate { worst, ..Estimate::of(&means) }
 }
 
 #[cfg(test)]
@@ -127,5 +156,16 @@ mod tests {
         assert_eq!(summary.against_oracle.unwrap().mean, 2.5);
         assert_eq!(summary.pod_hours.mean, 5.5);
         assert_eq!(summary.runs, 2);
+    }
+
+    #[test]
+    fn loads_count_alike_and_only_seeds_make_means_unsure() {
+        let run = |violations| Scores { violations, ..Scores::default() };
+        let (calm, wild) = ([run(0.0), run(0.0)], [run(0.4), run(0.6)]);
+        let summary = Summary::across(&[&calm, &wild], None);
+        assert_eq!((summary.violations.mean, summary.violations.worst), (0.25, 0.6));
+        // The means of both seeds are 0.2 and 0.3: 12.706 × 0.05.
+        assert!((summary.violations.confidence.unwrap() - 0.6353).abs() < 1e-3);
+        assert_eq!(Summary::across(&[], None), Summary::default());
     }
 }

@@ -1,12 +1,15 @@
 //! The pods of a simulated workload: created and deleted as the size says, placed, started, ready,
 //! ending. Times are those that nodes report; each delay is drawn once per pod.
 
+mod rollout;
+
 use super::nodes::Nodes;
 use crate::environment::{Delay, Environment};
 use crate::workload::Counters;
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::Scale;
 use podscale_core::{Span, Time};
+use rollout::Rollouts;
 use std::collections::VecDeque;
 
 /// What the draws of a pod's delays are for.
@@ -37,6 +40,8 @@ pub(crate) enum Stage {
 pub(crate) struct Scrape {
     pub(crate) at: Time,
     pub(crate) visible: Time,
+    /// It failed: until the next one nothing is known of the pod.
+    pub(crate) lost: bool,
     pub(crate) cpu_seconds: f64,
     pub(crate) served: f64,
     pub(crate) memory_bytes: f64,
@@ -46,6 +51,8 @@ pub(crate) struct Scrape {
 #[derive(Clone, Debug)]
 pub(crate) struct SimPod {
     pub(crate) id: u64,
+    /// Of which version of the workload it is.
+    version: u32,
     pub(crate) stage: Stage,
     /// When its node took it.
     pub(crate) taken: Option<Time>,
@@ -62,9 +69,10 @@ pub(crate) struct SimPod {
 }
 
 impl SimPod {
-    fn new(id: u64) -> SimPod {
+    fn new(id: u64, version: u32) -> SimPod {
         SimPod {
             id,
+            version,
             stage: Stage::Unscheduled,
             taken: None,
             running: None,
@@ -131,6 +139,7 @@ impl SimPod {
 pub(crate) struct Fleet {
     pods: Vec<SimPod>,
     nodes: Nodes,
+    rollouts: Rollouts,
     start_up: Delay,
     readiness: Delay,
     termination: Delay,
@@ -147,6 +156,7 @@ impl Fleet {
         let mut fleet = Fleet {
             pods: Vec::new(),
             nodes: Nodes::new(environment.nodes, seed),
+            rollouts: Rollouts::new(&environment.rollouts, start),
             start_up: environment.start_up,
             readiness: environment.readiness,
             termination: environment.termination,
@@ -173,7 +183,7 @@ impl Fleet {
     fn create(&mut self) -> SimPod {
         let id = self.next_id;
         self.next_id += 1;
-        SimPod::new(id)
+        SimPod::new(id, self.rollouts.version())
     }
 
     pub(crate) fn pods(&self) -> &[SimPod] {
@@ -215,21 +225,36 @@ impl Fleet {
         self.spec_replicas = replicas.max(0);
         let wanted = usize::try_from(self.spec_replicas).unwrap_or_default();
         let alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
-        for _ in alive..wanted {
-            let pod = self.create();
-            self.pods.push(pod);
+        // A rollout goes on from the new size by itself.
+        let most = wanted + self.rollouts.surge(wanted);
+        if !self.rollouts.is_rolling() {
+            self.grow(wanted.saturating_sub(alive));
         }
-        if alive > wanted {
-            self.delete(alive - wanted, now, counters);
+        if alive > most {
+            self.delete(alive - most, |_| true, now, counters);
         }
+        self.roll(now, counters);
         self.schedule(now, counters);
         self.refresh();
     }
 
+    fn grow(&mut self, count: usize) {
+        for _ in 0..count {
+            let pod = self.create();
+            self.pods.push(pod);
+        }
+    }
+
     /// Deletes those first that are furthest from serving, and of those that serve the youngest.
-    fn delete(&mut self, count: usize, now: Time, counters: &Counters) {
+    fn delete(
+        &mut self,
+        count: usize,
+        may: impl Fn(&SimPod) -> bool,
+        now: Time,
+        counters: &Counters,
+    ) {
         let mut order: Vec<usize> = (0..self.pods.len())
-            .filter(|place| self.pods[*place].stage != Stage::Stopping)
+            .filter(|place| self.pods[*place].stage != Stage::Stopping && may(&self.pods[*place]))
             .collect();
         order.sort_by_key(|place| {
             let pod = &self.pods[*place];
@@ -272,6 +297,8 @@ impl Fleet {
             }
         }
         self.pods.retain(|pod| pod.stage != Stage::Stopping || pod.due > now);
+        self.rollouts.begin(now);
+        self.roll(now, counters);
         self.schedule(now, counters);
         self.refresh();
     }
@@ -292,7 +319,7 @@ impl Fleet {
     fn refresh(&mut self) {
         self.ready = self.pods.iter().filter(|pod| pod.stage == Stage::Ready).count();
         let pods = self.pods.iter().map(|pod| pod.due).min().unwrap_or(NEVER);
-        self.next_due = pods.min(self.nodes.next_due());
+        self.next_due = pods.min(self.nodes.next_due()).min(self.rollouts.next_due());
     }
 }
 
@@ -300,7 +327,7 @@ impl Fleet {
 mod tests {
     use super::*;
 
-    fn environment() -> Environment {
+    pub(super) fn environment() -> Environment {
         Environment {
             start_up: Delay::Fixed { seconds: 4.0 },
             readiness: Delay::Fixed { seconds: 3.0 },
@@ -309,7 +336,7 @@ mod tests {
         }
     }
 
-    fn at(seconds: i64) -> Time {
+    pub(super) fn at(seconds: i64) -> Time {
         Time(0).after(Span::seconds(seconds))
     }
 

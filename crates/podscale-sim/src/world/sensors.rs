@@ -1,25 +1,23 @@
 //! How what happens in a simulated workload becomes what an autoscaler reads: scrapes at their own
 //! moments, rates over windows, delays, and samples that are lost, late or refused.
 
-use super::fleet::{Fleet, NEVER, Scrape, SimPod, Stage};
-use crate::environment::{Environment, Pipeline, seconds};
+mod way;
+
+use super::fleet::{Fleet, Scrape, SimPod};
+use crate::environment::{Environment, seconds};
 use crate::plan::{PodTemplate, Quantity, Resource};
 use crate::random;
 use crate::workload::{Flow, Kind};
-use podscale_core::model::{Milli, Source};
+use podscale_core::model::{MetricTarget, Milli, ShareOf, Source};
 use podscale_core::snapshot::{PodReadings, Reading, Sample};
 use podscale_core::{Metric, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
+use way::{Way, scrape_pods};
 
 /// What the draws of scrapes are for.
 const RESOURCE_MOMENT: u64 = 301;
 const CUSTOM_MOMENT: u64 = 302;
-const MISSING: u64 = 303;
-const LATE: u64 = 304;
 const STRAY: u64 = 305;
-/// How old a container must be before its first scrape is compared with its start, as metrics-server
-/// and kubelets do.
-const MIN_CONTAINER_AGE: Span = Span::seconds(10);
 /// No ring of scrapes is longer.
 const MAX_SCRAPES: usize = 4_096;
 
@@ -55,53 +53,6 @@ struct Whole {
     queue: f64,
     latency_seconds: f64,
     in_flight: f64,
-}
-
-/// One way for samples, with its own moments.
-#[derive(Clone, Debug)]
-struct Way {
-    pipeline: Pipeline,
-    resolution: Span,
-    window: Span,
-    due: Time,
-    count: u64,
-}
-
-impl Way {
-    fn new(pipeline: &Pipeline, needed: bool, start: Time, seed: u64, moment: u64) -> Way {
-        let resolution = seconds(pipeline.resolution_seconds);
-        let first = seconds(pipeline.moment_seconds.unwrap_or_else(|| {
-            let part = (random::unit(seed, 0, moment) + 1.0) / 2.0;
-            pipeline.resolution_seconds * part
-        }));
-        Way {
-            resolution,
-            window: seconds(pipeline.window_seconds),
-            due: if needed { start.after(first) } else { NEVER },
-            count: 0,
-            pipeline: pipeline.clone(),
-        }
-    }
-
-    /// When a scrape of this pod can be read; never if it is lost.
-    fn visible(&self, at: Time, seed: u64, pod: u64) -> Option<Time> {
-        let Pipeline { delay_seconds, missing, late, late_by_seconds, .. } = self.pipeline;
-        let hash = seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let chance = |purpose| (random::unit(hash, self.count, purpose) + 1.0) / 2.0;
-        if missing > 0.0 && chance(MISSING) < missing {
-            return None;
-        }
-        let later = if late > 0.0 && chance(LATE) < late { late_by_seconds } else { 0.0 };
-        Some(at.after(seconds(delay_seconds + later)))
-    }
-
-    /// How long scrapes are of use.
-    fn kept(&self) -> Span {
-        let Pipeline { delay_seconds, late_by_seconds, .. } = self.pipeline;
-        let window = self.window.max(self.resolution).0;
-        let wait = seconds(delay_seconds + late_by_seconds).0;
-        Span(window.saturating_add(wait).saturating_add(self.resolution.0.saturating_mul(2)))
-    }
 }
 
 /// All that an autoscaler can read of a workload.
@@ -171,32 +122,46 @@ impl Sensors {
     pub(crate) fn read(
         &self,
         metric: &Metric,
+        share_of: ShareOf,
         now: Time,
-        fleet: &Fleet,
-        template: &PodTemplate,
+        (fleet, template): (&Fleet, &PodTemplate),
         reading: &mut Reading,
     ) {
-        match &*metric.source {
-            Source::Resource { name } => {
-                self.read_resource((&**name, None), now, fleet, template, reading);
-            }
-            Source::ContainerResource { name, container } => {
-                self.read_resource((&**name, Some(&**container)), now, fleet, template, reading);
-            }
-            Source::Pods(series) => self.read_pods(&series.name, now, fleet, reading),
+        let resource = match &*metric.source {
+            Source::Resource { name } => (&**name, None),
+            Source::ContainerResource { name, container } => (&**name, Some(&**container)),
+            Source::Pods(series) => return self.read_pods(&series.name, now, fleet, reading),
             Source::Object { series, .. } => {
                 *reading = self.read_whole(&series.name, now).unwrap_or_else(|| {
                     Reading::Failed("no value of the object has been measured yet".into())
                 });
+                return;
             }
             Source::External(series) => {
                 *reading = match self.read_whole(&series.name, now) {
-                    Some(Reading::Total(value)) => Reading::Series(vec![value]),
+                    Some(Reading::Total { value, taken }) => {
+                        Reading::Series { values: vec![value], taken }
+                    }
                     Some(other) => other,
                     None => Reading::Empty,
                 };
+                return;
             }
-            Source::Unknown { .. } => *reading = Reading::Empty,
+            Source::Prometheus(query) => {
+                *reading = self.read_whole(&query.name, now).unwrap_or(Reading::Empty);
+                return;
+            }
+            Source::Unknown { .. } => {
+                *reading = Reading::Empty;
+                return;
+            }
+        };
+        self.read_resource(resource, now, fleet, template, reading);
+        if let (Reading::PerPod(readings), MetricTarget::Utilization(_)) = (reading, metric.target)
+        {
+            let pods = fleet.pods();
+            let (count, first) = (pods.len(), pods.first().map(|pod| pod.id));
+            template.fill_requests(resource, share_of, (count, first), &mut readings.requests);
         }
     }
 
@@ -245,9 +210,6 @@ impl Sensors {
                 Some(sample(value, before.at, last.at))
             }));
         }
-        let first = fleet.pods().first().map(|pod| pod.id);
-        let pods = fleet.pods().len();
-        template.fill_requests((resource, container), pods, first, &mut readings.requests);
         give(reading, readings);
     }
 
@@ -285,6 +247,7 @@ impl Sensors {
                     Quantity::QueueLength => share(whole?.queue),
                     Quantity::InFlight => share(whole?.in_flight),
                     Quantity::LatencySeconds => whole?.latency_seconds,
+                    Quantity::Absent => return None,
                 };
                 Some(sample(milli(value), before.at, last.at))
             }));
@@ -292,14 +255,16 @@ impl Sensors {
         give(reading, readings);
     }
 
-    /// A value of the workload as a whole; nothing if it was not scraped yet.
+    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
     fn read_whole(&self, name: &str, now: Time) -> Option<Reading> {
         if let Some(refused) = self.refused(&self.custom, now) {
             return Some(refused);
         }
+        let quantity = self.quantity(name);
         let place = self.whole.iter().rposition(|whole| whole.visible <= now)?;
         let last = self.whole[place];
-        let value = match self.quantity(name) {
+        let value = match quantity {
+            Quantity::Absent => return None,
             Quantity::RequestsPerSecond => {
                 let edge = last.at.before(self.custom.window);
                 let earlier = self.whole.iter().take(place);
@@ -311,52 +276,20 @@ impl Sensors {
             Quantity::LatencySeconds => last.latency_seconds,
             Quantity::InFlight => last.in_flight,
         };
-        Some(Reading::Total(milli(value)))
+        Some(Reading::Total { value: milli(value), taken: Some(last.at.whole_seconds()) })
     }
 }
 
-/// Scrapes all pods that run on one way.
-fn scrape_pods(
-    way: &mut Way,
-    now: Time,
-    seed: u64,
-    fleet: &mut Fleet,
-    flow: &Flow,
-    ring_of: impl Fn(&mut SimPod) -> &mut VecDeque<Scrape>,
-) {
-    let counters = flow.counters();
-    let (busy, idle) = flow.memory_bytes();
-    let cut = now.before(way.kept());
-    let resolution = way.resolution;
-    for pod in fleet.pods_mut().iter_mut().filter(|pod| pod.is_running()) {
-        let Some(visible) = way.visible(now, seed, pod.id) else { continue };
-        let (cpu_seconds, served) = pod.used(&counters);
-        let memory_bytes = if pod.stage == Stage::Ready { busy } else { idle };
-        let started = pod.running.unwrap_or(now);
-        let ring = ring_of(pod);
-        let age = now.since(started);
-        if ring.is_empty() && age >= MIN_CONTAINER_AGE && age < resolution {
-            let memory_bytes = idle;
-            let origin =
-                Scrape { at: started, visible, cpu_seconds: 0.0, served: 0.0, memory_bytes };
-            ring.push_back(origin);
-        }
-        ring.push_back(Scrape { at: now, visible, cpu_seconds, served, memory_bytes });
-        while ring.len() > MAX_SCRAPES || ring.get(1).is_some_and(|scrape| scrape.at <= cut) {
-            ring.pop_front();
-        }
-    }
-    way.count += 1;
-    way.due = now.after(resolution);
-}
-
-/// The last scrape that can be read, and the one a window before it.
+/// The last scrape that can be read, and the one a window before it; nothing if the last one failed.
 fn pair(ring: &VecDeque<Scrape>, now: Time, window: Span) -> Option<(Scrape, Scrape)> {
     let place = ring.iter().rposition(|scrape| scrape.visible <= now)?;
     let last = ring[place];
+    if last.lost {
+        return None;
+    }
     let edge = last.at.before(window);
     // While a pod is younger than the window, what there is of it counts.
-    let earlier = ring.iter().take(place);
+    let earlier = ring.iter().take(place).filter(|scrape| !scrape.lost);
     let found = earlier.clone().rev().find(|scrape| scrape.at <= edge);
     let before = found.or_else(|| earlier.clone().next())?;
     Some((*before, last))

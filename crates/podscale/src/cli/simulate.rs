@@ -3,6 +3,7 @@
 mod grid;
 mod html;
 mod loads;
+mod markdown;
 mod model;
 mod output;
 mod table;
@@ -12,13 +13,14 @@ use super::{print, print_error};
 use crate::scenario::Scenario;
 use crate::settings::{amount, duration, period};
 use crate::simulate::edit::Edit;
-use crate::simulate::{InputError, Objects, RunRecorder, Subject};
+use crate::simulate::{InputError, ModelOptions, Objects, RunRecorder, Subject};
 use clap::{Args, ValueEnum};
 use grid::Grid;
 use loads::{NamedLoad, TraceOptions};
 use model::Model;
 use podscale_api::recording::RecordingWriter;
-use podscale_core::Span;
+use podscale_api::time::parse_rfc3339;
+use podscale_core::{Span, Time};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
 use podscale_sim::policy::peers::PeerKind;
@@ -55,9 +57,10 @@ pub struct Arguments {
     #[arg(long = "load", value_name = "SHAPE")]
     shapes: Vec<String>,
 
-    /// A recorded load: a built-in trace (azure_llm_conv_1s, mooncake_conv_3s, nab_nyc_taxi_1800s) or a
-    /// CSV file with the columns seconds,value, also gzipped; may be given several times.
-    #[arg(long = "trace", value_name = "NAME|FILE")]
+    /// A recorded load: a built-in trace (azure_llm_conv_1s, mooncake_conv_3s, nab_nyc_taxi_1800s), a CSV
+    /// file with the columns seconds,value, also gzipped, or a folder of such files; may be given
+    /// several times.
+    #[arg(long = "trace", value_name = "NAME|PATH")]
     traces: Vec<String>,
 
     /// Scale traces so that their highest value is so many requests a second.
@@ -71,6 +74,15 @@ pub struct Arguments {
     /// Begin traces so far from their start.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     skip: Duration,
+
+    /// Go from one value of a trace to the next in a straight line instead of in steps.
+    #[arg(long)]
+    interpolate: bool,
+
+    /// When simulated time begins, such as 2026-11-16T06:00:00Z; matters to schedules. The beginning of
+    /// the year 2000 if not given.
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "recordings")]
+    start: Option<Time>,
 
     /// How long a run is: 1h, or as long as its trace, if not given.
     #[arg(long, value_name = "DURATION", value_parser = period)]
@@ -109,7 +121,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// A table, JSON, CSV with a line for each run, or an HTML report in one file.
+    /// A table, JSON, CSV with a line for each run, an HTML report in one file, or Markdown.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Output,
 
@@ -132,6 +144,12 @@ enum Output {
     Csv,
     /// A report in one file.
     Html,
+    /// A page with tables and a chart of all policies.
+    Markdown,
+}
+
+fn moment(text: &str) -> Result<Time, String> {
+    parse_rfc3339(text).map_err(|_| "not a time such as 2026-11-16T06:00:00Z".to_owned())
 }
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -186,7 +204,8 @@ fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
     for file in &arguments.files {
         objects.add_file(file).map_err(Failure::cannot)?;
     }
-    let subjects = objects.subjects(&arguments.edits()?, &arguments.model.options());
+    let options = ModelOptions { start: arguments.start, ..arguments.model.options() };
+    let subjects = objects.subjects(&arguments.edits()?, &options);
     let subjects = subjects.map_err(|error| match error {
         InputError::NoAutoscaler if arguments.files.is_empty() => {
             Failure::Usage("give an autoscaler with -f, or a --scenario that has one".to_owned())
@@ -212,6 +231,7 @@ fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
         Output::Json => output::json(&grid),
         Output::Csv => output::csv(&grid),
         Output::Html => html::render(&grid, "Simulation"),
+        Output::Markdown => markdown::render(&grid),
     })
 }
 
@@ -286,6 +306,7 @@ impl Arguments {
             peak_rps: self.peak,
             compress: self.compress,
             skip_seconds: self.skip.as_secs_f64(),
+            interpolate: self.interpolate,
         };
         let mut loads = Vec::new();
         for shape in &self.shapes {
@@ -293,13 +314,15 @@ impl Arguments {
             loads.push(load.map_err(|error| Failure::Usage(format!("--load {shape}: {error}")))?);
         }
         for trace in &self.traces {
-            loads.push(loads::of_trace(trace, options).map_err(Failure::Cannot)?);
+            for file in loads::traces(trace).map_err(Failure::Cannot)? {
+                loads.push(loads::of_trace(&file, options).map_err(Failure::Cannot)?);
+            }
         }
         if !loads.is_empty() {
             return Ok(loads);
         }
-        let target = &subject.autoscaler.target.name;
-        let workload = objects.workload(&subject.autoscaler.namespace, target);
+        let autoscaler = subject.autoscaler();
+        let workload = objects.workload(&autoscaler.namespace, &autoscaler.target.name);
         match (workload, scenario) {
             (Some(workload), Some(scenario)) => {
                 let load = loads::of_scenario(&workload.name, &workload.load, &scenario.traces);

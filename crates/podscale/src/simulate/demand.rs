@@ -6,9 +6,11 @@ mod fit;
 mod observed;
 
 use super::{START, Subject};
+use crate::dialect;
+use crate::dialect::read::ReadError;
 use fit::Fitted;
 use observed::Observed;
-use podscale_api::recording::{Recording, RecordingError, RecordingReader};
+use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
 use podscale_api::replay::Replayer;
 use podscale_core::{Settings, Span};
 use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
@@ -23,6 +25,8 @@ use std::sync::Arc;
 
 /// The most files of a folder that are read.
 const MAX_FILES: usize = 10_000;
+/// So many periods without a step are a gap.
+const LONG_GAP: f64 = 4.0;
 
 /// Why no load can be recovered; its text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,14 @@ pub enum DemandError {
     /// There are no Recordings, or none of the wanted name.
     #[error("there is no recording{0}")]
     None(String),
+    /// The recorded object makes no sense.
+    #[error("{name}: {source}")]
+    Object {
+        /// Which autoscaler.
+        name: String,
+        /// What is wrong with it.
+        source: ReadError,
+    },
     /// The recording is too short.
     #[error(
         "{name}: {steps} steps are too few to recover a load from; at least {least} are needed"
@@ -85,7 +97,7 @@ pub struct Recovered {
 /// # Errors
 /// Something cannot be read, or there is nothing.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<Recording>>, DemandError> {
-    let mut by_name: BTreeMap<(String, String), Vec<Recording>> = BTreeMap::new();
+    let mut by_name: BTreeMap<(String, String, String), Vec<Recording>> = BTreeMap::new();
     for path in paths {
         for file in files(path)? {
             let read = |source| DemandError::Read { path: file.clone(), source };
@@ -94,8 +106,10 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<Recording>>, DemandError> {
                 let recording = recording
                     .map_err(|source| DemandError::Recording { path: file.clone(), source })?;
                 let metadata = &recording.autoscaler.metadata;
-                let name = (metadata.namespace.clone(), metadata.name.clone());
-                by_name.entry(name).or_default().push(recording);
+                let kind = Origin::of(&recording.autoscaler).map(|origin| origin.kind);
+                let kind = kind.unwrap_or_default();
+                let key = (metadata.namespace.clone(), metadata.name.clone(), kind);
+                by_name.entry(key).or_default().push(recording);
             }
         }
     }
@@ -151,8 +165,10 @@ pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
     }
     let Some((mut hpa, last)) = hpa else { return Err(DemandError::None(String::new())) };
     hpa.status = None;
-    let autoscaler = podscale_api::translate::autoscaler(&hpa);
-    let name = format!("{}/{}", autoscaler.namespace, autoscaler.name);
+    let name = format!("{}/{}", hpa.metadata.namespace, hpa.metadata.name);
+    let object = dialect::read::read_recorded(&hpa)
+        .map_err(|source| DemandError::Object { name: name.clone(), source })?;
+    let autoscaler = &object.managed.model;
     observed.dedup_by_key(|step| step.at);
     if observed.len() < LEAST_STEPS {
         return Err(DemandError::Short { name, steps: observed.len(), least: LEAST_STEPS });
@@ -161,7 +177,7 @@ pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
     let template = pod.and_then(|pod| super::objects::pods_of(&pod.spec, None));
     let template = template.unwrap_or_default();
     let mut unknown = Vec::new();
-    let fitted = Fitted::of(&observed, &autoscaler, &template, &mut unknown)
+    let fitted = Fitted::of(&observed, autoscaler, &template, &mut unknown)
         .ok_or(DemandError::Unknown(name))?;
     let start = observed[0].at;
     let sizes = observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
@@ -182,7 +198,7 @@ pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
         seed: 1,
         detail: Detail::default(),
     };
-    let subject = Subject { hpa, autoscaler, settings, plan, notes: Vec::new() };
+    let subject = Subject { object, settings, plan, notes: Vec::new() };
     Ok(Recovered { subject, sizes, unknown })
 }
 
@@ -215,7 +231,17 @@ fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
 /// How long things took in the live cluster, as far as that can be seen.
 fn environment(observed: &[Observed], unknown: &mut Vec<String>) -> Environment {
     let gaps = observed.windows(2).map(|pair| pair[1].at.since(pair[0].at).0 as f64 / 1e6);
-    let period = fit::median(gaps.collect()).unwrap_or(15.0).clamp(0.1, 3600.0);
+    let gaps: Vec<f64> = gaps.collect();
+    let period = fit::median(gaps.clone()).unwrap_or(15.0).clamp(0.1, 3600.0);
+    let long: Vec<f64> = gaps.into_iter().filter(|gap| *gap > LONG_GAP * period).collect();
+    if !long.is_empty() {
+        unknown.push(format!(
+            "nothing was recorded in {} gaps of {:.0} s together: the load before each is taken to have \
+             gone on",
+            long.len(),
+            long.iter().sum::<f64>()
+        ));
+    }
     let windows = observed.iter().filter_map(|step| step.window_seconds);
     let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
     let ages = observed.iter().filter_map(|step| step.age_seconds);

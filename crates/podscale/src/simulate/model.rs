@@ -1,7 +1,7 @@
 //! What is assumed of a workload where nothing is said: said in notes, so that nobody takes it for
 //! knowledge.
 
-use podscale_core::Autoscaler;
+use podscale_core::{Autoscaler, Settings, Time};
 use podscale_core::model::Source;
 use podscale_sim::environment::{Delay, Environment};
 use podscale_sim::plan::{PodTemplate, Quantity};
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// What flags say of the workload and where it runs; the rest comes from the scenario, or is assumed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelOptions {
+    /// When simulated time begins.
+    pub start: Option<Time>,
     /// Service or consumer.
     pub kind: Option<Kind>,
     /// Requests per second that one pod serves at most.
@@ -33,6 +35,8 @@ pub struct ModelOptions {
     pub missing: Option<f64>,
     /// The time that is computed in one step.
     pub slot_seconds: Option<f64>,
+    /// The settings of the controller.
+    pub settings: Settings,
 }
 
 impl ModelOptions {
@@ -125,13 +129,12 @@ fn assumed(
 
 /// A workload that is scaled by nothing but the length of a queue consumes it.
 fn guess_kind(autoscaler: &Autoscaler, names: &BTreeMap<String, Quantity>) -> Kind {
-    let is_queue = |source: &Source| match source {
-        Source::Object { series, .. } | Source::External(series) => {
-            let named = names.get(&*series.name).copied();
-            let quantity = named.unwrap_or_else(|| Quantity::guess(&series.name, Kind::Consumer));
-            quantity == Quantity::QueueLength
-        }
-        _ => false,
+    let is_queue = |source: &Source| {
+        let Some(name) = Quantity::name_in(source).filter(|_| source.needs_no_pods()) else {
+            return false;
+        };
+        let named = names.get(&**name).copied();
+        named.unwrap_or_else(|| Quantity::guess(name, Kind::Consumer)) == Quantity::QueueLength
     };
     let all = autoscaler.metrics.iter().all(|metric| is_queue(&metric.source));
     if all && !autoscaler.metrics.is_empty() { Kind::Consumer } else { Kind::Service }
@@ -145,21 +148,17 @@ pub(super) fn note_metrics(
     notes: &mut Vec<String>,
 ) {
     for metric in &autoscaler.metrics {
-        match &*metric.source {
-            Source::Pods(series) | Source::External(series) | Source::Object { series, .. } => {
-                let name = &series.name;
-                if !names.contains_key(&**name) {
-                    let meant = Quantity::guess(name, kind).words();
-                    notes.push(format!("the metric {name} is taken as {meant}"));
-                }
+        if let Some(name) = Quantity::name_in(&metric.source) {
+            if !names.contains_key(&**name) {
+                let meant = Quantity::guess(name, kind).words();
+                notes.push(format!("the metric {name} is taken as {meant}"));
             }
-            Source::Resource { name } | Source::ContainerResource { name, .. }
-                if &**name != "cpu" && &**name != "memory" =>
-            {
-                notes.push(format!("nothing is known of the resource {name}: it has no samples"));
-            }
-            Source::Resource { .. } | Source::ContainerResource { .. } | Source::Unknown { .. } => {
-            }
+        } else if let Source::Resource { name } | Source::ContainerResource { name, .. } =
+            &*metric.source
+            && &**name != "cpu"
+            && &**name != "memory"
+        {
+            notes.push(format!("nothing is known of the resource {name}: it has no samples"));
         }
     }
 }

@@ -2,15 +2,16 @@
 //! and the workload behind them.
 
 use super::edit::{Edit, EditError};
-use super::model::{self, ModelOptions};
+use super::model::{self as assume, ModelOptions};
 use super::{START, Subject};
-use crate::scenario::{Scenario, Simulation, is_autoscaler};
-use podscale_api::hpa::convert::{self, ConvertError};
-use podscale_api::hpa::{v2, validate};
+use crate::dialect;
+use crate::dialect::read::{ReadError, Understood, is_autoscaler};
+use crate::scenario::{Scenario, Simulation};
+use podscale_api::document;
 use podscale_api::pod::{self, PodSpec};
-use podscale_api::translate;
 use podscale_cluster::load::WorkloadConfig;
-use podscale_core::{Settings, Span};
+use podscale_core::model::Bounds;
+use podscale_core::Span;
 use podscale_sim::plan::{Container, Detail, PodTemplate};
 use podscale_sim::{Load, Plan};
 use serde::Deserialize;
@@ -32,37 +33,29 @@ pub enum InputError {
         /// Why not.
         source: std::io::Error,
     },
-    /// A file is not YAML.
-    #[error("{file}, document {document}: not YAML: {message}")]
-    Yaml {
+    /// A file is neither YAML nor JSON.
+    #[error("{file}:{line}: {problem}")]
+    Document {
         /// Which file.
         file: String,
-        /// Which document of it, from 1.
-        document: usize,
-        /// What is wrong, and where.
-        message: String,
+        /// In which line of it.
+        line: u32,
+        /// What is wrong.
+        problem: String,
     },
-    /// An object is no autoscaler that can be read.
+    /// An autoscaler cannot be read, or would be refused.
     #[error("{name}: {source}")]
-    Convert {
+    Object {
         /// Which object.
         name: String,
         /// What is wrong with it.
-        source: ConvertError,
-    },
-    /// An API server would refuse the object.
-    #[error("{name}: {problem}")]
-    Invalid {
-        /// Which object.
-        name: String,
-        /// The first thing that is wrong with it.
-        problem: String,
+        source: ReadError,
     },
     /// A field cannot be changed.
     #[error(transparent)]
     Edit(#[from] EditError),
     /// There is no autoscaler.
-    #[error("there is no HorizontalPodAutoscaler in what was given")]
+    #[error("there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA or PodAutoscaler")]
     NoAutoscaler,
 }
 
@@ -123,18 +116,18 @@ impl Objects {
         }
     }
 
-    /// Adds the objects of a text with YAML documents.
+    /// Adds the objects of a text with YAML or JSON documents.
     ///
     /// # Errors
-    /// It is not YAML.
+    /// It is neither.
     pub fn add_text(&mut self, file: &str, text: &str) -> Result<(), InputError> {
-        for (place, document) in documents(text).enumerate() {
-            let value: Value = serde_saphyr::from_str(&document).map_err(|error| {
-                let message = error.to_string();
-                // The position comes first; what follows only repeats the text around it.
-                let message = message.lines().next().unwrap_or_default().to_owned();
-                InputError::Yaml { file: file.to_owned(), document: place + 1, message }
+        for part in document::split(text).iter().filter(|part| part.has_content()) {
+            let read = part.read().map_err(|error| InputError::Document {
+                file: file.to_owned(),
+                line: error.place.line,
+                problem: error.problem,
             })?;
+            let value = read.value;
             match value.get("items").and_then(Value::as_array) {
                 Some(items) if value.get("kind").and_then(Value::as_str) == Some("List") => {
                     self.own.extend(items.iter().cloned());
@@ -166,24 +159,23 @@ impl Objects {
         if found.is_empty() {
             return Err(InputError::NoAutoscaler);
         }
-        let subject = |object| self.subject(object, edits, options);
-        found.into_iter().map(subject).collect()
+        found.iter().map(|object| self.subject(object, edits, options)).collect()
     }
 
     fn subject(
         &self,
-        object: Value,
+        object: &Value,
         edits: &[Edit],
         options: &ModelOptions,
     ) -> Result<Subject, InputError> {
-        let hpa = autoscaler(object, edits)?;
-        let target = &hpa.spec.scale_target_ref;
+        let object = autoscaler(object, edits)?;
+        let model = &*object.managed.model;
+        let target = &model.target;
         let mut notes = Vec::new();
-        let manifest = self.manifest(&target.kind, &hpa.metadata.namespace, &target.name);
-        let workload = self.workload(&hpa.metadata.namespace, &target.name);
+        let manifest = self.manifest(&target.kind, &model.namespace, &target.name);
+        let workload = self.workload(&model.namespace, &target.name);
         let container = workload.and_then(|workload| workload.container.as_deref());
         let template = manifest.and_then(|manifest| template(manifest, container));
-        let model = translate::autoscaler(&hpa);
         let template = template.unwrap_or_else(|| {
             notes.push(format!(
                 "{} {} is not among the objects: one container that requests 500m and 256Mi is \
@@ -194,27 +186,33 @@ impl Objects {
         });
         let spec = workload.map(|workload| workload.model.clone());
         let names = &self.simulation.metrics;
-        let spec = model::workload(spec, &model, &template, names, options, &mut notes);
-        model::note_metrics(&model, spec.kind, names, &mut notes);
+        let spec = assume::workload(spec, model, &template, names, options, &mut notes);
+        assume::note_metrics(model, spec.kind, names, &mut notes);
         let replicas = manifest.and_then(|m| m.pointer("/spec/replicas")).and_then(Value::as_i64);
         let replicas = replicas.and_then(|replicas| i32::try_from(replicas).ok()).unwrap_or(0);
-        let bounds = model.min_replicas.max(1)..=model.max_replicas.max(1);
+        let bounds = Bounds { min: model.min_replicas.max(1), max: model.max_replicas.max(1) };
         let objective = options.objective_seconds.or(self.simulation.objective_seconds);
         let plan = Plan {
-            objective_seconds: objective.unwrap_or_else(|| model::objective_seconds(&spec)),
+            objective_seconds: objective.unwrap_or_else(|| assume::objective_seconds(&spec)),
             template,
             environment: options.environment(&self.simulation.environment),
             metrics: names.clone(),
             load: Load::none(),
-            start: START,
+            start: options.start.unwrap_or(START),
             length: Span::seconds(0),
             warm_up: Span((self.simulation.warm_up_seconds.max(0.0) * 1e6) as i64),
-            replicas: replicas.max(*bounds.start()).min(*bounds.end()),
+            replicas: bounds.clamp(replicas),
             seed: 1,
             detail: Detail::default(),
             workload: spec,
         };
-        Ok(Subject { autoscaler: model, hpa, settings: Settings::default(), plan, notes })
+        Ok(Subject { object, settings: options.settings, plan, notes })
+    }
+
+    /// Whether files have any autoscaler.
+    #[must_use]
+    pub fn has_autoscalers(&self) -> bool {
+        self.own.iter().any(is_autoscaler)
     }
 
     /// The autoscaler of this name that files have.
@@ -255,57 +253,25 @@ impl Subject {
     ///
     /// # Errors
     /// The object makes no sense.
-    pub fn with_object(&self, object: Value, edits: &[Edit]) -> Result<Subject, InputError> {
-        let hpa = autoscaler(object, edits)?;
-        let autoscaler = translate::autoscaler(&hpa);
-        Ok(Subject { hpa, autoscaler, ..self.clone() })
+    pub fn with_object(&self, object: &Value, edits: &[Edit]) -> Result<Subject, InputError> {
+        Ok(Subject { object: autoscaler(object, edits)?, ..self.clone() })
     }
 }
 
 /// Reads an autoscaler, changes it and checks it as an API server would.
-fn autoscaler(
-    mut object: Value,
-    edits: &[Edit],
-) -> Result<v2::HorizontalPodAutoscaler, InputError> {
+fn autoscaler(object: &Value, edits: &[Edit]) -> Result<Understood, InputError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let name = format!("{} {}", text("/kind"), text("/metadata/name"));
-    let convert = |source| InputError::Convert { name: name.clone(), source };
-    // Changes are named in the newest version.
+    let fail = |source| InputError::Object { name: name.clone(), source };
+    let mut understood = dialect::read::read(object).map_err(fail)?;
     if !edits.is_empty() {
-        let hpa = convert::read(&object).map_err(convert)?;
-        object = convert::write(&hpa, convert::Version::V2).map_err(convert)?;
+        // Changes are named in the newest version.
+        let mut object = understood.object;
+        edits.iter().try_for_each(|edit| edit.apply(&mut object))?;
+        understood = dialect::read::read(&object).map_err(fail)?;
+        edits.iter().try_for_each(|edit| edit.confirm(&understood.object))?;
     }
-    for edit in edits {
-        edit.apply(&mut object)?;
-    }
-    let mut hpa = convert::read(&object).map_err(convert)?;
-    if hpa.metadata.namespace.is_empty() {
-        hpa.metadata.namespace = "default".to_owned();
-    }
-    hpa.metadata.generation = hpa.metadata.generation.max(1);
-    let written = convert::write(&hpa, convert::Version::V2).map_err(convert)?;
-    edits.iter().try_for_each(|edit| edit.confirm(&written))?;
-    match validate::check_create(&hpa).first() {
-        Some(problem) => Err(InputError::Invalid { name, problem: problem.to_string() }),
-        None => Ok(hpa),
-    }
-}
-
-/// The documents of a file.
-fn documents(text: &str) -> impl Iterator<Item = String> {
-    let mut found = vec![String::new()];
-    for line in text.lines() {
-        if line == "---" || line.starts_with("--- ") {
-            found.push(String::new());
-        } else if let Some(document) = found.last_mut() {
-            document.push_str(line);
-            document.push('\n');
-        }
-    }
-    let has_content = |text: &String| {
-        text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    };
-    found.into_iter().filter(has_content)
+    Ok(understood)
 }
 
 /// The pods of a Deployment, StatefulSet or the like.

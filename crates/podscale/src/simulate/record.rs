@@ -17,7 +17,7 @@ use podscale_api::translate;
 use podscale_core::model::Milli;
 use podscale_core::pod::{Phase, ReadyStatus, Sample};
 use podscale_core::snapshot::{Reading, Selection};
-use podscale_core::{Outcome, Snapshot};
+use podscale_core::{Outcome, Snapshot, Time};
 use podscale_sim::plan::{Container, PodTemplate, pod_name};
 use podscale_sim::policy::PassObserver;
 
@@ -38,7 +38,8 @@ impl RunRecorder {
     /// At the beginning of a run of this object.
     #[must_use]
     pub fn new(subject: &Subject, name: &str) -> RunRecorder {
-        let hpa = subject.hpa.clone();
+        let mut hpa = subject.object.managed.wire.as_hpa().into_owned();
+        hpa.status = None;
         let recording = Recording {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -140,8 +141,10 @@ fn answer(metric: u32, reading: &Reading, pods: &[u64]) -> RecordedAnswer {
     let values = match reading {
         Reading::Failed(error) => return RecordedAnswer { error: Some(error.to_string()), ..own },
         Reading::Empty => Vec::new(),
-        Reading::Total(total) => vec![value(*total)],
-        Reading::Series(series) => series.iter().copied().map(value).collect(),
+        Reading::Total { value: total, taken } => vec![taken_at(*total, *taken)],
+        Reading::Series { values, taken } => {
+            values.iter().map(|value| taken_at(*value, *taken)).collect()
+        }
         Reading::PerPod(readings) => {
             let of_pod = |(sample, id): (&Option<Sample>, &u64)| {
                 let sample = sample.as_ref()?;
@@ -156,6 +159,10 @@ fn answer(metric: u32, reading: &Reading, pods: &[u64]) -> RecordedAnswer {
         }
     };
     RecordedAnswer { values: Some(values), ..own }
+}
+
+fn taken_at(amount: Milli, taken: Option<Time>) -> RecordedValue {
+    RecordedValue { time: taken.map(ExactTimestamp), ..value(amount) }
 }
 
 fn value(amount: Milli) -> RecordedValue {

@@ -7,7 +7,7 @@ use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
 use podscale_sim::policy::peers::PeerKind;
 use podscale_sim::score::Summary;
-use podscale_sim::{Plan, Run, Scores, simulate};
+use podscale_sim::{Plan, Run, Scores, Time, simulate};
 use rayon::prelude::*;
 use std::io::IsTerminal;
 
@@ -19,6 +19,7 @@ const SPARK_POINTS: usize = 60;
 pub(super) struct Trial {
     pub(super) autoscaler: String,
     pub(super) load: String,
+    pub(super) start: Time,
     pub(super) objective_seconds: f64,
     pub(super) seconds: f64,
     pub(super) notes: Vec<String>,
@@ -52,7 +53,7 @@ pub(super) enum Decider<'a> {
 impl Decider<'_> {
     fn name(self, subject: &Subject) -> String {
         match self {
-            Decider::Own => subject.autoscaler.name.to_string(),
+            Decider::Own => subject.autoscaler().name.to_string(),
             Decider::Peer(peer) => peer.text().to_owned(),
         }
     }
@@ -60,7 +61,7 @@ impl Decider<'_> {
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
             Decider::Own => simulate(plan, &mut subject.policy()),
-            Decider::Peer(peer) => simulate(plan, peer.policy(&subject.autoscaler, plan).as_mut()),
+            Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))
     }
@@ -84,11 +85,8 @@ impl Grid {
                 }
             }
         }
-        let bar = progress(jobs.len());
-        let threads = arguments.jobs.map_or(0, std::num::NonZeroUsize::get);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| format!("cannot start worker threads: {error}"))?;
-        let runs: Result<Vec<Run>, String> = pool.install(|| {
+        let bar = progress(jobs.len(), "runs");
+        let runs: Result<Vec<Run>, String> = workers(arguments)?.install(|| {
             let work = jobs.par_iter().map(|((subject, plan, _), decider, offset)| {
                 let seed = arguments.seed.wrapping_add(*offset);
                 let detail =
@@ -116,10 +114,11 @@ impl Grid {
 }
 
 impl Cell {
-    fn of(policy: String, runs: Vec<Run>) -> Cell {
-        let scores = runs.iter().map(|run| run.scores).collect();
+    /// The runs of a policy, before they are compared with others.
+    pub(super) fn of(policy: String, runs: Vec<Run>) -> Cell {
+        let scores: Vec<Scores> = runs.iter().map(|run| run.scores).collect();
         let first = runs.into_iter().next().unwrap_or_default();
-        Cell { policy, scores, summary: Summary::default(), first }
+        Cell { policy, summary: Summary::of(&scores, None), scores, first }
     }
 }
 
@@ -138,6 +137,7 @@ impl Trial {
         Trial {
             autoscaler: subject.name(),
             load: load.to_owned(),
+            start: plan.start,
             objective_seconds: plan.objective_seconds,
             seconds: plan.length.0 as f64 / 1e6,
             notes: subject.notes.clone(),
@@ -155,9 +155,8 @@ fn overall(trials: &[Trial], deciders: &[Decider<'_>]) -> Vec<(String, Summary)>
     if trials.len() < 2 {
         return Vec::new();
     }
-    let of = |place: usize| -> Vec<Scores> {
-        let cells = trials.iter().filter_map(|trial| trial.cells.get(place));
-        cells.flat_map(|cell| cell.scores.iter().copied()).collect()
+    let of = |place: usize| -> Vec<&[Scores]> {
+        trials.iter().filter_map(|trial| Some(trial.cells.get(place)?.scores.as_slice())).collect()
     };
     let oracle = oracle_place(deciders).map(of);
     let named = deciders.iter().enumerate().map(|(place, decider)| {
@@ -165,7 +164,7 @@ fn overall(trials: &[Trial], deciders: &[Decider<'_>]) -> Vec<(String, Summary)>
             Decider::Own => "these objects".to_owned(),
             Decider::Peer(peer) => peer.text().to_owned(),
         };
-        (name, Summary::of(&of(place), oracle.as_deref()))
+        (name, Summary::across(&of(place), oracle.as_deref()))
     });
     named.collect()
 }
@@ -174,16 +173,29 @@ fn detail(output: Output) -> Detail {
     match output {
         Output::Html => Detail { points: CHART_POINTS, changes: true, ..Detail::default() },
         Output::Text => Detail { points: SPARK_POINTS, ..Detail::default() },
-        Output::Json | Output::Csv => Detail::default(),
+        Output::Json | Output::Csv | Output::Markdown => Detail::default(),
     }
 }
 
-/// Shows how many runs are done, if somebody is watching.
-pub(super) fn progress(jobs: usize) -> ProgressBar {
+/// How many points of a run's course are kept.
+pub(super) fn points(output: Output) -> usize {
+    detail(output).points
+}
+
+/// As many threads as were asked for, or as there are cores.
+pub(super) fn workers(arguments: &Arguments) -> Result<rayon::ThreadPool, String> {
+    let threads = arguments.jobs.map_or(0, std::num::NonZeroUsize::get);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| format!("cannot start worker threads: {error}"))
+}
+
+/// Shows how much is done, if somebody is watching.
+pub(super) fn progress(jobs: usize, what: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("simulating [{bar:40}] {pos}/{len} runs, {eta} left");
+    let form = "simulating [{bar:40}] {pos}/{len} {msg}, {eta} left";
+    let style = ProgressStyle::with_template(form);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(jobs as u64).with_style(style)
+    ProgressBar::new(jobs as u64).with_style(style).with_message(what)
 }

@@ -3,6 +3,8 @@
 
 use super::grid::{Cell, Grid, Trial};
 use super::table::{number, percent, seconds, span};
+use podscale_api::time::format_rfc3339;
+use podscale_sim::Time;
 use podscale_sim::score::{Change, Point, Summary};
 use serde_json::{Value, json};
 
@@ -40,11 +42,13 @@ fn escaped(text: &str) -> String {
 
 fn trial(trial: &Trial) -> Value {
     let heading = format!("{} under {}", trial.autoscaler, trial.load);
+    let runs = trial.cells.first().map_or(0, |cell| cell.scores.len());
     let about = format!(
-        "{}, objective {}, {} runs each",
+        "{} from {}, objective {}, {runs} run{} each",
         span(trial.seconds),
+        format_rfc3339(trial.start),
         seconds(trial.objective_seconds),
-        trial.cells.first().map_or(0, |cell| cell.scores.len())
+        if runs == 1 { "" } else { "s" },
     );
     json!({
         "heading": heading,
@@ -52,7 +56,7 @@ fn trial(trial: &Trial) -> Value {
         "notes": trial.notes,
         "seconds": trial.seconds,
         "scores": trial.cells.iter().map(|cell| row(&cell.policy, &cell.summary)).collect::<Vec<_>>(),
-        "policies": trial.cells.iter().map(|cell| policy(cell)).collect::<Vec<_>>(),
+        "policies": trial.cells.iter().map(|cell| policy(cell, trial.start)).collect::<Vec<_>>(),
     })
 }
 
@@ -76,8 +80,7 @@ fn row(name: &str, summary: &Summary) -> Value {
     ])
 }
 
-fn policy(cell: &Cell) -> Value {
-    let start = podscale_core::Time(crate::simulate::START.0);
+fn policy(cell: &Cell, start: Time) -> Value {
     let point = |point: &Point| {
         json!([
             point.seconds,

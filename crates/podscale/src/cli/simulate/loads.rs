@@ -27,6 +27,7 @@ pub(super) struct TraceOptions {
     pub(super) peak_rps: Option<f64>,
     pub(super) compress: f64,
     pub(super) skip_seconds: f64,
+    pub(super) interpolate: bool,
 }
 
 /// Reads a shape such as `constant:100`, `sine:mean=100,amplitude=80,period=10m` or, in the form of
@@ -54,6 +55,27 @@ pub(super) fn of_scenario(
     Ok(NamedLoad { name: format!("load of {name}"), load, length: SHAPE_LENGTH })
 }
 
+/// The trace of this name, or the traces of this folder in the order of their names.
+pub(super) fn traces(name: &str) -> Result<Vec<String>, String> {
+    let path = Path::new(name);
+    if trace::built_in(name).is_some() || !path.is_dir() {
+        return Ok(vec![name.to_owned()]);
+    }
+    let fail = |error: std::io::Error| format!("cannot read {name}: {error}");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(fail)? {
+        let file = entry.map_err(fail)?.path().display().to_string();
+        if file.ends_with(".csv") || file.ends_with(".csv.gz") {
+            found.push(file);
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        return Err(format!("{name} has no files that end in .csv or .csv.gz"));
+    }
+    Ok(found)
+}
+
 /// A trace that comes with the program, or one of a file.
 pub(super) fn of_trace(name: &str, options: TraceOptions) -> Result<NamedLoad, String> {
     let read = match trace::built_in(name) {
@@ -73,7 +95,7 @@ pub(super) fn of_trace(name: &str, options: TraceOptions) -> Result<NamedLoad, S
         compress: options.compress,
         skip_seconds: options.skip_seconds,
         repeat: false,
-        interpolate: false,
+        interpolate: options.interpolate,
     });
     let load = shape.resolve(|_| Ok::<_, String>(Arc::clone(&read)));
     let load = load.map_err(|error| format!("trace {name}: {error}"))?;
@@ -203,7 +225,7 @@ mod tests {
 
     #[test]
     fn traces_come_with_the_program() {
-        let options = TraceOptions { peak_rps: Some(500.0), compress: 2.0, skip_seconds: 0.0 };
+        let options = TraceOptions { peak_rps: Some(500.0), compress: 2.0, ..TraceOptions::default() };
         for (name, _) in trace::BUILT_IN {
             let load = of_trace(name, options).expect(name);
             assert_eq!(load.name, name);

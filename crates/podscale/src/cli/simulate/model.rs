@@ -1,14 +1,15 @@
 //! Flags that say what a workload is like.
 
-use crate::settings::{amount, duration, period, sync_period};
+use crate::settings::{amount, duration, period, span, sync_period};
 use crate::simulate::ModelOptions;
 use clap::{Args, ValueEnum};
+use podscale_core::Settings;
 use podscale_sim::workload::Kind;
 use std::time::Duration;
 
 /// What the workload is like, where no scenario says it.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What the workload is like, instead of what the scenario says")]
+#[command(next_help_heading = "What the workload and the controller are like, instead of what the scenario says")]
 pub(super) struct Model {
     /// Whether requests want an answer, or wait in a queue.
     #[arg(long, value_enum)]
@@ -41,6 +42,22 @@ pub(super) struct Model {
     /// How often autoscalers decide.
     #[arg(long, value_name = "DURATION", value_parser = sync_period)]
     sync_period: Option<Duration>,
+
+    /// How far the ratio of a metric to its target may be off 1 before anything moves.
+    #[arg(long, value_name = "NUMBER", value_parser = amount, default_value = "0.1")]
+    tolerance: f64,
+
+    /// How far back recommendations hold up a scale-down.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
+    downscale_stabilization: Duration,
+
+    /// How long after a pod's start its cpu samples may come from starting up.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
+    cpu_initialization_period: Duration,
+
+    /// Up to how long after its start an unready pod counts as never having been ready.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    initial_readiness_delay: Duration,
 
     /// How often pods are scraped.
     #[arg(long, value_name = "DURATION", value_parser = period)]
@@ -82,6 +99,13 @@ impl Model {
             resolution_seconds: seconds(self.metric_resolution),
             missing: self.missing,
             slot_seconds: seconds(self.slot),
+            settings: Settings {
+                tolerance: self.tolerance,
+                downscale_stabilization: span(self.downscale_stabilization),
+                cpu_initialization_period: span(self.cpu_initialization_period),
+                initial_readiness_delay: span(self.initial_readiness_delay),
+            },
+            start: None,
         }
     }
 }

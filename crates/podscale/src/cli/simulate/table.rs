@@ -8,19 +8,21 @@ use podscale_sim::score::{Estimate, Moment, Summary};
 use std::fmt::Write as _;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const HEADER: [&str; 11] = [
-    "POLICY",
-    "VIOLATED",
-    "WORST MINUTE",
-    "P95",
-    "P99",
-    "POD-HOURS",
-    "VS ORACLE",
-    "REVERSALS/H",
-    "STARTED",
-    "TOO SMALL",
-    "OLDEST",
+/// The columns, and what is in them. The second is only shown over several loads.
+const COLUMNS: [(&str, fn(&Summary) -> String); 11] = [
+    ("VIOLATED", |s| with_confidence(&s.violations, percent)),
+    ("WORST RUN", |s| percent(s.violations.worst)),
+    ("WORST MINUTE", |s| percent(s.worst_minute.worst)),
+    ("P95", |s| seconds(s.p95_seconds.mean)),
+    ("P99", |s| seconds(s.p99_seconds.mean)),
+    ("POD-HOURS", |s| with_confidence(&s.pod_hours, number)),
+    ("VS ORACLE", |s| s.against_oracle.map_or("-".to_owned(), |e| format!("{:.2}x", e.mean))),
+    ("REVERSALS/H", |s| number(s.reversals_per_hour.mean)),
+    ("STARTED", |s| number(s.pods_started.mean)),
+    ("TOO SMALL", |s| percent(s.below_capacity.mean)),
+    ("OLDEST", |s| seconds(s.queue_age_most_seconds.worst)),
 ];
+const WORST_RUN: &str = "WORST RUN";
 
 /// Everything.
 pub(super) fn render(grid: &Grid) -> String {
@@ -38,7 +40,8 @@ pub(super) fn render(grid: &Grid) -> String {
             grid.first_seed,
             seconds(trial.objective_seconds),
         );
-        out.push_str(&scores(trial.cells.iter().map(|cell| (&*cell.policy, &cell.summary))));
+        let rows = trial.cells.iter().map(|cell| (&*cell.policy, &cell.summary));
+        out.push_str(&scores(rows, false));
         out.push_str(&sparklines(trial));
         for note in &trial.notes {
             let _ = writeln!(out, "note: {note}");
@@ -47,35 +50,37 @@ pub(super) fn render(grid: &Grid) -> String {
     }
     if !grid.overall.is_empty() {
         let _ = writeln!(out, "over all {} trials", grid.trials.len());
-        out.push_str(&scores(grid.overall.iter().map(|(name, summary)| (&**name, summary))));
+        out.push_str(&scores(grid.overall.iter().map(|(name, summary)| (&**name, summary)), true));
         out.push('\n');
     }
     out.push_str(
         "VIOLATED: refused, or slower than the objective. TOO SMALL: time in which ready pods could serve \
-         less than came.\nOLDEST: the longest that work waited. ±: 95% confidence of the mean over runs.\n",
+         less than came.\nOLDEST: the longest that work waited. ±: 95% confidence of the mean over seeds.\n",
     );
     out
 }
 
-/// A table of scores.
-pub(super) fn scores<'a>(rows: impl Iterator<Item = (&'a str, &'a Summary)>) -> String {
-    let mut table = vec![HEADER.map(str::to_owned).to_vec()];
+/// A table of scores, under one load or over several.
+pub(super) fn scores<'a>(
+    rows: impl Iterator<Item = (&'a str, &'a Summary)>,
+    several: bool,
+) -> String {
+    columns(&cells(rows, several))
+}
+
+/// The cells of a table of scores, its header first.
+pub(super) fn cells<'a>(
+    rows: impl Iterator<Item = (&'a str, &'a Summary)>,
+    several: bool,
+) -> Vec<Vec<String>> {
+    let shown = || COLUMNS.iter().filter(move |(name, _)| several || *name != WORST_RUN);
+    let header = std::iter::once("POLICY").chain(shown().map(|(name, _)| *name));
+    let mut table = vec![header.map(str::to_owned).collect::<Vec<String>>()];
     for (name, summary) in rows {
-        table.push(vec![
-            name.to_owned(),
-            with_confidence(&summary.violations, percent),
-            percent(summary.worst_minute.worst),
-            seconds(summary.p95_seconds.mean),
-            seconds(summary.p99_seconds.mean),
-            with_confidence(&summary.pod_hours, number),
-            summary.against_oracle.map_or("-".to_owned(), |e| format!("{:.2}x", e.mean)),
-            number(summary.reversals_per_hour.mean),
-            number(summary.pods_started.mean),
-            percent(summary.below_capacity.mean),
-            seconds(summary.queue_age_most_seconds.worst),
-        ]);
+        let row = std::iter::once(name.to_owned()).chain(shown().map(|(_, text)| text(summary)));
+        table.push(row.collect());
     }
-    columns(&table)
+    table
 }
 
 /// Columns side by side, all but the first to the right.

@@ -1,8 +1,10 @@
 //! What would have been different: the load of recordings is played to the object as it was and as it is
 //! to be, and both are compared with what was recorded.
 
+use super::grid::{Cell, Grid, Trial, points, progress, workers};
 use super::table::{columns, number, percent, scores, seconds, span, sparkline};
-use super::{Arguments, Failure, Output};
+use super::{Arguments, Failure, Output, html, markdown, output, table};
+use crate::settings;
 use crate::simulate::demand::{self, Recovered};
 use crate::simulate::edit::Edit;
 use crate::simulate::{Objects, Subject};
@@ -11,18 +13,18 @@ use podscale_core::{Span, Time};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Scripted;
 use podscale_sim::score::{Change, Summary};
-use podscale_sim::{Plan, Run, simulate};
+use podscale_sim::{Plan, PlanError, Run, simulate};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// How many points of a run's course are kept.
-const POINTS: usize = 60;
 /// How many moments are told apart in the text; all are in the JSON.
 const SHOWN_MOMENTS: usize = 20;
 
 /// The comparison for one autoscaler.
 struct Comparison {
     name: String,
+    plan: Plan,
     seconds: f64,
     start: Time,
     edits: Vec<String>,
@@ -45,39 +47,63 @@ struct Moment {
 
 /// Compares, and gives the answer in the form that was asked for.
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
-    if matches!(arguments.output, Output::Csv | Output::Html) {
-        let message = "with --recording the output is text or json".to_owned();
-        return Err(Failure::Usage(message));
-    }
     let edits = arguments.edits()?;
     let mut given = Objects::default();
     for file in &arguments.files {
         given.add_file(file).map_err(Failure::cannot)?;
     }
-    let mut comparisons = Vec::new();
-    let mut failures = Vec::new();
-    for recordings in demand::read(&arguments.recordings).map_err(Failure::cannot)? {
-        match demand::recover(&recordings) {
-            Ok(recovered) => comparisons.push(compare(arguments, recovered, &given, &edits)?),
-            Err(error) => failures.push(error.to_string()),
+    let recorded = demand::read(&arguments.recordings).map_err(Failure::cannot)?;
+    let bar = progress(recorded.len(), "autoscalers");
+    let work = || -> Vec<Result<Comparison, String>> {
+        let compared = recorded.par_iter().map(|recordings| {
+            let recovered = demand::recover(recordings).map_err(|error| error.to_string());
+            let compared = recovered.and_then(|load| compare(arguments, load, &given, &edits));
+            bar.inc(1);
+            compared
+        });
+        compared.collect()
+    };
+    let compared = workers(arguments).map_err(Failure::Cannot)?.install(work);
+    bar.finish_and_clear();
+    let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
+    for one in compared {
+        match one {
+            Ok(comparison) => comparisons.push(comparison),
+            Err(failure) => failures.push(failure),
         }
     }
     if comparisons.is_empty() {
         return Err(Failure::Cannot(failures.join("; ")));
     }
-    Ok(match arguments.output {
+    Ok(rendered(arguments, comparisons, &failures))
+}
+
+/// The comparisons in the form that was asked for.
+fn rendered(arguments: &Arguments, comparisons: Vec<Comparison>, failures: &[String]) -> String {
+    if arguments.explain.is_some() {
+        return comparisons.iter().map(Comparison::moment).collect();
+    }
+    match arguments.output {
         Output::Json => {
             let all: Vec<Value> = comparisons.iter().map(Comparison::json).collect();
-            super::output::pretty(&json!({"autoscalers": all, "left out": failures}))
+            output::pretty(&json!({"autoscalers": all, "leftOut": failures}))
         }
-        _ => {
+        Output::Text => {
             let mut out: String = comparisons.iter().map(Comparison::text).collect();
             for failure in failures {
                 let _ = writeln!(out, "left out: {failure}");
             }
             out
         }
-    })
+        Output::Csv => output::csv(&grid(arguments, comparisons)),
+        Output::Html => html::render(&grid(arguments, comparisons), "What if"),
+        Output::Markdown => markdown::render(&grid(arguments, comparisons)),
+    }
+}
+
+fn grid(arguments: &Arguments, comparisons: Vec<Comparison>) -> Grid {
+    let trials = comparisons.into_iter().map(Comparison::into_trial).collect();
+    Grid { first_seed: arguments.seed, trials, overall: Vec::new() }
 }
 
 fn compare(
@@ -85,19 +111,26 @@ fn compare(
     recovered: Recovered,
     given: &Objects,
     edits: &[Edit],
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison, String> {
     let Recovered { subject, sizes, unknown } = recovered;
     let changed = changed(&subject, given, edits)?;
     let objective = arguments.model.options().objective_seconds;
+    let explain_at = arguments.explain.map(|at| subject.plan.start.after(settings::span(at)));
     let plan = Plan {
-        detail: Detail { points: POINTS, changes: true, ..Detail::default() },
+        detail: Detail {
+            points: points(arguments.output),
+            changes: true,
+            explain_at,
+            ..Detail::default()
+        },
         seed: arguments.seed,
         objective_seconds: objective.unwrap_or(subject.plan.objective_seconds),
         ..subject.plan.clone()
     };
-    let recorded = simulate(&plan, &mut Scripted::new(sizes.clone())).map_err(Failure::cannot)?;
-    let unchanged = simulate(&plan, &mut subject.policy()).map_err(Failure::cannot)?;
-    let changed = simulate(&plan, &mut changed.policy()).map_err(Failure::cannot)?;
+    let fail = |error: PlanError| format!("{}: {error}", subject.name());
+    let recorded = simulate(&plan, &mut Scripted::new(sizes.clone())).map_err(fail)?;
+    let unchanged = simulate(&plan, &mut subject.policy()).map_err(fail)?;
+    let changed = simulate(&plan, &mut changed.policy()).map_err(fail)?;
     Ok(Comparison {
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,
@@ -109,17 +142,21 @@ fn compare(
         recorded_sizes: sizes,
         unchanged,
         changed,
+        plan,
     })
 }
 
 /// The object as it is to be: the one of the same name among those given, with the changes made.
-fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject, Failure> {
-    let own = given.named(&subject.autoscaler.namespace, &subject.autoscaler.name);
-    let object = match own {
-        Some(object) => object.clone(),
-        None => serde_json::to_value(&subject.hpa).map_err(Failure::cannot)?,
+fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject, String> {
+    let autoscaler = subject.autoscaler();
+    let object = match given.named(&autoscaler.namespace, &autoscaler.name) {
+        Some(object) => object,
+        None if edits.is_empty() && given.has_autoscalers() => {
+            return Err(format!("{}: no file has an autoscaler of this name", subject.name()));
+        }
+        None => &subject.object.object,
     };
-    subject.with_object(object, edits).map_err(Failure::cannot)
+    subject.with_object(object, edits).map_err(|error| error.to_string())
 }
 
 /// The times in which the sizes of two runs differ.
@@ -186,6 +223,44 @@ impl Comparison {
         agreement(&self.recorded_sizes, &self.unchanged, self.start, first)
     }
 
+    /// The decisions at the moment that was asked for.
+    fn moment(&self) -> String {
+        let mut out = String::new();
+        for (what, run) in [("unchanged", &self.unchanged), ("changed", &self.changed)] {
+            let load = format!("the recorded load, {what}");
+            match &run.moment {
+                Some(moment) => out.push_str(&table::moment(&self.name, &load, &self.plan, moment)),
+                None => {
+                    let _ = writeln!(out, "{} under {load}: nothing was decided by then", self.name);
+                }
+            }
+        }
+        out
+    }
+
+    /// The runs side by side, as if each were a policy.
+    fn into_trial(self) -> Trial {
+        let Comparison { name, plan, seconds, start, unknown, recorded, .. } = self;
+        let mut notes: Vec<String> =
+            unknown.into_iter().map(|what| format!("not known: {what}")).collect();
+        notes.extend(self.edits.iter().map(|edit| format!("changed: {edit}")));
+        let cells = [
+            ("as recorded", recorded),
+            ("unchanged", self.unchanged),
+            ("changed", self.changed),
+        ];
+        let cells = cells.map(|(policy, run)| Cell::of(policy.to_owned(), vec![run]));
+        Trial {
+            autoscaler: name,
+            load: "the recorded load".to_owned(),
+            start,
+            objective_seconds: plan.objective_seconds,
+            seconds,
+            notes,
+            cells: cells.into(),
+        }
+    }
+
     fn text(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(
@@ -201,7 +276,7 @@ impl Comparison {
             ("simulated, changed", &self.changed),
         ];
         let summaries = rows.map(|(name, run)| (name, Summary::of(&[run.scores], None)));
-        out.push_str(&scores(summaries.iter().map(|(name, summary)| (*name, summary))));
+        out.push_str(&scores(summaries.iter().map(|(name, summary)| (*name, summary)), false));
         let highest = rows.iter().flat_map(|(_, run)| run.points.iter().map(|p| p.replicas));
         let highest = highest.fold(0.0, f64::max);
         for (name, run) in rows {

@@ -2,7 +2,6 @@
 //! can do, and what of that is only a bound.
 
 use super::observed::{Amount, Observed};
-use podscale_core::model::Source;
 use podscale_core::{Autoscaler, Time};
 use podscale_sim::plan::{PodTemplate, Quantity};
 use podscale_sim::workload::{Kind, WorkloadSpec};
@@ -43,12 +42,9 @@ impl Fitted {
             By::Cpu => cpu(observed, place, template, unknown),
         };
         for metric in &autoscaler.metrics {
-            if let Source::Pods(series) | Source::External(series) | Source::Object { series, .. } =
-                &*metric.source
-            {
-                let name = series.name.to_string();
-                let kind = fitted.workload.kind;
-                fitted.metrics.insert(name, Quantity::guess(&series.name, kind));
+            if let Some(name) = Quantity::name_in(&metric.source) {
+                let quantity = Quantity::guess(name, fitted.workload.kind);
+                fitted.metrics.insert(name.to_string(), quantity);
             }
         }
         fit_usage(&mut fitted, observed, by);
@@ -71,17 +67,14 @@ fn best(observed: &[Observed], autoscaler: &Autoscaler) -> Option<(By, usize)> {
         if values.len() * 2 < observed.len() {
             return None;
         }
-        let by = match (&*metric.source, values.first()?) {
+        let by = match (Quantity::name_in(&metric.source), values.first()?) {
             (_, Amount::Cpu { .. }) => By::Cpu,
-            (
-                Source::Pods(series) | Source::Object { series, .. } | Source::External(series),
-                _,
-            ) => match Quantity::guess(&series.name, Kind::Service) {
+            (Some(name), _) => match Quantity::guess(name, Kind::Service) {
                 Quantity::RequestsPerSecond => By::Rate,
                 Quantity::QueueLength => By::Queue,
-                Quantity::LatencySeconds | Quantity::InFlight => return None,
+                Quantity::LatencySeconds | Quantity::InFlight | Quantity::Absent => return None,
             },
-            _ => return None,
+            (None, _) => return None,
         };
         Some((by, place))
     });

@@ -78,8 +78,8 @@ impl Observed {
 fn amount(source: &Source, reading: &Reading, serving: &[bool]) -> Option<Amount> {
     let milli = |value: i64| value as f64 / 1000.0;
     match reading {
-        Reading::Total(total) => Some(Amount::Whole(milli(total.0))),
-        Reading::Series(values) => {
+        Reading::Total { value, .. } => Some(Amount::Whole(milli(value.0))),
+        Reading::Series { values, .. } => {
             Some(Amount::Whole(values.iter().map(|value| milli(value.0)).sum()))
         }
         Reading::PerPod(readings) => {
