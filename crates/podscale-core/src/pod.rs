@@ -139,7 +139,8 @@ pub fn surge(pods: &[Pod], wanted: i32) -> Vec<usize> {
         pods.iter().enumerate().filter(|(_, pod)| !pod.deleting && !is_ready(pod)).collect();
     // One that has not started at all is the youngest.
     unready.sort_by_key(|(_, pod)| std::cmp::Reverse((pod.started.is_none(), pod.started)));
-    let mut places: Vec<usize> = unready.into_iter().take(surplus).map(|(place, _)| place).collect();
+    let mut places: Vec<usize> =
+        unready.into_iter().take(surplus).map(|(place, _)| place).collect();
     places.sort_unstable();
     places
 }

@@ -147,6 +147,21 @@ fn a_run_can_be_recorded_replayed_and_asked_what_if() {
     assert!(hours("changed") < hours("unchanged"), "without a window pods go earlier: {one}");
     let same = one["sameAsRecorded"].as_f64().expect("a share");
     assert!(same > 0.8, "the recovered load leads to the recorded sizes: {same}");
+
+    for (more, expected) in [
+        (["-o", "csv"], "shop/web,the recorded load,as recorded,1,"),
+        (["-o", "html"], "so the size changes from"),
+        (["--explain", "15m"], "under the recorded load, changed"),
+    ] {
+        let all = ["simulate", "--recording", recording, "--set", edit, more[0], more[1]];
+        let asked = podscale(&all, "");
+        let text = String::from_utf8_lossy(&asked.stdout).into_owned();
+        assert!(text.contains(expected), "no {expected:?} in {text}");
+    }
+    let other = OBJECTS.replace("name: web, namespace: shop", "name: other, namespace: shop");
+    let asked = podscale(&["simulate", "--recording", recording, "-f", "-"], &other);
+    let error = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(error.contains("shop/web: no file has an autoscaler of this name"), "{error}");
 }
 
 #[test]
@@ -180,6 +195,88 @@ fn scenarios_bring_objects_and_loads() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("default/consumer under load of consumer, 1h"), "{text}");
+}
+
+const OWN_KIND: &str = "
+apiVersion: podscale.dev/v1alpha1
+kind: PodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 20
+  metrics:
+  - type: Resource
+    name: cpu
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}
+  - type: Prometheus
+    name: rate
+    prometheus: {query: 'sum(rate(http_requests_total[1m]))', target: {type: AverageValue, averageValue: '30'}}
+  combine: Expression
+  expression: max(cpu.replicas, rate.replicas)
+  schedules:
+  - {name: morning, start: '0 8 * * *', duration: 2h, minReplicas: 7}
+";
+const CHPA: &str = "
+apiVersion: autoscalers.postmates.com/v1beta1
+kind: CHPA
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 20
+  upscaleForbiddenWindowSeconds: 60
+  metrics:
+  - {type: Resource, resource: {name: cpu, targetAverageUtilization: 60}}
+";
+
+#[test]
+fn objects_of_every_kind_are_tried_and_recorded() {
+    let folder = folder("simulate-kinds");
+    for (name, objects) in [("pa", OWN_KIND), ("chpa", CHPA)] {
+        let file = folder.join(format!("{name}.jsonl"));
+        let file = file.to_str().expect("UTF-8");
+        let arguments = ["simulate", "-f", "-", "--load", SPIKE, "--start", "2026-11-16T07:50:00Z"];
+        let more = ["--policy", "none", "--seeds", "1", "-o", "json", "--record", file];
+        let all: Vec<&str> = arguments.into_iter().chain(more).collect();
+        let output = podscale(&all, objects);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{name}: {error}");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let scores = &json["trials"][0]["policies"][0]["runs"][0];
+        assert!(scores["changes"].as_u64() > Some(2), "{name}: {json}");
+        let replayed = podscale(&["replay", file], "");
+        let text = String::from_utf8_lossy(&replayed.stdout).into_owned();
+        assert_eq!(replayed.status.code(), Some(0), "{name}: {text}");
+    }
+    // At eight the schedule takes effect.
+    for (at, expected) in [("5m", "2"), ("15m", "7")] {
+        let arguments = ["simulate", "-f", "-", "--load", "constant:20", "--explain", at];
+        let start = ["--start", "2026-11-16T07:50:00Z"];
+        let all: Vec<&str> = arguments.into_iter().chain(start).collect();
+        let output = podscale(&all, OWN_KIND);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last = text.lines().last().unwrap_or_default();
+        assert!(last.contains(expected), "{at}: {text}");
+    }
+}
+
+#[test]
+fn folders_of_traces_are_tried_one_by_one() {
+    let folder = folder("simulate-traces");
+    for (name, rate) in [("b.csv", 20), ("a.csv", 60), ("notes.txt", 0)] {
+        let text = format!("seconds,value\n0,{rate}\n600,{rate}\n1200,{rate}\n");
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    let folder = folder.to_str().expect("UTF-8");
+    let arguments = ["--trace", folder, "--policy", "hpa-cpu:window=60", "--policy", "oracle"];
+    let page: Vec<&str> = arguments.into_iter().chain(["-o", "markdown"]).collect();
+    let page = simulate(&page);
+    for part in ["## Over all 2 loads", "| hpa-cpu:window=60 |", "by pod-hours", "WORST RUN"] {
+        assert!(page.contains(part), "no {part:?} in {page}");
+    }
+    let (a, b) = (page.find("shop/web under a"), page.find("shop/web under b"));
+    assert!(a.is_some() && a < b, "{page}");
 }
 
 /// Every command of the page on simulations, as it stands there.

@@ -1,11 +1,11 @@
 use super::*;
-use crate::environment::{Delay, Environment, NodePool, Outage};
+use crate::environment::{Delay, Environment, NodePool, Outage, Rollout};
 use crate::load::{Load, Shape, Spike};
 use crate::plan::{Detail, PodTemplate};
 use crate::policy::{Fixed, Oracle, Peer, Reconciler};
 use crate::score::Scores;
 use crate::workload::WorkloadSpec;
-use podscale_core::model::{Source, TargetKind, TargetRef, Targets};
+use podscale_core::model::{Control, Extensions, Mode, Source, TargetKind, TargetRef, Targets};
 use podscale_core::{Autoscaler, Metric, Settings};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -190,6 +190,33 @@ fn pods_that_start_slowly_or_wait_for_nodes_cost_requests() {
     });
     assert!(slow.violations > quick.violations * 1.5, "{slow:?} {quick:?}");
     assert!(placed.violations > quick.violations * 1.5, "{placed:?} {quick:?}");
+}
+
+#[test]
+fn a_rollout_replaces_pods_while_they_serve() {
+    let mut plan = plan(Load::constant(200.0), 20);
+    plan.replicas = 8;
+    let calm = simulate(&plan, &mut Fixed::new(8)).unwrap().scores;
+    let rollout = Rollout { at_seconds: 300.0, max_surge: 0.25, max_unavailable: 0.25 };
+    plan.environment.rollouts = vec![rollout];
+    let rolled = simulate(&plan, &mut Fixed::new(8)).unwrap().scores;
+    assert_eq!((calm.pods_started, rolled.pods_started), (0, 8));
+    assert_eq!(rolled.changes, 0, "the size stays");
+    assert!(rolled.refused < 0.01, "{rolled:?}");
+}
+
+#[test]
+fn what_is_only_tried_changes_nothing() {
+    let plan = plan(spike(), 30);
+    let control = Control { mode: Mode::DryRun, ..Control::default() };
+    let extensions = Extensions { control, ..Extensions::default() };
+    let dry = Autoscaler { extensions: Some(Box::new(extensions)), ..on_cpu(70) };
+    let run = simulate(&plan, &mut Reconciler::new(dry, Settings::default())).unwrap();
+    assert_eq!(run.changes, [], "a dry run writes nothing");
+    let every = Some(Span::seconds(60));
+    let rare = &mut Reconciler::new(on_cpu(70), Settings::default()).every(every);
+    let rare = simulate(&plan, rare).unwrap().scores.decisions;
+    assert_eq!(rare, 30, "once a minute");
 }
 
 #[test]

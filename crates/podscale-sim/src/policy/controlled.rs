@@ -39,6 +39,12 @@ impl Controlled {
         Controlled { autoscaler, settings, status, history }
     }
 
+    /// The same with what earlier passes left.
+    #[must_use]
+    pub fn after(self, status: Status, history: History) -> Controlled {
+        Controlled { status, history, ..self }
+    }
+
     /// The object.
     #[must_use]
     pub fn autoscaler(&self) -> &Autoscaler {

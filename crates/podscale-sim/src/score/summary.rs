@@ -92,7 +92,8 @@ impl Summary {
     /// other, and how sure the means are follows from how much they differ from seed to seed.
     #[must_use]
     pub fn across(loads: &[&[Scores]], oracle: Option<&[&[Scores]]>) -> Summary {
-        let of = |score: fn(&Scores) -> f64| estimate(loads, |load, seed| score(&loads[load][seed]));
+        let of =
+            |score: fn(&Scores) -> f64| estimate(loads, |load, seed| score(&loads[load][seed]));
         let against = oracle.map(|oracle| {
             estimate(loads, |load, seed| {
                 let of_oracle = oracle.get(load).and_then(|runs| runs.get(seed));

@@ -128,8 +128,8 @@ fn read_pod_autoscaler(object: &Value) -> Result<Understood, ReadError> {
     pa.status = None;
     let object = serde_json::to_value(&pa)?;
     let managed = pod_autoscaler::managed(pa);
-    match managed.wire.spec_errors().first() {
-        Some(error) => Err(ReadError::Invalid(error.clone())),
+    match managed.model.invalid() {
+        Some(why) => Err(ReadError::Invalid(why.to_string())),
         None => Ok(Understood { managed, object }),
     }
 }
@@ -153,12 +153,21 @@ mod tests {
 
     #[test]
     fn every_dialect_and_version_is_read() {
-        let schedule = json!([{"name": "night", "start": "0 22 * * *", "duration": "8h", "minReplicas": 2}]);
+        let schedule =
+            json!([{"name": "night", "start": "0 22 * * *", "duration": "8h", "minReplicas": 2}]);
         for (version, kind, more) in [
-            ("autoscaling/v1", "HorizontalPodAutoscaler", json!({"targetCPUUtilizationPercentage": 60})),
+            (
+                "autoscaling/v1",
+                "HorizontalPodAutoscaler",
+                json!({"targetCPUUtilizationPercentage": 60}),
+            ),
             ("autoscaling/v2beta2", "HorizontalPodAutoscaler", json!({})),
             ("autoscaling/v2", "HorizontalPodAutoscaler", json!({"minReplicas": 2})),
-            ("autoscalers.postmates.com/v1beta1", "CHPA", json!({"minReplicas": 1, "tolerance": 0.2})),
+            (
+                "autoscalers.postmates.com/v1beta1",
+                "CHPA",
+                json!({"minReplicas": 1, "tolerance": 0.2}),
+            ),
             ("podscale.dev/v1alpha1", "PodAutoscaler", json!({"schedules": schedule})),
         ] {
             let object = object(version, kind, more);
@@ -168,7 +177,7 @@ mod tests {
             assert_eq!(read.managed.model.max_replicas, 5, "{kind}");
             assert_eq!(read.object["kind"], kind);
             // What is recorded of it is read as the same again.
-            let recorded = read_recorded(&read.managed.wire.as_hpa())
+            let recorded = read_recorded(&read.managed.wire.recorded())
                 .unwrap_or_else(|error| panic!("{version} {kind}: {error}"));
             assert_eq!(recorded.managed.model, read.managed.model, "{kind}");
         }
@@ -178,19 +187,30 @@ mod tests {
     fn what_would_be_refused_is_refused() {
         for (version, kind, more, expected) in [
             ("autoscaling/v9", "HorizontalPodAutoscaler", json!({}), "known version"),
-            ("autoscaling/v2", "HorizontalPodAutoscaler", json!({"maxReplicas": 0}), "spec.maxReplicas"),
+            (
+                "autoscaling/v2",
+                "HorizontalPodAutoscaler",
+                json!({"maxReplicas": 0}),
+                "spec.maxReplicas",
+            ),
             (
                 "autoscalers.postmates.com/v1beta1",
                 "CHPA",
                 json!({"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}}),
                 "StatefulSet",
             ),
-            ("podscale.dev/v1alpha1", "PodAutoscaler", json!({"syncPeriod": "5ms"}), "spec.syncPeriod"),
+            (
+                "podscale.dev/v1alpha1",
+                "PodAutoscaler",
+                json!({"syncPeriod": "5ms"}),
+                "spec.syncPeriod",
+            ),
         ] {
             let error = read(&object(version, kind, more)).expect_err(kind).to_string();
             assert!(error.contains(expected), "{kind}: {error}");
         }
-        let foreign = object("autoscaling.internal.knative.dev/v1alpha1", "PodAutoscaler", json!({}));
+        let foreign =
+            object("autoscaling.internal.knative.dev/v1alpha1", "PodAutoscaler", json!({}));
         assert!(!is_autoscaler(&foreign));
     }
 }

@@ -1,8 +1,8 @@
 //! What is assumed of a workload where nothing is said: said in notes, so that nobody takes it for
 //! knowledge.
 
-use podscale_core::{Autoscaler, Settings, Time};
 use podscale_core::model::Source;
+use podscale_core::{Autoscaler, Settings, Time};
 use podscale_sim::environment::{Delay, Environment};
 use podscale_sim::plan::{PodTemplate, Quantity};
 use podscale_sim::workload::{Kind, WorkloadSpec};

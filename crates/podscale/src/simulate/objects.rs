@@ -10,8 +10,8 @@ use crate::scenario::{Scenario, Simulation};
 use podscale_api::document;
 use podscale_api::pod::{self, PodSpec};
 use podscale_cluster::load::WorkloadConfig;
-use podscale_core::model::Bounds;
 use podscale_core::Span;
+use podscale_core::model::Bounds;
 use podscale_sim::plan::{Container, Detail, PodTemplate};
 use podscale_sim::{Load, Plan};
 use serde::Deserialize;
@@ -55,7 +55,9 @@ pub enum InputError {
     #[error(transparent)]
     Edit(#[from] EditError),
     /// There is no autoscaler.
-    #[error("there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA or PodAutoscaler")]
+    #[error(
+        "there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA or PodAutoscaler"
+    )]
     NoAutoscaler,
 }
 

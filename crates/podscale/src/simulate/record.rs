@@ -38,7 +38,7 @@ impl RunRecorder {
     /// At the beginning of a run of this object.
     #[must_use]
     pub fn new(subject: &Subject, name: &str) -> RunRecorder {
-        let mut hpa = subject.object.managed.wire.as_hpa().into_owned();
+        let mut hpa = subject.object.managed.wire.recorded();
         hpa.status = None;
         let recording = Recording {
             api_version: API_VERSION.to_owned(),

@@ -26,7 +26,13 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(pipeline: &Pipeline, needed: bool, start: Time, seed: u64, moment: u64) -> Way {
+    pub(super) fn new(
+        pipeline: &Pipeline,
+        needed: bool,
+        start: Time,
+        seed: u64,
+        moment: u64,
+    ) -> Way {
         let resolution = seconds(pipeline.resolution_seconds);
         let first = seconds(pipeline.moment_seconds.unwrap_or_else(|| {
             let part = (random::unit(seed, 0, moment) + 1.0) / 2.0;
@@ -85,7 +91,14 @@ pub(super) fn scrape_pods(
         if ring.is_empty() && age >= MIN_CONTAINER_AGE && age < resolution {
             let memory_bytes = idle;
             let (cpu_seconds, served, lost) = (0.0, 0.0, false);
-            ring.push_back(Scrape { at: started, visible, lost, cpu_seconds, served, memory_bytes });
+            ring.push_back(Scrape {
+                at: started,
+                visible,
+                lost,
+                cpu_seconds,
+                served,
+                memory_bytes,
+            });
         }
         ring.push_back(Scrape { at: now, visible, lost, cpu_seconds, served, memory_bytes });
         while ring.len() > MAX_SCRAPES || ring.get(1).is_some_and(|scrape| scrape.at <= cut) {

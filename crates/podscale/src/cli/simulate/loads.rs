@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn traces_come_with_the_program() {
-        let options = TraceOptions { peak_rps: Some(500.0), compress: 2.0, ..TraceOptions::default() };
+        let options =
+            TraceOptions { peak_rps: Some(500.0), compress: 2.0, ..TraceOptions::default() };
         for (name, _) in trace::BUILT_IN {
             let load = of_trace(name, options).expect(name);
             assert_eq!(load.name, name);

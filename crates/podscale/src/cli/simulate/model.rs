@@ -9,7 +9,9 @@ use std::time::Duration;
 
 /// What the workload is like, where no scenario says it.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What the workload and the controller are like, instead of what the scenario says")]
+#[command(
+    next_help_heading = "What the workload and the controller are like, instead of what the scenario says"
+)]
 pub(super) struct Model {
     /// Whether requests want an answer, or wait in a queue.
     #[arg(long, value_enum)]

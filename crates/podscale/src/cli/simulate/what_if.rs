@@ -231,7 +231,8 @@ impl Comparison {
             match &run.moment {
                 Some(moment) => out.push_str(&table::moment(&self.name, &load, &self.plan, moment)),
                 None => {
-                    let _ = writeln!(out, "{} under {load}: nothing was decided by then", self.name);
+                    let _ =
+                        writeln!(out, "{} under {load}: nothing was decided by then", self.name);
                 }
             }
         }
@@ -244,11 +245,8 @@ impl Comparison {
         let mut notes: Vec<String> =
             unknown.into_iter().map(|what| format!("not known: {what}")).collect();
         notes.extend(self.edits.iter().map(|edit| format!("changed: {edit}")));
-        let cells = [
-            ("as recorded", recorded),
-            ("unchanged", self.unchanged),
-            ("changed", self.changed),
-        ];
+        let cells =
+            [("as recorded", recorded), ("unchanged", self.unchanged), ("changed", self.changed)];
         let cells = cells.map(|(policy, run)| Cell::of(policy.to_owned(), vec![run]));
         Trial {
             autoscaler: name,
