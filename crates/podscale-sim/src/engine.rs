@@ -6,7 +6,7 @@ use crate::plan::{Plan, PlanError};
 use crate::policy::Policy;
 use crate::random;
 use crate::request_time::RequestTimes;
-use crate::score::{Recorder, Run};
+use crate::score::{Pods, Recorder, Run};
 use crate::workload::Flow;
 use crate::world::{Fleet, NEVER, Sensors, World};
 use podscale_core::{Span, Time};
@@ -71,9 +71,7 @@ impl<'a> Engine<'a> {
             }
             self.act();
         }
-        let at_first = u64::from(self.plan.replicas.max(0).cast_unsigned());
-        let started = self.fleet.created().saturating_sub(at_first);
-        self.recorder.finish(&self.flow, started)
+        self.recorder.finish(&self.flow, self.fleet.created())
     }
 
     /// Lets requests come and go until the given time.
@@ -99,7 +97,8 @@ impl<'a> Engine<'a> {
                 }
             };
             let slot = self.flow.slot(arrivals, seconds, self.fleet.ready());
-            self.recorder.slot(end, &slot, self.rate.0, self.fleet.existing(), self.flow.totals());
+            let pods = Pods { existing: self.fleet.existing(), created: self.fleet.created() };
+            self.recorder.slot(end, &slot, self.rate.0, pods, self.flow.totals());
             self.now = end;
         }
     }

@@ -84,8 +84,9 @@ impl RequestTimes {
     }
 
     /// Takes in the requests of a slot; gives how many of those that were served were too slow.
-    /// `pile_seconds` is how long what is served now has waited.
-    pub fn add(&mut self, slot: &Slot, pile_seconds: f64) -> f64 {
+    /// `pile_seconds` is how long what is served now has waited. What is not scored only counts as slow
+    /// or not.
+    pub fn add(&mut self, slot: &Slot, pile_seconds: f64, scored: bool) -> f64 {
         if slot.served <= 0.0 {
             return 0.0;
         }
@@ -94,10 +95,14 @@ impl RequestTimes {
         if pile_seconds <= 0.0 {
             // In range: busy is at most 0.95.
             let degree = ((busy / MAX_BUSY * (DEGREES - 1) as f64) as usize).min(DEGREES - 1);
-            self.by_degree[degree] += slot.served;
+            if scored {
+                self.by_degree[degree] += slot.served;
+            }
             return slot.served * self.slow[degree];
         }
-        self.spread(slot.served, busy, pile_seconds);
+        if scored {
+            self.spread(slot.served, busy, pile_seconds);
+        }
         slot.served * self.longer_than(self.objective_seconds, busy, pile_seconds)
     }
 
@@ -196,7 +201,7 @@ mod tests {
         let mut slow = Vec::new();
         for busy in [0.1, 0.5, 0.8, 0.95] {
             let mut times = RequestTimes::new(&spec(), 50.0, 0.25);
-            slow.push(times.add(&slot(busy), 0.0) / (busy * 50.0));
+            slow.push(times.add(&slot(busy), 0.0, true) / (busy * 50.0));
             let [median, p99] = times.percentiles([0.5, 0.99]);
             let most = if busy < 0.9 { 0.1 } else { 0.4 };
             assert!((0.04..most).contains(&median), "{busy}: {median}");
@@ -209,10 +214,12 @@ mod tests {
     #[test]
     fn a_pile_makes_all_slow() {
         let mut times = RequestTimes::new(&spec(), 50.0, 0.25);
-        assert_eq!(times.add(&slot(0.9), 2.0), 45.0);
+        assert_eq!(times.add(&slot(0.9), 9.0, false), 45.0, "not scored, so that it is forgotten");
+        assert_eq!(times.add(&slot(0.9), 2.0, true), 45.0);
         let [p50, p99] = times.percentiles([0.5, 0.99]);
         assert!(p50 > 2.0 && p99 <= 5.0, "{p50} {p99}");
-        assert_eq!(times.add(&Slot::default(), 9.0), 0.0);
+        assert!(p99 < 5.0, "{p99}");
+        assert_eq!(times.add(&Slot::default(), 9.0, true), 0.0);
     }
 
     #[test]

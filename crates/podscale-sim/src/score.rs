@@ -4,7 +4,7 @@ mod age;
 mod recorder;
 pub mod summary;
 
-pub(crate) use recorder::Recorder;
+pub(crate) use recorder::{Pods, Recorder};
 pub use summary::{Estimate, Summary};
 
 use podscale_core::Time;

@@ -13,6 +13,13 @@ const MAX_CHANGES: usize = 20_000;
 const MINUTE_REQUESTS: f64 = 10.0;
 const MINUTE: i64 = Span::seconds(60).0;
 
+/// How many pods there are, and how many were ever created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pods {
+    pub(crate) existing: usize,
+    pub(crate) created: u64,
+}
+
 /// Counts while a run goes on.
 pub(crate) struct Recorder {
     start: Time,
@@ -25,6 +32,8 @@ pub(crate) struct Recorder {
     times: RequestTimes,
     age: Age,
     waited: f64,
+    /// Pods that had been created when scoring began.
+    created_before: u64,
     sums: Sums,
     minute: Minute,
     replicas: i32,
@@ -142,6 +151,7 @@ impl Recorder {
             times,
             age: Age::default(),
             waited: 0.0,
+            created_before: u64::from(plan.replicas.max(0).cast_unsigned()),
             sums: Sums::default(),
             minute: Minute::default(),
             replicas: plan.replicas,
@@ -153,18 +163,22 @@ impl Recorder {
     }
 
     /// Takes in a slot that ended at this time.
-    pub(crate) fn slot(&mut self, end: Time, slot: &Slot, rate: f64, pods: usize, totals: Totals) {
+    pub(crate) fn slot(&mut self, end: Time, slot: &Slot, rate: f64, pods: Pods, totals: Totals) {
         let pile_seconds = self.pile(end, slot, totals);
-        let slow = if self.without_requests { 0.0 } else { self.times.add(slot, pile_seconds) };
+        let scored = end > self.scored_from;
+        let slow = match self.without_requests {
+            true => 0.0,
+            false => self.times.add(slot, pile_seconds, scored),
+        };
         let bad = slow + slot.dropped;
         let since = end.since(self.start);
-        if end > self.scored_from {
+        if scored {
             let sums = &mut self.sums;
             sums.seconds += slot.seconds;
             sums.arrived += slot.arrived;
             sums.dropped += slot.dropped;
             sums.slow += slow;
-            sums.pod_seconds += pods as f64 * slot.seconds;
+            sums.pod_seconds += pods.existing as f64 * slot.seconds;
             if rate > slot.capacity_rps {
                 sums.below_seconds += slot.seconds;
             }
@@ -172,6 +186,8 @@ impl Recorder {
             sums.oldest = sums.oldest.max(pile_seconds);
             let requests = slot.arrived.max(slot.served + slot.dropped);
             self.minute.add(since.0.saturating_sub(1) / MINUTE, requests, bad);
+        } else {
+            self.created_before = pods.created;
         }
         if self.points.step > 0 {
             let ready =
@@ -231,7 +247,7 @@ impl Recorder {
     }
 
     /// What the run was worth.
-    pub(crate) fn finish(mut self, flow: &Flow, pods_started: u64) -> Run {
+    pub(crate) fn finish(mut self, flow: &Flow, created: u64) -> Run {
         self.minute.close();
         self.points.close();
         // Work that is still in the queue after the end is as bad as it is old.
@@ -256,7 +272,7 @@ impl Recorder {
             pod_hours: sums.pod_seconds / 3600.0,
             reversals_per_hour: per_hour(sums.reversals),
             changes: sums.changes,
-            pods_started,
+            pods_started: created.saturating_sub(self.created_before),
             below_capacity: share(sums.below_seconds, sums.seconds),
             queue_age_mean_seconds: sums.age_seconds / sums.seconds.max(1e-9),
             queue_age_most_seconds: sums.oldest,

@@ -68,6 +68,9 @@ fn chart(policies: &[(&str, &Summary)]) -> Option<String> {
         .iter()
         .map(|(_, s)| Some((s.against_oracle?.mean, s.violations.mean.max(LEAST).log10())))
         .collect::<Option<_>>()?;
+    if points.is_empty() {
+        return None;
+    }
     let bounds = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)))
     };

@@ -1,6 +1,7 @@
 //! Scores for programs.
 
 use super::grid::{Cell, Grid, Trial};
+use podscale_api::time::format_rfc3339;
 use podscale_sim::Scores;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -28,6 +29,7 @@ fn trial_json(trial: &Trial) -> Value {
     json!({
         "autoscaler": trial.autoscaler,
         "load": trial.load,
+        "start": format_rfc3339(trial.start),
         "lengthSeconds": trial.seconds,
         "objectiveSeconds": trial.objective_seconds,
         "notes": trial.notes,

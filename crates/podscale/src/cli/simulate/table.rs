@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The columns, and what is in them. The second is only shown over several loads.
-const COLUMNS: [(&str, fn(&Summary) -> String); 11] = [
+static COLUMNS: [(&str, fn(&Summary) -> String); 11] = [
     ("VIOLATED", |s| with_confidence(&s.violations, percent)),
     ("WORST RUN", |s| percent(s.violations.worst)),
     ("WORST MINUTE", |s| percent(s.worst_minute.worst)),
