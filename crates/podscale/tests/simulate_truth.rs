@@ -36,9 +36,9 @@ const SPEED: f64 = 10.0;
 const PERIOD: i64 = Span::seconds(15).0;
 /// How long the scenarios are, and how long everything settles before.
 const LENGTH: u32 = 420;
-const SETTLE: Duration = Duration::from_secs(120);
+const SETTLE: Duration = Duration::from_secs(240);
 /// How long the simulation runs before the loads begin; whole periods, so that moments stay.
-const BEFORE: u32 = 120;
+const BEFORE: u32 = 240;
 /// The size at the very beginning, as the Deployments have it.
 const REPLICAS: i32 = 2;
 /// Decisions that are further apart than this are those of a machine that is too busy to measure on.

@@ -2,8 +2,8 @@
 // at a moment shows the numbers and the last decision with its reasons.
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 1000;
 const HEIGHT = 150;
+const MOST_MARKS = 400;
 const LEFT = 46;
 const BOTTOM = 20;
 const TONES = ["--brand", "--tone-0", "--tone-1", "--tone-2", "--tone-3", "--warn", "--down"];
@@ -65,12 +65,13 @@ function scores(rows, onChoose) {
 class Pane {
   constructor(caption, length) {
     this.length = length;
-    this.svg = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none" });
+    this.width = 1000;
+    this.svg = s("svg", { role: "img", "aria-label": caption });
     this.element = h("figure", {}, h("figcaption", {}, caption), this.svg);
   }
 
   x(seconds) {
-    return LEFT + (seconds / this.length) * (WIDTH - LEFT);
+    return LEFT + (seconds / this.length) * (this.width - LEFT);
   }
 
   y(value) {
@@ -79,10 +80,12 @@ class Pane {
 
   begin(top) {
     this.top = top > 0 ? top * 1.05 : 1;
+    this.width = Math.max(200, this.svg.clientWidth);
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
     this.svg.replaceChildren();
     for (const part of [0, 0.5, 1]) {
       const y = this.y(this.top * part * 0.95);
-      this.svg.append(s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y, y2: y }));
+      this.svg.append(s("line", { class: "grid", x1: LEFT, x2: this.width, y1: y, y2: y }));
       this.svg.append(s("text", { x: 0, y: y + 4 }, amount(this.top * part * 0.95)));
     }
     for (const part of [0, 0.25, 0.5, 0.75]) {
@@ -102,11 +105,20 @@ class Pane {
   }
 
   bars(points, column) {
-    const width = Math.max(1, (WIDTH - LEFT) / Math.max(1, points.length));
+    const width = Math.max(1, (this.width - LEFT) / Math.max(1, points.length));
     for (const point of points.filter((point) => point[column] > 0)) {
       const y = this.y(point[column]);
       const height = Math.max(1, this.y(0) - y);
       this.svg.append(s("rect", { class: "bad", x: this.x(point[AT]), y: this.y(0) - height, width, height }));
+    }
+  }
+
+  // Where the size changed, as long as single changes can be told apart.
+  marks(changes) {
+    if (changes.length > MOST_MARKS) return;
+    for (const [at, from, to] of changes) {
+      const tone = to > from ? "up" : "down";
+      this.svg.append(s("circle", { class: `mark ${tone}`, cx: this.x(at), cy: this.y(to), r: 3 }));
     }
   }
 
@@ -122,7 +134,7 @@ class Trial {
   constructor(trial) {
     this.trial = trial;
     this.chosen = 0;
-    this.panes = ["Load (grey) and what ready pods could serve, a second", "Size", "Violated, %"].map(
+    this.panes = ["Load (grey) and what ready pods could serve, a second", "Size, changes of it, and ready pods (dashed)", "Violated, %"].map(
       (caption) => new Pane(caption, trial.seconds),
     );
     this.tip = h("div", { class: "tip", role: "status", hidden: "" });
@@ -136,7 +148,8 @@ class Trial {
     charts.addEventListener("pointermove", (event) => this.point(event, charts));
     charts.addEventListener("pointerleave", () => this.leave());
     this.table.querySelector("tbody tr")?.setAttribute("aria-selected", "true");
-    this.draw();
+    // Draws as soon as it is on the page, and whenever it gets another width.
+    new ResizeObserver(() => this.draw()).observe(charts);
   }
 
   draw() {
@@ -152,15 +165,18 @@ class Trial {
     policies.forEach((policy, place) => {
       if (place !== this.chosen) size.line(policy.points, REPLICAS, TONES[place % TONES.length], "faint");
     });
+    size.line(chosen.points, READY, tone, "ready");
     size.line(chosen.points, REPLICAS, tone);
+    size.marks(chosen.changes);
     bad.begin(Math.max(1, top(chosen.points, BAD)));
     bad.bars(chosen.points, BAD);
   }
 
   point(event, charts) {
     const box = this.panes[0].svg.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * WIDTH;
-    const seconds = ((at - LEFT) / (WIDTH - LEFT)) * this.trial.seconds;
+    const width = this.panes[0].width;
+    const at = ((event.clientX - box.left) / box.width) * width;
+    const seconds = ((at - LEFT) / (width - LEFT)) * this.trial.seconds;
     if (seconds < 0 || seconds > this.trial.seconds) {
       this.leave();
       return;

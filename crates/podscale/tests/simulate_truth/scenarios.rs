@@ -177,7 +177,7 @@ pub fn cases() -> Vec<Case> {
 
 /// The scenario that has them all.
 pub fn text(cases: &[Case]) -> String {
-    let mut text = format!("name: truth\nspeed: 10\nnodes: 4\n{ENVIRONMENT}\nworkloads:\n");
+    let mut text = format!("name: truth\nspeed: 10\nnodes: 8\n{ENVIRONMENT}\nworkloads:\n");
     for Case { name, steps, model, .. } in cases {
         let base = steps[0].1;
         let workload = json!({"name": name, "model": model, "container": "app",
