@@ -32,6 +32,8 @@ struct Engine<'a> {
     recorder: Recorder,
     now: Time,
     slot: Span,
+    /// Where the slot ends that time is in.
+    boundary: Time,
     /// A size that was decided and takes effect later.
     pending: Option<(Time, i32)>,
     /// The rate of the load, and until when it certainly stays.
@@ -51,6 +53,7 @@ impl<'a> Engine<'a> {
             recorder: Recorder::new(plan, times, flow.rps_per_pod()),
             now: plan.start,
             slot: seconds(environment.slot_seconds),
+            boundary: plan.start,
             pending: None,
             rate: (0.0, Time(i64::MIN)),
             plan,
@@ -78,9 +81,10 @@ impl<'a> Engine<'a> {
     fn pass_time(&mut self, until: Time) {
         let start = self.plan.start;
         while self.now < until {
-            let since = self.now.since(start).0;
-            let boundary = since.saturating_sub(since.rem_euclid(self.slot.0)) + self.slot.0;
-            let end = start.after(Span(boundary)).min(until);
+            if self.boundary <= self.now {
+                self.boundary = self.boundary.after(self.slot);
+            }
+            let end = self.boundary.min(until);
             let length = end.since(self.now);
             let seconds = length.0 as f64 / 1e6;
             let middle = self.now.after(Span(length.0 / 2));

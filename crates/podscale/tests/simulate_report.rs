@@ -31,7 +31,12 @@ fn report() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO_BIN_EXE_podscale"))
         .args(["simulate", "-f", "docs/examples/web.yaml", "--seeds", "2", "-o", "html"])
-        .args(["--load", "spike:base=40,peak=400,at=10m,rise=1m,hold=20m", "--load", "constant:150"])
+        .args([
+            "--load",
+            "spike:base=40,peak=400,at=10m,rise=1m,hold=20m",
+            "--load",
+            "constant:150",
+        ])
         .current_dir(root)
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -63,7 +68,10 @@ fn check(program: &Path) -> Result<()> {
     let length = "document.querySelector('.line.offered').getTotalLength()";
     let length = browser.eval(length)?;
     ensure!(length.as_f64().is_some_and(|length| length > 800.0), "the load is a line: {length}");
-    ensure!(browser.eval("document.querySelectorAll('section:nth-of-type(2) .mark').length > 3")? == true);
+    ensure!(
+        browser.eval("document.querySelectorAll('section:nth-of-type(2) .mark').length > 3")?
+            == true
+    );
 
     browser.point("document.querySelectorAll('section:nth-of-type(2) figure svg')[1]", false)?;
     browser.wait("!document.querySelector('section:nth-of-type(2) .tip').hidden")?;
@@ -75,7 +83,8 @@ fn check(program: &Path) -> Result<()> {
     keep_picture(&mut browser, "simulate-report")?;
 
     browser.point("document.querySelectorAll('section:nth-of-type(2) tbody tr')[4]", true)?;
-    let chosen = "document.querySelector('section:nth-of-type(2) tr[aria-selected=true] td').textContent";
+    let chosen =
+        "document.querySelector('section:nth-of-type(2) tr[aria-selected=true] td').textContent";
     ensure!(browser.eval(chosen)? == "knative");
     browser.prefer("dark")?;
     keep_picture(&mut browser, "simulate-report-dark")?;

@@ -62,17 +62,18 @@ struct Sums {
 /// The minute that is being counted, and the worst one so far.
 #[derive(Default)]
 struct Minute {
-    number: i64,
+    /// When it ends, counted from the start.
+    end: i64,
     requests: f64,
     bad: f64,
     worst: f64,
 }
 
 impl Minute {
-    fn add(&mut self, number: i64, requests: f64, bad: f64) {
-        if number != self.number {
+    fn add(&mut self, since_start: Span, requests: f64, bad: f64) {
+        if since_start.0 > self.end {
             self.close();
-            self.number = number;
+            self.end = (since_start.0.saturating_sub(1) / MINUTE + 1).saturating_mul(MINUTE);
         }
         self.requests += requests;
         self.bad += bad;
@@ -185,7 +186,7 @@ impl Recorder {
             sums.age_seconds += pile_seconds * slot.seconds;
             sums.oldest = sums.oldest.max(pile_seconds);
             let requests = slot.arrived.max(slot.served + slot.dropped);
-            self.minute.add(since.0.saturating_sub(1) / MINUTE, requests, bad);
+            self.minute.add(since, requests, bad);
         } else {
             self.created_before = pods.created;
         }

@@ -84,7 +84,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "recordings")]
     start: Option<Time>,
 
-    /// How long a run is: 1h, or as long as its trace, if not given.
+    /// How long a run is: 1h, or as long as its trace, if not given. No run is longer than its trace.
     #[arg(long, value_name = "DURATION", value_parser = period)]
     length: Option<Duration>,
 
@@ -342,7 +342,10 @@ impl Arguments {
         let warm_up = self.warm_up.map_or(subject.plan.warm_up, crate::settings::span);
         Plan {
             load: load.load.clone(),
-            length: given.or(of_scenario).unwrap_or(load.length),
+            length: given
+                .or(of_scenario)
+                .unwrap_or(load.length)
+                .min(load.longest.unwrap_or(Span(i64::MAX))),
             warm_up,
             seed: self.seed,
             ..subject.plan.clone()

@@ -19,6 +19,8 @@ pub(super) struct NamedLoad {
     pub(super) name: String,
     pub(super) load: Load,
     pub(super) length: Span,
+    /// How long it can be played, if not for ever.
+    pub(super) longest: Option<Span>,
 }
 
 /// How traces are played.
@@ -41,7 +43,7 @@ pub(super) fn shape(text: &str) -> Result<NamedLoad, String> {
     };
     let load = shape.resolve(|_| Err("a trace is given with --trace"));
     let load = load.map_err(|error| error.to_string())?;
-    Ok(NamedLoad { name: text.to_owned(), load, length: SHAPE_LENGTH })
+    Ok(NamedLoad { name: text.to_owned(), load, length: SHAPE_LENGTH, longest: None })
 }
 
 /// The load of a workload of a scenario.
@@ -52,7 +54,8 @@ pub(super) fn of_scenario(
 ) -> Result<NamedLoad, String> {
     let fetch = |file: &str| traces.get(file).map(Arc::clone).ok_or("there is no such trace");
     let load = shape.resolve(fetch).map_err(|error| error.to_string())?;
-    Ok(NamedLoad { name: format!("load of {name}"), load, length: SHAPE_LENGTH })
+    let name = format!("load of {name}");
+    Ok(NamedLoad { name, load, length: SHAPE_LENGTH, longest: None })
 }
 
 /// The trace of this name, or the traces of this folder in the order of their names.
@@ -102,7 +105,8 @@ pub(super) fn of_trace(name: &str, options: TraceOptions) -> Result<NamedLoad, S
     let seconds = (read.length().0 as f64 / 1e6 - options.skip_seconds) / options.compress;
     let stem = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
     let stem = stem.trim_end_matches(".gz").trim_end_matches(".csv").to_owned();
-    Ok(NamedLoad { name: stem, load, length: Span((seconds.max(1.0) * 1e6) as i64) })
+    let length = Span((seconds.max(1.0) * 1e6) as i64);
+    Ok(NamedLoad { name: stem, load, length, longest: Some(length) })
 }
 
 fn first_line(error: &dyn std::fmt::Display) -> String {
