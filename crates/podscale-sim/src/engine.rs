@@ -45,7 +45,7 @@ impl<'a> Engine<'a> {
         policy.begin(plan);
         let at = (plan.start, plan.seed);
         let environment = &plan.environment;
-        let sensors = Sensors::new(environment, policy.needs(), &plan.metrics, &flow, at);
+        let sensors = Sensors::new(environment, &policy.needs(), &plan.metrics, &flow, at);
         let times = RequestTimes::new(&plan.workload, flow.rps_per_pod(), plan.objective_seconds);
         Engine {
             fleet: Fleet::new(environment, plan.seed, plan.replicas, plan.start),
@@ -117,10 +117,10 @@ impl<'a> Engine<'a> {
             && at <= now
         {
             self.pending = None;
-            self.fleet.resize(replicas, now, &self.flow.counters());
+            self.fleet.resize(replicas, now);
         }
         if self.sensors.next_due() <= now {
-            self.sensors.scrape(now, &mut self.fleet, &self.flow);
+            self.sensors.scrape(now, &self.flow);
         }
         if self.policy.next_due() <= now {
             self.decide();

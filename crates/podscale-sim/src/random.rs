@@ -12,7 +12,19 @@ pub fn hash(bytes: &[u8], seed: u64) -> u64 {
 /// A number from -1 to 1 that depends on nothing but the three given.
 #[must_use]
 pub fn unit(hash: u64, slot: u64, purpose: u64) -> f64 {
-    let bits = mix(hash ^ mix(slot ^ mix(purpose)));
+    salted(hash, salt(slot, purpose))
+}
+
+/// What [`salted`] needs to know of a slot and a purpose, for many numbers of the same.
+#[must_use]
+pub fn salt(slot: u64, purpose: u64) -> u64 {
+    mix(slot ^ mix(purpose))
+}
+
+/// The number that [`unit`] gives for the slot and the purpose of this salt.
+#[must_use]
+pub fn salted(hash: u64, salt: u64) -> f64 {
+    let bits = mix(hash ^ salt);
     // 53 bits fill a float's fraction exactly.
     (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }

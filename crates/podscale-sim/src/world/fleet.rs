@@ -10,7 +10,6 @@ use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::Scale;
 use podscale_core::{Span, Time};
 use rollout::Rollouts;
-use std::collections::VecDeque;
 
 /// What the draws of a pod's delays are for.
 const START_UP: u64 = 101;
@@ -35,18 +34,6 @@ pub(crate) enum Stage {
     Stopping,
 }
 
-/// One scrape of one pod.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scrape {
-    pub(crate) at: Time,
-    pub(crate) visible: Time,
-    /// It failed: until the next one nothing is known of the pod.
-    pub(crate) lost: bool,
-    pub(crate) cpu_seconds: f64,
-    pub(crate) served: f64,
-    pub(crate) memory_bytes: f64,
-}
-
 /// One pod.
 #[derive(Clone, Debug)]
 pub(crate) struct SimPod {
@@ -54,18 +41,15 @@ pub(crate) struct SimPod {
     /// Of which version of the workload it is.
     version: u32,
     pub(crate) stage: Stage,
-    /// When its node took it.
-    pub(crate) taken: Option<Time>,
+    /// When its node took it, in whole seconds.
+    taken: Option<Time>,
     /// When its containers began to run.
     pub(crate) running: Option<Time>,
-    ready_since: Option<Time>,
+    /// What a pod that idles had used by then.
+    idle_before: f64,
+    /// When it became ready, and the workload's counters then.
+    ready: Option<(Time, Counters)>,
     due: Time,
-    /// The workload's counters when the stage began, and what was counted before.
-    mark: Counters,
-    cpu_seconds: f64,
-    served: f64,
-    pub(crate) resource: VecDeque<Scrape>,
-    pub(crate) custom: VecDeque<Scrape>,
 }
 
 impl SimPod {
@@ -76,59 +60,44 @@ impl SimPod {
             stage: Stage::Unscheduled,
             taken: None,
             running: None,
-            ready_since: None,
+            idle_before: 0.0,
+            ready: None,
             due: NEVER,
-            mark: Counters::default(),
-            cpu_seconds: 0.0,
-            served: 0.0,
-            resource: VecDeque::new(),
-            custom: VecDeque::new(),
         }
     }
 
-    /// CPU time and requests served since its start.
-    pub(crate) fn used(&self, counters: &Counters) -> (f64, f64) {
-        match self.stage {
-            Stage::Unscheduled | Stage::Creating => (0.0, 0.0),
-            Stage::Ready => (
-                self.cpu_seconds + counters.busy_cpu_seconds - self.mark.busy_cpu_seconds,
-                self.served + counters.served - self.mark.served,
+    /// CPU time and requests served from its start until this time, when the counters were these.
+    pub(crate) fn used(&self, counters: &Counters, at: Time) -> (f64, f64) {
+        match &self.ready {
+            Some((since, then)) if *since <= at => (
+                then.idle_cpu_seconds - self.idle_before + counters.busy_cpu_seconds
+                    - then.busy_cpu_seconds,
+                counters.served - then.served,
             ),
-            Stage::Running | Stage::Stopping => {
-                let idle = counters.idle_cpu_seconds - self.mark.idle_cpu_seconds;
-                (self.cpu_seconds + idle, self.served)
-            }
+            _ => (counters.idle_cpu_seconds - self.idle_before, 0.0),
         }
     }
 
-    /// Whether its containers run, so that it can be scraped.
-    pub(crate) fn is_running(&self) -> bool {
-        match self.stage {
-            Stage::Running | Stage::Ready => true,
-            Stage::Stopping => self.running.is_some(),
-            Stage::Unscheduled | Stage::Creating => false,
-        }
+    /// Whether it served at this time.
+    pub(crate) fn is_ready_by(&self, at: Time) -> bool {
+        self.ready.as_ref().is_some_and(|(since, _)| *since <= at)
     }
 
-    fn enter(&mut self, stage: Stage, due: Time, counters: &Counters) {
-        (self.cpu_seconds, self.served) = self.used(counters);
-        self.mark = *counters;
+    fn enter(&mut self, stage: Stage, due: Time) {
         self.stage = stage;
         self.due = due;
     }
 
     /// The pod as the rules see it.
     pub(crate) fn view(&self) -> Pod {
-        let taken = self.taken.map(Time::whole_seconds);
-        let (status, since) = match (self.stage, self.ready_since) {
-            (Stage::Ready, Some(since)) => (ReadyStatus::True, Some(since)),
-            _ => (ReadyStatus::False, taken),
+        let (status, since) = match (self.stage, &self.ready) {
+            (Stage::Ready, Some((since, _))) => (ReadyStatus::True, Some(since.whole_seconds())),
+            _ => (ReadyStatus::False, self.taken),
         };
-        let running = self.running.is_some();
         Pod {
-            started: taken,
+            started: self.taken,
             ready: since.map(|since| Ready { status, since }),
-            phase: if running { Phase::Running } else { Phase::Pending },
+            phase: if self.running.is_some() { Phase::Running } else { Phase::Pending },
             deleting: self.stage == Stage::Stopping,
         }
     }
@@ -146,6 +115,7 @@ pub(crate) struct Fleet {
     seed: u64,
     next_id: u64,
     spec_replicas: i32,
+    alive: usize,
     ready: usize,
     next_due: Time,
 }
@@ -163,6 +133,7 @@ impl Fleet {
             seed,
             next_id: 0,
             spec_replicas: replicas.max(0),
+            alive: 0,
             ready: 0,
             next_due: NEVER,
         };
@@ -172,7 +143,7 @@ impl Fleet {
             pod.stage = Stage::Ready;
             pod.taken = Some(long_ago);
             pod.running = Some(long_ago);
-            pod.ready_since = Some(long_ago);
+            pod.ready = Some((long_ago, Counters::default()));
             fleet.pods.push(pod);
         }
         fleet.nodes.begin(fleet.pods.len());
@@ -210,8 +181,7 @@ impl Fleet {
     }
 
     pub(crate) fn scale(&self) -> Scale {
-        let alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
-        let status_replicas = i32::try_from(alive).unwrap_or(i32::MAX);
+        let status_replicas = i32::try_from(self.alive).unwrap_or(i32::MAX);
         Scale { spec_replicas: self.spec_replicas, status_replicas }
     }
 
@@ -221,20 +191,20 @@ impl Fleet {
     }
 
     /// Sets the size: creates what is missing, deletes what is too much.
-    pub(crate) fn resize(&mut self, replicas: i32, now: Time, counters: &Counters) {
+    pub(crate) fn resize(&mut self, replicas: i32, now: Time) {
         self.spec_replicas = replicas.max(0);
         let wanted = usize::try_from(self.spec_replicas).unwrap_or_default();
-        let alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
+        let alive = self.alive;
         // A rollout goes on from the new size by itself.
         let most = wanted + self.rollouts.surge(wanted);
         if !self.rollouts.is_rolling() {
             self.grow(wanted.saturating_sub(alive));
         }
         if alive > most {
-            self.delete(alive - most, |_| true, now, counters);
+            self.delete(alive - most, |_| true, now);
         }
-        self.roll(now, counters);
-        self.schedule(now, counters);
+        self.roll(now);
+        self.schedule(now);
         self.refresh();
     }
 
@@ -246,13 +216,7 @@ impl Fleet {
     }
 
     /// Deletes those first that are furthest from serving, and of those that serve the youngest.
-    fn delete(
-        &mut self,
-        count: usize,
-        may: impl Fn(&SimPod) -> bool,
-        now: Time,
-        counters: &Counters,
-    ) {
+    fn delete(&mut self, count: usize, may: impl Fn(&SimPod) -> bool, now: Time) {
         let mut order: Vec<usize> = (0..self.pods.len())
             .filter(|place| self.pods[*place].stage != Stage::Stopping && may(&self.pods[*place]))
             .collect();
@@ -264,7 +228,8 @@ impl Fleet {
                 Stage::Running => 2,
                 Stage::Ready | Stage::Stopping => 3,
             };
-            (rank, std::cmp::Reverse(pod.ready_since), std::cmp::Reverse(pod.id))
+            let since = pod.ready.as_ref().map(|(since, _)| *since);
+            (rank, std::cmp::Reverse(since), std::cmp::Reverse(pod.id))
         });
         for place in order.into_iter().take(count) {
             let pod = &mut self.pods[place];
@@ -273,7 +238,7 @@ impl Fleet {
                 Stage::Unscheduled | Stage::Creating => now,
                 _ => now.after(self.termination.draw(self.seed, pod.id, TERMINATION)),
             };
-            pod.enter(Stage::Stopping, due, counters);
+            pod.enter(Stage::Stopping, due);
         }
     }
 
@@ -286,37 +251,38 @@ impl Fleet {
             match pod.stage {
                 Stage::Creating => {
                     let due = now.after(self.readiness.draw(self.seed, pod.id, READINESS));
-                    pod.enter(Stage::Running, due, counters);
-                    pod.running = Some(now);
+                    pod.enter(Stage::Running, due);
+                    (pod.running, pod.idle_before) = (Some(now), counters.idle_cpu_seconds);
                 }
                 Stage::Running => {
-                    pod.enter(Stage::Ready, NEVER, counters);
-                    pod.ready_since = Some(now.whole_seconds());
+                    pod.enter(Stage::Ready, NEVER);
+                    pod.ready = Some((now, *counters));
                 }
                 Stage::Unscheduled | Stage::Ready | Stage::Stopping => {}
             }
         }
         self.pods.retain(|pod| pod.stage != Stage::Stopping || pod.due > now);
         self.rollouts.begin(now);
-        self.roll(now, counters);
-        self.schedule(now, counters);
+        self.roll(now);
+        self.schedule(now);
         self.refresh();
     }
 
     /// Gives pods that wait for a node one, as far as there is room.
-    fn schedule(&mut self, now: Time, counters: &Counters) {
+    fn schedule(&mut self, now: Time) {
         let waiting = self.pods.iter().filter(|pod| pod.stage == Stage::Unscheduled).count();
         let placed = self.pods.len() - waiting;
         let room = self.nodes.room(placed, waiting, now);
         let waiting = self.pods.iter_mut().filter(|pod| pod.stage == Stage::Unscheduled);
         for pod in waiting.take(room) {
             let due = now.after(self.start_up.draw(self.seed, pod.id, START_UP));
-            pod.enter(Stage::Creating, due, counters);
-            pod.taken = Some(now);
+            pod.enter(Stage::Creating, due);
+            pod.taken = Some(now.whole_seconds());
         }
     }
 
     fn refresh(&mut self) {
+        self.alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
         self.ready = self.pods.iter().filter(|pod| pod.stage == Stage::Ready).count();
         let pods = self.pods.iter().map(|pod| pod.due).min().unwrap_or(NEVER);
         self.next_due = pods.min(self.nodes.next_due()).min(self.rollouts.next_due());
@@ -345,14 +311,14 @@ mod tests {
         let zero = Counters::default();
         let mut fleet = Fleet::new(&environment(), 1, 2, at(0));
         assert_eq!((fleet.ready(), fleet.next_due()), (2, NEVER));
-        fleet.resize(3, at(10), &zero);
+        fleet.resize(3, at(10));
         assert_eq!((fleet.ready(), fleet.next_due()), (2, at(14)));
         assert_eq!(fleet.pods()[2].view().phase, Phase::Pending);
         fleet.step(at(14), &zero);
         assert_eq!((fleet.pods()[2].view().phase, fleet.next_due()), (Phase::Running, at(17)));
         fleet.step(at(17), &zero);
         assert_eq!((fleet.ready(), fleet.next_due()), (3, NEVER));
-        fleet.resize(1, at(20), &zero);
+        fleet.resize(1, at(20));
         assert_eq!((fleet.ready(), fleet.existing()), (1, 3));
         assert_eq!(fleet.scale(), Scale { spec_replicas: 1, status_replicas: 1 });
         assert_eq!(fleet.pods()[0].stage, Stage::Ready, "the oldest stays");
@@ -364,10 +330,10 @@ mod tests {
     fn what_is_furthest_from_serving_goes_first() {
         let zero = Counters::default();
         let mut fleet = Fleet::new(&environment(), 1, 1, at(0));
-        fleet.resize(2, at(0), &zero);
+        fleet.resize(2, at(0));
         fleet.step(at(4), &zero);
-        fleet.resize(3, at(5), &zero);
-        fleet.resize(2, at(6), &zero);
+        fleet.resize(3, at(5));
+        fleet.resize(2, at(6));
         assert_eq!(fleet.pods().iter().map(|pod| pod.id).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(fleet.pods()[2].stage, Stage::Stopping);
         fleet.step(at(6), &zero);

@@ -3,8 +3,8 @@
 
 mod way;
 
-use super::fleet::{Fleet, Scrape, SimPod};
-use crate::environment::{Environment, seconds};
+use super::fleet::Fleet;
+use crate::environment::Environment;
 use crate::plan::{PodTemplate, Quantity, Resource};
 use crate::random;
 use crate::workload::{Flow, Kind};
@@ -12,22 +12,23 @@ use podscale_core::model::{MetricTarget, Milli, ShareOf, Source};
 use podscale_core::snapshot::{PodReadings, Reading, Sample};
 use podscale_core::{Metric, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
-use way::{Way, scrape_pods};
+use std::sync::Arc;
+use way::{MAX_ROUNDS, Measured, Way};
 
 /// What the draws of scrapes are for.
 const RESOURCE_MOMENT: u64 = 301;
 const CUSTOM_MOMENT: u64 = 302;
 const STRAY: u64 = 305;
-/// No ring of scrapes is longer.
-const MAX_SCRAPES: usize = 4_096;
 
 /// Which pipelines somebody reads from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// CPU and memory of pods.
     pub resource: bool,
     /// Metrics of pods, objects and queues.
     pub custom: bool,
+    /// The names of those.
+    pub names: Vec<Arc<str>>,
 }
 
 impl Needs {
@@ -40,6 +41,7 @@ impl Needs {
         Needs {
             resource: metrics.iter().any(is_resource),
             custom: !metrics.iter().all(is_resource),
+            names: metrics.iter().filter_map(|m| Quantity::name_in(&m.source).cloned()).collect(),
         }
     }
 }
@@ -72,12 +74,18 @@ pub(crate) struct Sensors {
 impl Sensors {
     pub(crate) fn new(
         environment: &Environment,
-        needs: Needs,
+        needs: &Needs,
         names: &BTreeMap<String, Quantity>,
         flow: &Flow,
         (start, seed): (Time, u64),
     ) -> Sensors {
         let way = |pipeline, needed, moment| Way::new(pipeline, needed, start, seed, moment);
+        // What names mean is worked out once, not at every reading.
+        let kind = flow.spec().kind;
+        let guessed =
+            needs.names.iter().map(|name| (name.to_string(), Quantity::guess(name, kind)));
+        let mut meant: BTreeMap<String, Quantity> = guessed.collect();
+        meant.extend(names.iter().map(|(name, quantity)| (name.clone(), *quantity)));
         Sensors {
             start,
             seed,
@@ -86,8 +94,8 @@ impl Sensors {
             resource: way(&environment.resource_metrics, needs.resource, RESOURCE_MOMENT),
             custom: way(&environment.custom_metrics, needs.custom, CUSTOM_MOMENT),
             whole: VecDeque::new(),
-            names: names.clone(),
-            kind: flow.spec().kind,
+            names: meant,
+            kind,
         }
     }
 
@@ -96,12 +104,12 @@ impl Sensors {
     }
 
     /// Scrapes what is due.
-    pub(crate) fn scrape(&mut self, now: Time, fleet: &mut Fleet, flow: &Flow) {
+    pub(crate) fn scrape(&mut self, now: Time, flow: &Flow) {
         if self.resource.due <= now {
-            scrape_pods(&mut self.resource, now, self.seed, fleet, flow, |pod| &mut pod.resource);
+            self.resource.scrape(now, flow);
         }
         if self.custom.due <= now {
-            let visible = now.after(seconds(self.custom.pipeline.delay_seconds));
+            let visible = now.after(self.custom.delay);
             self.whole.push_back(Whole {
                 at: now,
                 visible,
@@ -110,11 +118,11 @@ impl Sensors {
                 latency_seconds: flow.latency_seconds(),
                 in_flight: flow.in_flight(),
             });
-            let cut = now.before(self.custom.kept());
-            while self.whole.len() > MAX_SCRAPES || self.whole.get(1).is_some_and(|w| w.at <= cut) {
+            let cut = now.before(self.custom.kept);
+            while self.whole.len() > MAX_ROUNDS || self.whole.get(1).is_some_and(|w| w.at <= cut) {
                 self.whole.pop_front();
             }
-            scrape_pods(&mut self.custom, now, self.seed, fleet, flow, |pod| &mut pod.custom);
+            self.custom.scrape(now, flow);
         }
     }
 
@@ -195,36 +203,24 @@ impl Sensors {
             return;
         }
         let mut readings = per_pod(reading);
+        let readable = self.resource.read(now, self.seed);
+        let mut stray = Stray::new(self);
         for pod in fleet.pods() {
-            let pair = pair(&pod.resource, now, self.resource.window);
-            readings.samples.push(pair.and_then(|(before, last)| {
+            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
+            readings.samples.push(measured.and_then(|measured| {
                 let used = match resource {
-                    Resource::Cpu => self.cores(pod, &before, &last),
-                    Resource::Memory => last.memory_bytes,
+                    Resource::Cpu => stray.cores(pod.id, &measured),
+                    Resource::Memory => measured.memory_bytes,
                 };
                 let shown = template.shown(resource, container, used)?;
                 let value = match resource {
                     Resource::Cpu => cpu_milli(shown),
-                    Resource::Memory => Milli((shown.round() * 1000.0) as i64),
+                    Resource::Memory => Milli(whole(shown).saturating_mul(1000)),
                 };
-                Some(sample(value, before.at, last.at))
+                Some(sample(value, &measured))
             }));
         }
         give(reading, readings);
-    }
-
-    /// Mean CPU between two scrapes. Single pods stray from the model as its jitter says; over a
-    /// window of many slots that evens out.
-    fn cores(&self, pod: &SimPod, before: &Scrape, last: &Scrape) -> f64 {
-        let length = last.at.since(before.at).0 as f64 / 1e6;
-        let mean = (last.cpu_seconds - before.cpu_seconds) / length;
-        if self.jitter == 0.0 {
-            return mean;
-        }
-        let slots = (length / self.slot_seconds).max(1.0);
-        let hash = self.seed ^ pod.id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let stray = random::unit(hash, last.at.0.cast_unsigned(), STRAY) / slots.sqrt();
-        mean * (1.0 + self.jitter * stray)
     }
 
     fn read_pods(&self, name: &str, now: Time, fleet: &Fleet, reading: &mut Reading) {
@@ -236,20 +232,20 @@ impl Sensors {
         let ready = fleet.ready().max(1) as f64;
         let whole = self.whole.iter().rev().find(|whole| whole.visible <= now);
         let mut readings = per_pod(reading);
+        let readable = self.custom.read(now, self.seed);
         for pod in fleet.pods() {
-            let pair = pair(&pod.custom, now, self.custom.window);
-            readings.samples.push(pair.and_then(|(before, last)| {
-                let length = last.at.since(before.at).0 as f64 / 1e6;
-                let serves = last.served > before.served;
+            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
+            readings.samples.push(measured.and_then(|measured| {
+                let serves = measured.served > 0.0;
                 let share = |amount: f64| if serves { amount / ready } else { 0.0 };
                 let value = match quantity {
-                    Quantity::RequestsPerSecond => (last.served - before.served) / length,
+                    Quantity::RequestsPerSecond => measured.served / measured.seconds(),
                     Quantity::QueueLength => share(whole?.queue),
                     Quantity::InFlight => share(whole?.in_flight),
                     Quantity::LatencySeconds => whole?.latency_seconds,
                     Quantity::Absent => return None,
                 };
-                Some(sample(milli(value), before.at, last.at))
+                Some(sample(milli(value), &measured))
             }));
         }
         give(reading, readings);
@@ -280,19 +276,39 @@ impl Sensors {
     }
 }
 
-/// The last scrape that can be read, and the one a window before it; nothing if the last one failed.
-fn pair(ring: &VecDeque<Scrape>, now: Time, window: Span) -> Option<(Scrape, Scrape)> {
-    let place = ring.iter().rposition(|scrape| scrape.visible <= now)?;
-    let last = ring[place];
-    if last.lost {
-        return None;
+/// How far single pods stray from the model, as its jitter says; over a window of many slots that evens
+/// out.
+struct Stray {
+    jitter: f64,
+    slot_seconds: f64,
+    seed: u64,
+    /// When the last window ended and how long it was, and what follows from that.
+    window: (Time, f64),
+    salt: u64,
+    part: f64,
+}
+
+impl Stray {
+    fn new(sensors: &Sensors) -> Stray {
+        let Sensors { jitter, slot_seconds, seed, .. } = *sensors;
+        Stray { jitter, slot_seconds, seed, window: (Time(i64::MIN), 0.0), salt: 0, part: 0.0 }
     }
-    let edge = last.at.before(window);
-    // While a pod is younger than the window, what there is of it counts.
-    let earlier = ring.iter().take(place).filter(|scrape| !scrape.lost);
-    let found = earlier.clone().rev().find(|scrape| scrape.at <= edge);
-    let before = found.or_else(|| earlier.clone().next())?;
-    Some((*before, last))
+
+    /// The mean CPU of a pod.
+    fn cores(&mut self, pod: u64, measured: &Measured) -> f64 {
+        let seconds = measured.seconds();
+        let mean = measured.cpu_seconds / seconds;
+        if self.jitter == 0.0 {
+            return mean;
+        }
+        if self.window != (measured.to, seconds) {
+            self.window = (measured.to, seconds);
+            self.salt = random::salt(measured.to.0.cast_unsigned(), STRAY);
+            self.part = self.jitter / (seconds / self.slot_seconds).max(1.0).sqrt();
+        }
+        let hash = self.seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mean * (1.0 + self.part * random::salted(hash, self.salt))
+    }
 }
 
 /// The place for a value per pod; kept from the last time if it was one.
@@ -313,17 +329,21 @@ fn give(reading: &mut Reading, readings: PodReadings) {
     }
 }
 
-fn sample(value: Milli, from: Time, to: Time) -> Sample {
-    Sample { value, taken: to.whole_seconds(), window: Span(to.since(from).0).max(Span(1)) }
+fn sample(value: Milli, measured: &Measured) -> Sample {
+    let window = measured.to.since(measured.from).max(Span(1));
+    Sample { value, taken: measured.to.whole_seconds(), window }
 }
 
 /// Cores as metrics APIs give them: nanocores, and thousandths rounded up from those.
 fn cpu_milli(cores: f64) -> Milli {
-    let nanocores = (cores * 1e9).round();
-    Milli((nanocores / 1e6).ceil() as i64)
+    Milli(whole(cores * 1e9).saturating_add(999_999) / 1_000_000)
 }
 
 fn milli(value: f64) -> Milli {
-    // The cast saturates.
-    Milli((value * 1000.0).round() as i64)
+    Milli(whole(value * 1000.0))
+}
+
+/// The nearest whole number to one that is not negative; the cast saturates.
+fn whole(number: f64) -> i64 {
+    (number + 0.5) as i64
 }

@@ -3,7 +3,6 @@
 
 use super::{Fleet, NEVER, SimPod, Stage};
 use crate::environment::{self, seconds};
-use crate::workload::Counters;
 use podscale_core::Time;
 use std::collections::VecDeque;
 
@@ -70,7 +69,7 @@ impl Rollouts {
 
 impl Fleet {
     /// Goes as far with a rollout as can be gone now.
-    pub(super) fn roll(&mut self, now: Time, counters: &Counters) {
+    pub(super) fn roll(&mut self, now: Time) {
         if !self.rollouts.is_rolling() {
             return;
         }
@@ -87,13 +86,13 @@ impl Fleet {
             let more = most.saturating_sub(new + old).min(wanted.saturating_sub(new));
             self.grow(more);
             let surplus = new.saturating_sub(wanted);
-            self.delete(surplus, |pod| pod.version == version, now, counters);
+            self.delete(surplus, |pod| pod.version == version, now);
             // Pods that are not ready cost nothing; of the others as many go as are not needed.
             let budget = (new + more + old).saturating_sub(least + (new + more - new_ready));
             let idle = (old - old_ready).min(budget);
             let spare = (budget - idle).min((new_ready + old_ready).saturating_sub(least));
             let ready = spare.min(old_ready);
-            self.delete(idle + ready, |pod| pod.version != version, now, counters);
+            self.delete(idle + ready, |pod| pod.version != version, now);
             if more + surplus + idle + ready == 0 {
                 return;
             }
@@ -123,6 +122,7 @@ mod tests {
     use super::super::tests::{at, environment};
     use super::*;
     use crate::environment::Environment;
+    use crate::workload::Counters;
 
     #[test]
     fn pods_are_replaced_step_by_step() {
@@ -156,7 +156,7 @@ mod tests {
         for size in [0, 1, 2, 9] {
             let mut fleet = Fleet::new(&environment, 1, 4, at(0));
             fleet.step(at(0), &zero);
-            fleet.resize(size, at(1), &zero);
+            fleet.resize(size, at(1));
             while fleet.next_due() < NEVER {
                 fleet.step(fleet.next_due(), &zero);
             }

@@ -1,10 +1,11 @@
 //! One way on which samples of pods travel: when they are taken, lost, late, and how long they are kept.
+//! All pods are scraped at the same moments, so that one round of scrapes is kept once for all of them;
+//! what a pod did between two rounds follows from when it started and became ready.
 
-use super::MAX_SCRAPES;
 use crate::environment::{Pipeline, seconds};
 use crate::random;
-use crate::workload::Flow;
-use crate::world::fleet::{Fleet, NEVER, Scrape, SimPod, Stage};
+use crate::workload::{Counters, Flow};
+use crate::world::fleet::{NEVER, SimPod, Stage};
 use podscale_core::{Span, Time};
 use std::collections::VecDeque;
 
@@ -14,15 +15,32 @@ const LATE: u64 = 304;
 /// How old a container must be before its first scrape is compared with its start, as metrics-server
 /// and kubelets do.
 const MIN_CONTAINER_AGE: Span = Span::seconds(10);
+/// No more rounds are kept.
+pub(super) const MAX_ROUNDS: usize = 4_096;
+
+/// One scrape of all pods.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    at: Time,
+    number: u64,
+    counters: Counters,
+    /// The memory of a pod that serves, and of one that idles.
+    memory_bytes: (f64, f64),
+}
 
 /// One way for samples, with its own moments.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     pub(super) pipeline: Pipeline,
-    resolution: Span,
     pub(super) window: Span,
+    pub(super) delay: Span,
     pub(super) due: Time,
+    /// How long rounds are of use.
+    pub(super) kept: Span,
+    resolution: Span,
+    late_by: Span,
     count: u64,
+    rounds: VecDeque<Round>,
 }
 
 impl Way {
@@ -33,78 +51,145 @@ impl Way {
         seed: u64,
         moment: u64,
     ) -> Way {
-        let resolution = seconds(pipeline.resolution_seconds);
         let first = seconds(pipeline.moment_seconds.unwrap_or_else(|| {
             let part = (random::unit(seed, 0, moment) + 1.0) / 2.0;
             pipeline.resolution_seconds * part
         }));
+        let (resolution, window) =
+            (seconds(pipeline.resolution_seconds), seconds(pipeline.window_seconds));
+        let (delay, late_by) = (seconds(pipeline.delay_seconds), seconds(pipeline.late_by_seconds));
+        let kept = [window.max(resolution), delay, late_by, resolution, resolution];
         Way {
-            resolution,
-            window: seconds(pipeline.window_seconds),
+            window,
+            delay,
             due: if needed { start.after(first) } else { NEVER },
+            kept: Span(kept.iter().fold(0, |sum: i64, span| sum.saturating_add(span.0))),
+            resolution,
+            late_by,
             count: 0,
+            rounds: VecDeque::new(),
             pipeline: pipeline.clone(),
         }
     }
 
-    /// When a scrape of this pod can be read, and whether it is lost.
-    fn visible(&self, at: Time, seed: u64, pod: u64) -> (Time, bool) {
-        let Pipeline { delay_seconds, missing, late, late_by_seconds, .. } = self.pipeline;
-        let hash = seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let chance = |purpose| (random::unit(hash, self.count, purpose) + 1.0) / 2.0;
-        if missing > 0.0 && chance(MISSING) < missing {
-            return (at.after(seconds(delay_seconds)), true);
+    /// Scrapes all pods.
+    pub(super) fn scrape(&mut self, now: Time, flow: &Flow) {
+        let (counters, memory_bytes) = (flow.counters(), flow.memory_bytes());
+        self.rounds.push_back(Round { at: now, number: self.count, counters, memory_bytes });
+        let cut = now.before(self.kept);
+        while self.rounds.len() > MAX_ROUNDS || self.rounds.get(1).is_some_and(|r| r.at <= cut) {
+            self.rounds.pop_front();
         }
-        let later = if late > 0.0 && chance(LATE) < late { late_by_seconds } else { 0.0 };
-        (at.after(seconds(delay_seconds + later)), false)
+        self.count += 1;
+        self.due = now.after(self.resolution);
     }
 
-    /// How long scrapes are of use.
-    pub(super) fn kept(&self) -> Span {
-        let Pipeline { delay_seconds, late_by_seconds, .. } = self.pipeline;
-        let window = self.window.max(self.resolution).0;
-        let wait = seconds(delay_seconds + late_by_seconds).0;
-        Span(window.saturating_add(wait).saturating_add(self.resolution.0.saturating_mul(2)))
+    /// What can be read now; nothing before the first round has arrived.
+    pub(super) fn read(&self, now: Time, seed: u64) -> Option<Readable<'_>> {
+        let last = self.rounds.iter().rposition(|round| round.at.after(self.delay) <= now)?;
+        let edge = self.rounds[last].at.before(self.window);
+        let before = (0..last).rev().find(|place| self.rounds[*place].at <= edge);
+        let is_reliable = self.pipeline.missing <= 0.0 && self.pipeline.late <= 0.0;
+        Some(Readable { way: self, now, seed, last, before: before.filter(|_| is_reliable) })
     }
 }
 
-/// Scrapes all pods that run on one way.
-pub(super) fn scrape_pods(
-    way: &mut Way,
+/// What can be read of pods at one moment.
+pub(super) struct Readable<'a> {
+    way: &'a Way,
     now: Time,
     seed: u64,
-    fleet: &mut Fleet,
-    flow: &Flow,
-    ring_of: impl Fn(&mut SimPod) -> &mut VecDeque<Scrape>,
-) {
-    let counters = flow.counters();
-    let (busy, idle) = flow.memory_bytes();
-    let cut = now.before(way.kept());
-    let resolution = way.resolution;
-    for pod in fleet.pods_mut().iter_mut().filter(|pod| pod.is_running()) {
-        let (visible, lost) = way.visible(now, seed, pod.id);
-        let (cpu_seconds, served) = pod.used(&counters);
-        let memory_bytes = if pod.stage == Stage::Ready { busy } else { idle };
-        let started = pod.running.unwrap_or(now);
-        let ring = ring_of(pod);
-        let age = now.since(started);
-        if ring.is_empty() && age >= MIN_CONTAINER_AGE && age < resolution {
-            let memory_bytes = idle;
-            let (cpu_seconds, served, lost) = (0.0, 0.0, false);
-            ring.push_back(Scrape {
-                at: started,
-                visible,
-                lost,
-                cpu_seconds,
-                served,
-                memory_bytes,
-            });
-        }
-        ring.push_back(Scrape { at: now, visible, lost, cpu_seconds, served, memory_bytes });
-        while ring.len() > MAX_SCRAPES || ring.get(1).is_some_and(|scrape| scrape.at <= cut) {
-            ring.pop_front();
+    /// The last round that has arrived.
+    last: usize,
+    /// The round a window before it, if all pods that ran then can be read alike.
+    before: Option<usize>,
+}
+
+/// What a pod did between two scrapes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    pub(super) from: Time,
+    pub(super) to: Time,
+    pub(super) cpu_seconds: f64,
+    pub(super) served: f64,
+    /// At the end.
+    pub(super) memory_bytes: f64,
+}
+
+impl Measured {
+    pub(super) fn seconds(&self) -> f64 {
+        self.to.since(self.from).0.max(1) as f64 / 1e6
+    }
+}
+
+impl Readable<'_> {
+    /// What can be read of a pod; nothing if it was not scraped often enough, or the last scrape failed.
+    pub(super) fn of(&self, pod: &SimPod) -> Option<Measured> {
+        let running = pod.running.filter(|_| pod.stage != Stage::Stopping)?;
+        match self.before {
+            Some(before) if running <= self.way.rounds[before].at => {
+                Some(self.between(pod, before, self.last))
+            }
+            _ => self.search(pod, running),
         }
     }
-    way.count += 1;
-    way.due = now.after(resolution);
+
+    fn search(&self, pod: &SimPod, running: Time) -> Option<Measured> {
+        let rounds = &self.way.rounds;
+        let first = rounds.partition_point(|round| round.at < running);
+        let arrived = |place: &usize| self.arrival(*place, pod.id) <= self.now;
+        let last = (first..=self.last).rev().find(arrived)?;
+        if self.is_lost(last, pod.id) {
+            return None;
+        }
+        let edge = rounds[last].at.before(self.way.window);
+        let is_known = |place: &usize| !self.is_lost(*place, pod.id);
+        let before = (first..last).rev().find(|place| rounds[*place].at <= edge && is_known(place));
+        if let Some(before) = before {
+            return Some(self.between(pod, before, last));
+        }
+        // While a pod is younger than the window, what there is of it counts.
+        let age = rounds[first].at.since(running);
+        if age >= MIN_CONTAINER_AGE && age < self.way.resolution {
+            let (cpu_seconds, served) = pod.used(&rounds[last].counters, rounds[last].at);
+            let end = self.between(pod, last, last);
+            return Some(Measured { from: running, cpu_seconds, served, ..end });
+        }
+        let before = (first..last).find(is_known)?;
+        Some(self.between(pod, before, last))
+    }
+
+    fn between(&self, pod: &SimPod, before: usize, last: usize) -> Measured {
+        let (from, to) = (&self.way.rounds[before], &self.way.rounds[last]);
+        let (cpu_before, served_before) = pod.used(&from.counters, from.at);
+        let (cpu, served) = pod.used(&to.counters, to.at);
+        let (busy, idle) = to.memory_bytes;
+        Measured {
+            from: from.at,
+            to: to.at,
+            cpu_seconds: cpu - cpu_before,
+            served: served - served_before,
+            memory_bytes: if pod.is_ready_by(to.at) { busy } else { idle },
+        }
+    }
+
+    /// When the sample of a pod of this round can be read.
+    fn arrival(&self, place: usize, pod: u64) -> Time {
+        let is_late = self.draws(place, pod, LATE, self.way.pipeline.late);
+        let late_by = if is_late { self.way.late_by } else { Span(0) };
+        self.way.rounds[place].at.after(self.way.delay).after(late_by)
+    }
+
+    fn is_lost(&self, place: usize, pod: u64) -> bool {
+        self.draws(place, pod, MISSING, self.way.pipeline.missing)
+    }
+
+    fn draws(&self, place: usize, pod: u64, purpose: u64, part: f64) -> bool {
+        if part <= 0.0 {
+            return false;
+        }
+        let hash = self.seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let unit = random::unit(hash, self.way.rounds[place].number, purpose);
+        (unit + 1.0) / 2.0 < part
+    }
 }
