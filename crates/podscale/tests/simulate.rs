@@ -213,7 +213,7 @@ spec:
     name: rate
     prometheus: {query: 'sum(rate(http_requests_total[1m]))', target: {type: AverageValue, averageValue: '30'}}
   combine: Expression
-  expression: max(cpu.replicas, rate.replicas)
+  expression: max(cpu, rate)
   schedules:
   - {name: morning, start: '0 8 * * *', duration: 2h, minReplicas: 7}
 ";

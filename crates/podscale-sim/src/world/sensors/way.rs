@@ -193,3 +193,70 @@ impl Readable<'_> {
         (unit + 1.0) / 2.0 < part
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Environment;
+    use crate::world::fleet::Fleet;
+
+    fn at(seconds: i64) -> Time {
+        Time(0).after(Span::seconds(seconds))
+    }
+
+    /// A pod that serves 30 requests a second at 10 ms of cpu each, scraped every 15 s.
+    fn scraped(pipeline: &Pipeline, rounds: i64, mut check: impl FnMut(&Readable<'_>, &SimPod)) {
+        let fleet = Fleet::new(&Environment::default(), 1, 1, at(0));
+        let spec = serde_json::from_str(r#"{"rpsPerPod":50,"cpuMsPerRequest":10}"#).unwrap();
+        let mut flow = Flow::new(spec, None, None).unwrap();
+        let mut way = Way::new(pipeline, true, at(0), 1, 9);
+        for round in 1..=rounds {
+            flow.slot(30.0 * 15.0, 15.0, 1);
+            way.scrape(at(round * 15), &flow);
+            if let Some(readable) = way.read(at(round * 15), 1) {
+                check(&readable, &fleet.pods()[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn rates_are_means_between_scrapes() {
+        let pipeline = Pipeline { delay_seconds: 0.0, ..Pipeline::default() };
+        let mut windows = Vec::new();
+        scraped(&pipeline, 5, |readable, pod| {
+            windows.extend(readable.of(pod).map(|m| (m.seconds(), m.cpu_seconds, m.served)));
+        });
+        assert_eq!(windows, vec![(15.0, 4.5, 450.0); 4]);
+    }
+
+    #[test]
+    fn a_lost_scrape_leaves_no_sample_until_the_next() {
+        let pipeline = Pipeline { delay_seconds: 0.0, missing: 0.4, ..Pipeline::default() };
+        let (mut lost, mut longest) = (0, 0.0_f64);
+        scraped(&pipeline, 200, |readable, pod| match readable.of(pod) {
+            None => lost += 1,
+            Some(measured) => {
+                assert!(!readable.is_lost(readable.last, pod.id));
+                assert!((measured.cpu_seconds / measured.seconds() - 0.3).abs() < 1e-9);
+                longest = longest.max(measured.seconds());
+            }
+        });
+        assert!((60..100).contains(&lost), "{lost}");
+        assert!(longest > 15.0, "a rate over a lost scrape is one over a longer time");
+    }
+
+    #[test]
+    fn a_late_sample_is_read_later_and_the_older_one_stands() {
+        let pipeline = Pipeline {
+            delay_seconds: 0.0,
+            late: 1.0,
+            late_by_seconds: 20.0,
+            ..Pipeline::default()
+        };
+        let mut ages = Vec::new();
+        scraped(&pipeline, 6, |readable, pod| {
+            ages.extend(readable.of(pod).map(|m| readable.now.since(m.to).0 / 1_000_000));
+        });
+        assert_eq!(ages, [30, 30, 30]);
+    }
+}
