@@ -10,15 +10,16 @@ use crate::dialect;
 use crate::dialect::read::ReadError;
 use fit::Fitted;
 use observed::Observed;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
 use podscale_api::replay::Replayer;
 use podscale_core::{Settings, Span};
 use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
 use podscale_sim::load::TraceShape;
-use podscale_sim::plan::Detail;
+use podscale_sim::plan::{Detail, PodTemplate};
 use podscale_sim::trace::Point;
 use podscale_sim::{Load, Plan, Shape, Trace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,12 +93,67 @@ pub struct Recovered {
     pub unknown: Vec<String>,
 }
 
-/// Reads all Recordings of files and folders, those of one autoscaler put together in order of time.
+/// What was recorded of one autoscaler, in order of time: of every step no more than is needed, since
+/// Recordings of a week are large.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    segments: Vec<Segment>,
+}
+
+/// What one Recording says.
+#[derive(Debug)]
+struct Segment {
+    observed: Vec<Observed>,
+    /// When pods were taken by their nodes, and how much later they became ready.
+    starts: BTreeSet<(i64, i64)>,
+    /// The object at its end.
+    hpa: HorizontalPodAutoscaler,
+    pods: Option<PodTemplate>,
+    settings: Settings,
+}
+
+impl Recorded {
+    /// Takes in a Recording of the same autoscaler; one without steps says nothing.
+    pub fn add(&mut self, recording: &Recording) {
+        let segment = Segment::of(recording);
+        if segment.observed.is_empty() {
+            return;
+        }
+        let at = segment.observed.first().map(|step| step.at);
+        let place =
+            self.segments.partition_point(|other| other.observed.first().map(|step| step.at) <= at);
+        self.segments.insert(place, segment);
+    }
+}
+
+impl Segment {
+    fn of(recording: &Recording) -> Segment {
+        let mut replayer = Replayer::new(recording);
+        let mut hpa = recording.autoscaler.clone();
+        hpa.status = None;
+        let (mut observed, mut starts) = (Vec::new(), BTreeSet::new());
+        for step in &recording.steps {
+            if let Some(spec) = &step.spec {
+                hpa.spec = spec.clone();
+            }
+            let recorded = step.expected().map(|decision| decision.replicas);
+            observed.extend(replayer.step(step, |replayed| {
+                starts.extend(observed::starts(&replayed));
+                Observed::of(&replayed, recorded)
+            }));
+        }
+        let pod = recording.steps.last().and_then(|step| step.pods.first());
+        let pods = pod.and_then(|pod| super::objects::pods_of(&pod.spec, None));
+        Segment { observed, starts, hpa, pods, settings: recording.controller.into() }
+    }
+}
+
+/// Reads all Recordings of files and folders, those of one autoscaler put together.
 ///
 /// # Errors
 /// Something cannot be read, or there is nothing.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<Recording>>, DemandError> {
-    let mut by_name: BTreeMap<(String, String, String), Vec<Recording>> = BTreeMap::new();
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Recorded>, DemandError> {
+    let mut by_name: BTreeMap<(String, String, String), Recorded> = BTreeMap::new();
     for path in paths {
         for file in files(path)? {
             let read = |source| DemandError::Read { path: file.clone(), source };
@@ -109,15 +165,11 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<Recording>>, DemandError> {
                 let kind = Origin::of(&recording.autoscaler).map(|origin| origin.kind);
                 let kind = kind.unwrap_or_default();
                 let key = (metadata.namespace.clone(), metadata.name.clone(), kind);
-                by_name.entry(key).or_default().push(recording);
+                by_name.entry(key).or_default().add(&recording);
             }
         }
     }
-    for recordings in by_name.values_mut() {
-        recordings.retain(|recording| !recording.steps.is_empty());
-        recordings.sort_by_key(|recording| recording.steps.first().map(|step| step.time.0));
-    }
-    by_name.retain(|_, recordings| !recordings.is_empty());
+    by_name.retain(|_, recorded| !recorded.segments.is_empty());
     if by_name.is_empty() {
         return Err(DemandError::None(" in what was given".to_owned()));
     }
@@ -148,41 +200,28 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, DemandError> {
 ///
 /// # Errors
 /// They are too short, or no metric tells the demand.
-pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
-    let (mut observed, settings) = (Vec::new(), settings(recordings));
-    let mut hpa = None;
-    for recording in recordings {
-        let mut replayer = Replayer::new(recording);
-        let mut object = recording.autoscaler.clone();
-        for step in &recording.steps {
-            if let Some(spec) = &step.spec {
-                object.spec = spec.clone();
-            }
-            let recorded = step.expected().map(|decision| decision.replicas);
-            observed.extend(replayer.step(step, |replayed| Observed::of(&replayed, recorded)));
-        }
-        hpa = Some((object, recording.steps.last()));
-    }
-    let Some((mut hpa, last)) = hpa else { return Err(DemandError::None(String::new())) };
-    hpa.status = None;
-    let name = format!("{}/{}", hpa.metadata.namespace, hpa.metadata.name);
-    let object = dialect::read::read_recorded(&hpa)
+pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
+    let Some(last) = recorded.segments.last() else { return Err(DemandError::None(String::new())) };
+    let metadata = &last.hpa.metadata;
+    let name = format!("{}/{}", metadata.namespace, metadata.name);
+    let object = dialect::read::read_recorded(&last.hpa)
         .map_err(|source| DemandError::Object { name: name.clone(), source })?;
     let autoscaler = &object.managed.model;
+    let steps = recorded.segments.iter().flat_map(|segment| segment.observed.iter().cloned());
+    let mut observed: Vec<Observed> = steps.collect();
     observed.dedup_by_key(|step| step.at);
     if observed.len() < LEAST_STEPS {
         return Err(DemandError::Short { name, steps: observed.len(), least: LEAST_STEPS });
     }
-    let pod = last.and_then(|step| step.pods.first());
-    let template = pod.and_then(|pod| super::objects::pods_of(&pod.spec, None));
-    let template = template.unwrap_or_default();
+    let template = last.pods.clone().unwrap_or_default();
     let mut unknown = Vec::new();
     let fitted = Fitted::of(&observed, autoscaler, &template, &mut unknown)
         .ok_or(DemandError::Unknown(name))?;
     let start = observed[0].at;
     let sizes = observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
     let length = observed[observed.len() - 1].at.since(start);
-    let environment = environment(&observed, &mut unknown);
+    let starts = recorded.segments.iter().flat_map(|segment| segment.starts.iter().copied());
+    let environment = environment(&observed, &starts.collect(), &mut unknown);
     let plan = Plan {
         load: load(&fitted, start),
         workload: fitted.workload,
@@ -198,12 +237,8 @@ pub fn recover(recordings: &[Recording]) -> Result<Recovered, DemandError> {
         seed: 1,
         detail: Detail::default(),
     };
-    let subject = Subject { object, settings, plan, notes: Vec::new() };
+    let subject = Subject { object, settings: last.settings, plan, notes: Vec::new() };
     Ok(Recovered { subject, sizes, unknown })
-}
-
-fn settings(recordings: &[Recording]) -> Settings {
-    recordings.last().map_or_else(Settings::default, |recording| recording.controller.into())
 }
 
 fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
@@ -229,7 +264,11 @@ fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
 }
 
 /// How long things took in the live cluster, as far as that can be seen.
-fn environment(observed: &[Observed], unknown: &mut Vec<String>) -> Environment {
+fn environment(
+    observed: &[Observed],
+    starts: &BTreeSet<(i64, i64)>,
+    unknown: &mut Vec<String>,
+) -> Environment {
     let gaps = observed.windows(2).map(|pair| pair[1].at.since(pair[0].at).0 as f64 / 1e6);
     let gaps: Vec<f64> = gaps.collect();
     let period = fit::median(gaps.clone()).unwrap_or(15.0).clamp(0.1, 3600.0);
@@ -246,10 +285,6 @@ fn environment(observed: &[Observed], unknown: &mut Vec<String>) -> Environment 
     let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
     let ages = observed.iter().filter_map(|step| step.age_seconds);
     let age = fit::median(ages.collect()).unwrap_or(0.0);
-    let mut starts: Vec<(i64, i64)> =
-        observed.iter().flat_map(|step| step.starts.iter().copied()).collect();
-    starts.sort_unstable();
-    starts.dedup();
     let mut delays: Vec<f64> = starts.iter().map(|(_, delay)| *delay as f64 / 1e6).collect();
     delays.sort_by(f64::total_cmp);
     let start_up = match fit::median(delays.clone()) {

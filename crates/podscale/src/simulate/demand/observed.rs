@@ -3,7 +3,7 @@
 use podscale_api::replay::Replayed;
 use podscale_core::Time;
 use podscale_core::model::Source;
-use podscale_core::pod::{Ready, ReadyStatus};
+use podscale_core::pod::{Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{Reading, Selection};
 
 /// A pod that took longer than this to become ready was unready in between.
@@ -36,8 +36,19 @@ pub(super) struct Observed {
     pub(super) window_seconds: Option<f64>,
     /// How long ago that ended.
     pub(super) age_seconds: Option<f64>,
-    /// When pods were taken by their nodes, and how much later they became ready.
-    pub(super) starts: Vec<(i64, i64)>,
+}
+
+/// When pods were taken by their nodes, and how much later they became ready.
+pub(super) fn starts(replayed: &Replayed<'_>) -> Vec<(i64, i64)> {
+    let Selection::Pods(pods) = replayed.snapshot.pods else { return Vec::new() };
+    let start = |pod: &Pod| match (pod.started, pod.ready) {
+        (Some(started), Some(Ready { status: ReadyStatus::True, since })) => {
+            let delay = since.since(started).0;
+            (0..LONGEST_START_MICROS).contains(&delay).then_some((started.0, delay))
+        }
+        _ => None,
+    };
+    pods.iter().filter_map(start).collect()
 }
 
 impl Observed {
@@ -50,13 +61,6 @@ impl Observed {
             _ => &[],
         };
         let serving: Vec<bool> = pods.iter().map(|pod| pod.is_serving() && !pod.deleting).collect();
-        let starts = pods.iter().filter_map(|pod| match (pod.started, pod.ready) {
-            (Some(started), Some(Ready { status: ReadyStatus::True, since })) => {
-                let delay = since.since(started).0;
-                (0..LONGEST_START_MICROS).contains(&delay).then_some((started.0, delay))
-            }
-            _ => None,
-        });
         let metrics = snapshot.autoscaler.metrics.iter().zip(snapshot.readings);
         let amounts = metrics.map(|(metric, reading)| amount(&metric.source, reading, &serving));
         let sample = snapshot.readings.iter().find_map(|reading| match reading {
@@ -70,7 +74,6 @@ impl Observed {
             amounts: amounts.collect(),
             window_seconds: sample.map(|s| s.window.0 as f64 / 1e6).filter(|window| *window > 0.0),
             age_seconds: sample.map(|s| snapshot.now.since(s.taken).0 as f64 / 1e6),
-            starts: starts.collect(),
         })
     }
 }

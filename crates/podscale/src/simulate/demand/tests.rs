@@ -29,6 +29,12 @@ const CPU: &str =
 const RATE: &str = "{type: Pods, pods: {metric: {name: requests_per_second}, target: {type: AverageValue, averageValue: '25'}}}";
 const QUEUE: &str = "{type: External, external: {metric: {name: queue_length}, target: {type: AverageValue, averageValue: '100'}}}";
 
+fn only(recording: &Recording) -> Recorded {
+    let mut recorded = Recorded::default();
+    recorded.add(recording);
+    recorded
+}
+
 /// Simulates an object with this metric under a spike, and records it.
 fn recorded(metric: &str) -> (Subject, Recording) {
     let mut objects = Objects::default();
@@ -78,7 +84,7 @@ fn a_simulated_run_is_decided_again_as_it_was() {
 fn the_load_is_recovered_and_leads_to_the_same_sizes() {
     for (metric, peak, tolerance) in [(CPU, 3000.0, 0.1), (RATE, 300.0, 0.1)] {
         let (_, recording) = recorded(metric);
-        let recovered = recover(&[recording]).expect(metric);
+        let recovered = recover(&only(&recording)).expect(metric);
         let at_peak = recovered.subject.plan.load.rate(Span::seconds(1500));
         assert!((at_peak / peak - 1.0).abs() < tolerance, "{metric}: {at_peak}");
         assert!(!recovered.unknown.is_empty(), "{metric}");
@@ -99,7 +105,7 @@ fn the_load_is_recovered_and_leads_to_the_same_sizes() {
 #[test]
 fn what_a_queue_got_is_recovered_as_far_as_it_can_be() {
     let (_, recording) = recorded(QUEUE);
-    let recovered = recover(&[recording]).expect("a load");
+    let recovered = recover(&only(&recording)).expect("a load");
     let plan = &recovered.subject.plan;
     assert!(plan.workload.rps_per_pod > 10.0 && plan.workload.rps_per_pod < 51.0);
     let at_peak = plan.load.rate(Span::seconds(1500));
@@ -112,13 +118,29 @@ fn what_a_queue_got_is_recovered_as_far_as_it_can_be() {
 fn what_tells_nothing_is_refused() {
     let (_, mut recording) = recorded(CPU);
     recording.steps.truncate(3);
-    let error = recover(&[recording]).expect_err("too short").to_string();
+    let error = recover(&only(&recording)).expect_err("too short").to_string();
     assert_eq!(
         error,
         "default/web: 3 steps are too few to recover a load from; at least 8 are needed"
     );
     let memory = "{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 60}}}";
     let (_, recording) = recorded(memory);
-    let error = recover(&[recording]).expect_err("memory tells no demand").to_string();
+    let error = recover(&only(&recording)).expect_err("memory tells no demand").to_string();
     assert!(error.contains("no metric tells how much there was to do"), "{error}");
+}
+
+/// Live controllers record an object in many pieces, and files may come in any order.
+#[test]
+fn pieces_of_a_recording_are_put_together() {
+    let (_, recording) = recorded(RATE);
+    let whole = recover(&only(&recording)).expect("a load");
+    let mut pieces = Recorded::default();
+    let (first, second) = recording.steps.split_at(recording.steps.len() / 2);
+    for steps in [second, first] {
+        pieces.add(&Recording { steps: steps.to_vec(), ..recording.clone() });
+    }
+    let pieces = recover(&pieces).expect("a load");
+    assert_eq!(pieces.sizes, whole.sizes);
+    let rate = |recovered: &Recovered| recovered.subject.plan.load.rate(Span::seconds(1500));
+    assert_eq!(rate(&pieces), rate(&whole));
 }
