@@ -161,10 +161,6 @@ impl Fleet {
         &self.pods
     }
 
-    pub(crate) fn pods_mut(&mut self) -> &mut [SimPod] {
-        &mut self.pods
-    }
-
     /// How many pods serve.
     pub(crate) fn ready(&self) -> usize {
         self.ready
