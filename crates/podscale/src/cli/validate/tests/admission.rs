@@ -1,13 +1,12 @@
 //! Offline is refused what the API server refuses, in the same words, and nothing else.
 
-use super::mutations::{MUTATIONS, Random, chpa, everything, pod_autoscaler, values};
+use super::mutations::{MUTATIONS, Random, everything, values};
 use super::*;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, header};
 use http_body_util::BodyExt;
 use podscale_api::hpa::convert::Version;
-use podscale_api::{crds, pod_autoscaler as pa};
 use podscale_apiserver::{ApiServer, Config};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -87,18 +86,9 @@ fn causes(answer: &Value) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn offline_says_what_the_server_says() {
-    let config = Config { removed_autoscaling_versions: true, ..Config::default() };
-    let server = ApiServer::new(config).router();
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    for definition in [crds::chpa::definition(), pa::crd::definition()] {
-        let (code, answer) = post(&server, definitions, &definition).await;
-        assert_eq!(code, 201, "{answer}");
-    }
-    // No server has v2alpha1.
-    let versions = [Version::V1, Version::V2beta1, Version::V2beta2, Version::V2];
-    let hpas = versions.map(|version| (everything(version), "horizontalpodautoscalers"));
-    let customs = [(pod_autoscaler(), "podautoscalers"), (chpa(), "chpas")];
-    for (base, plural) in hpas.into_iter().chain(customs) {
+    let server = ApiServer::new(Config::default()).router();
+    let kinds = [(everything(Version::V1), "horizontalpodautoscalers")];
+    for (base, plural) in kinds {
         let version = base["apiVersion"].as_str().expect("a version").to_owned();
         let path = format!("/apis/{version}/namespaces/default/{plural}");
         let (mut random, mut stored, mut refused) = (Random(3), 0, 0);
