@@ -84,7 +84,7 @@ fn pod_autoscalers_are_refused_as_their_definition_says_it() {
         (
             "  maxReplicas: 5\n",
             "  maxReplicas: 5\n  mode: Stopped\n",
-            "f:1:1: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation\n\
+            "f:1:1: <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation\n\
              f:8:3: spec.mode: Unsupported value: \"Stopped\": supported values: \"Active\", \"DryRun\", \"Paused\"",
         ),
         (

@@ -48,7 +48,7 @@ pub(super) fn everything(version: Version) -> Value {
 }
 
 /// A PodAutoscaler that uses everything.
-fn pod_autoscaler() -> Value {
+pub(super) fn pod_autoscaler() -> Value {
     let mut object = everything(Version::V2);
     object["apiVersion"] = "podscale.dev/v1alpha1".into();
     object["kind"] = "PodAutoscaler".into();
@@ -80,7 +80,7 @@ fn pod_autoscaler() -> Value {
 }
 
 /// A CHPA that uses everything.
-fn chpa() -> Value {
+pub(super) fn chpa() -> Value {
     json!({"apiVersion": "autoscalers.postmates.com/v1beta1", "kind": "CHPA",
         "metadata": {"name": "web", "labels": {"app": "web"}},
         "spec": {"downscaleForbiddenWindowSeconds": 10, "upscaleForbiddenWindowSeconds": 20,
