@@ -7,6 +7,7 @@
 pub mod chpa;
 pub mod hpa;
 pub mod pod_autoscaler;
+pub mod read;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
