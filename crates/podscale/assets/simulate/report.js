@@ -200,8 +200,8 @@ class Trial {
     this.tip.hidden = false;
     const around = charts.getBoundingClientRect();
     const left = event.clientX - around.left + 14;
-    const width = this.tip.offsetWidth;
-    this.tip.style.left = `${left + width > around.width ? Math.max(0, left - width - 28) : left}px`;
+    const wide = this.tip.offsetWidth;
+    this.tip.style.left = `${left + wide > around.width ? Math.max(0, left - wide - 28) : left}px`;
     this.tip.style.top = `${event.clientY - around.top + 14}px`;
     for (const pane of this.panes) pane.cross(seconds);
   }
