@@ -4,6 +4,7 @@
 pub mod metrics;
 mod roles;
 pub mod singlecloud;
+mod webhook;
 mod workload;
 
 pub use metrics::MetricOptions;

@@ -97,7 +97,7 @@ async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-async fn start(client: &Client) -> Server {
+async fn start(client: &Client, served: Served) -> Server {
     let config = serve::Config {
         address: ([127, 0, 0, 1], 0).into(),
         plain_address: None,
@@ -105,7 +105,6 @@ async fn start(client: &Client) -> Server {
         certificate: CertificateSource::Own { secret: "podscale-serving".to_owned() },
         routes: Routes::default(),
     };
-    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
     let context = Context {
         client: client.clone(),
         clock: Clock::wall(),
@@ -185,7 +184,8 @@ async fn replicas_share_a_certificate_and_trust_whom_the_api_server_trusts() {
         "metadata": {"name": registration}, "spec": {"group": "external.metrics.k8s.io", "version": "v1beta1",
             "groupPriorityMinimum": 100, "versionPriority": 100,
             "service": {"namespace": "kube-system", "name": "podscale-metrics"}}})).await;
-    let (first, second) = tokio::join!(start(&client), start(&client));
+    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
+    let (first, second) = tokio::join!(start(&client, served.clone()), start(&client, served));
     let authorities = authorities(&client).await;
     for server in [&first, &second] {
         let (code, _) = ask(server, &authorities, "/livez", &[], None).await;
@@ -217,6 +217,24 @@ async fn replicas_share_a_certificate_and_trust_whom_the_api_server_trusts() {
     assert_eq!(code, 403, "{body}");
     first.stop().await;
     second.stop().await;
+}
+
+/// No token and no certificate is shown: API servers show none, and it need not know whom they trust.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_webhook_answers_everybody_and_needs_no_other_rights() {
+    let client = api_server();
+    let alone = start(&client, Served { webhook: true, ..Served::default() }).await;
+    let metrics = Served { external: Some(Arc::new(Depth)), webhook: true, ..Served::default() };
+    let beside = start(&client, metrics).await;
+    let authorities = authorities(&client).await;
+    for (server, ready, unguarded) in [(&alone, 200, 404), (&beside, 503, 403)] {
+        let ask = async |path: &str| ask(server, &authorities, path, &[], None).await.0;
+        assert_eq!(ask("/validate").await, 405, "a question is posted");
+        assert_eq!(ask("/readyz").await, ready);
+        assert_eq!(ask("/metrics").await, unguarded);
+    }
+    alone.stop().await;
+    beside.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -78,6 +78,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
 
+    /// Let the API server ask Podscale about PodAutoscalers and CHPAs before it stores them: an admission webhook
+    /// refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    #[arg(long)]
+    webhook: bool,
+
     /// Serve singlecloud's API for autoscalers on port 6444 of the Service podscale-metrics.
     #[arg(long)]
     singlecloud: bool,
@@ -172,6 +177,7 @@ impl Arguments {
                     cluster: self.singlecloud_cluster.clone(),
                     adapter: self.singlecloud_adapter.clone(),
                 }),
+                webhook: self.webhook,
             },
         }
     }

@@ -393,7 +393,7 @@ async fn control(
         arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
     let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
-    let served = match (arguments.serve_metrics, arguments.serving.has_singlecloud()) {
+    let served = match (arguments.serve_metrics, arguments.serving.serves_besides_metrics()) {
         (true, _) => Some(arguments.serving.served(&reading, client)),
         (false, true) => Some(arguments.serving.served_without_metrics()),
         (false, false) => None,

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets or from Prometheus), and for
 /// custom and external metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
 /// API server's aggregation: in the place of metrics-server and prometheus-adapter. Flags that these have
-/// carry their names. SIGTERM and Ctrl-C shut it down
-/// gracefully.
+/// carry their names. Other flags serve an admission webhook for autoscalers, and singlecloud's API. SIGTERM and
+/// Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
-//! The flags about serving the metrics APIs, which `podscale serve` and `podscale run` share, and
-//! starting the server from them.
+//! The flags about serving the metrics APIs and the admission webhook, which `podscale serve` and `podscale run`
+//! share, and starting the server from them.
 
 use super::pipeline::{self, PipelineError, Reading, Wanted};
 use super::singlecloud;
@@ -40,6 +40,8 @@ pub struct Arguments {
         value_delimiter = ',',
         default_value = "resource",
         default_value_if("singlecloud_port", ArgPredicate::IsPresent, None::<&str>),
+        default_value_if("serve_metrics", ArgPredicate::Equals("true".into()), Some("resource")),
+        default_value_if("webhook", ArgPredicate::Equals("true".into()), None::<&str>),
         env = "PODSCALE_SERVE"
     )]
     serve: Vec<MetricsApi>,
@@ -71,8 +73,8 @@ pub struct Arguments {
     )]
     tls_private_key_file: Option<PathBuf>,
 
-    /// The Service that leads here: for its name certificates are made, and APIServices that name it
-    /// get their caBundle.
+    /// The Service that leads here: for its name certificates are made, and APIServices and webhooks that
+    /// name it get their caBundle.
     #[arg(
         long,
         value_name = "NAME",
@@ -103,6 +105,12 @@ pub struct Arguments {
     /// A file that says which external metrics other servers answer for.
     #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
     external_metrics_routes: Option<PathBuf>,
+
+    /// Answer the API server's questions about autoscalers that are being written: an admission webhook, at
+    /// /validate of the same port. Those whose spec makes no sense are refused. `podscale serve` serves no metrics
+    /// API then, unless --serve says so.
+    #[arg(long, env = "PODSCALE_WEBHOOK")]
+    webhook: bool,
 
     #[command(flatten)]
     singlecloud: singlecloud::Arguments,
@@ -161,10 +169,10 @@ impl Arguments {
         }
     }
 
-    /// Whether singlecloud's API is served.
+    /// Whether anything is served besides metrics: singlecloud's API, or the admission webhook.
     #[must_use]
-    pub fn has_singlecloud(&self) -> bool {
-        self.singlecloud.is_given()
+    pub fn serves_besides_metrics(&self) -> bool {
+        self.singlecloud.is_given() || self.webhook
     }
 
     /// What is served, from what is read.
@@ -181,6 +189,7 @@ impl Arguments {
             external: engine(MetricsApi::External)
                 .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
             singlecloud: self.singlecloud.options(self.bind_address, engine(MetricsApi::Custom)),
+            webhook: self.webhook,
         }
     }
 
@@ -188,7 +197,7 @@ impl Arguments {
     #[must_use]
     pub fn served_without_metrics(&self) -> Served {
         let singlecloud = self.singlecloud.options(self.bind_address, None);
-        Served { singlecloud, ..Served::default() }
+        Served { singlecloud, webhook: self.webhook, ..Served::default() }
     }
 
     fn routes(&self) -> Result<Routes, RoutesError> {
@@ -247,7 +256,7 @@ impl Arguments {
         let server =
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
-        tracing::info!(version, server = %cluster.url, %address, "serving metrics");
+        tracing::info!(version, server = %cluster.url, %address, webhook = self.webhook, "serving");
         if let Some(address) = server.singlecloud_address() {
             tracing::info!(%address, "serving singlecloud's API");
         }
@@ -290,7 +299,7 @@ impl Arguments {
                     let _ = stopped.await;
                     server.stop().await;
                 }
-                Err(error) => tracing::error!(%error, "metrics are not served"),
+                Err(error) => tracing::error!(%error, "nothing is served"),
             }
         };
         let thread = std::thread::Builder::new().name("serve".to_owned());
@@ -334,5 +343,37 @@ impl Beside {
         let _ = self.stop.send(());
         // A panic in there was reported already.
         let _ = self.thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Flags {
+        /// As `podscale run` has it.
+        #[arg(long)]
+        serve_metrics: bool,
+        #[command(flatten)]
+        serving: Arguments,
+    }
+
+    #[test]
+    fn who_asks_for_something_else_does_not_get_metrics_too() {
+        for (flags, metrics, webhook) in [
+            (&[][..], &[MetricsApi::Resource][..], false),
+            (&["--webhook"], &[], true),
+            (&["--webhook", "--serve", "custom"], &[MetricsApi::Custom], true),
+            (&["--webhook", "--serve-metrics"], &[MetricsApi::Resource], true),
+            (&["--singlecloud-port", "6444"], &[], false),
+        ] {
+            let all = ["podscale"].iter().chain(flags);
+            let Flags { serve_metrics, serving } = Flags::try_parse_from(all).expect("flags");
+            assert_eq!(serve_metrics, flags.contains(&"--serve-metrics"));
+            assert_eq!((&*serving.serve, serving.webhook), (metrics, webhook), "{flags:?}");
+            assert_eq!(serving.served_without_metrics().webhook, webhook, "{flags:?}");
+        }
     }
 }

@@ -2,15 +2,13 @@
 //! controller would report of an object that they let in.
 
 use super::report::Severity;
-use podscale_api::chpa::Chpa;
+use podscale_api::admission::{self, Kind};
 use podscale_api::crds::chpa;
 use podscale_api::hpa::manifest;
-use podscale_api::pod_autoscaler::default::default_spec;
-use podscale_api::pod_autoscaler::{PodAutoscaler, crd, validate};
+use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
-use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -42,8 +40,10 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
     match form {
         // These are checked as what they are, an API server's own.
         Written::Hpa => Vec::new(),
-        Written::PodAutoscaler => check_custom(&POD_AUTOSCALERS, object, pod_autoscaler),
-        Written::Chpa => check_custom(&CHPAS, object, configurable),
+        Written::PodAutoscaler => {
+            check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS)
+        }
+        Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
         Written::Singlecloud => check_singlecloud(object),
     }
 }
@@ -54,11 +54,7 @@ static POD_AUTOSCALERS: Resource = LazyLock::new(|| CustomResource::new(&crd::de
 static CHPAS: Resource = LazyLock::new(|| CustomResource::new(&chpa::definition()));
 
 /// What an API server says that has the definition; of what it lets in, what the controller says.
-fn check_custom(
-    resource: &Resource,
-    object: &Value,
-    controller: fn(&Value) -> Vec<Fault>,
-) -> Vec<Fault> {
+fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> {
     let Some(resource) = &**resource else { return Vec::new() };
     let Checked { object, unknown, errors } = match resource.check(object) {
         Ok(checked) => checked,
@@ -69,30 +65,12 @@ fn check_custom(
         .map(|field| Fault::new(REFUSED, field, format!("unknown field \"{field}\"")))
         .collect();
     if errors.is_empty() {
-        faults.extend(controller(&object));
+        let causes = kind.check(&object).into_iter();
+        faults.extend(causes.map(|cause| Fault::new(INVALID, cause.field, cause.message)));
     }
     let refused = errors.iter().map(|error| Fault::new(REFUSED, &error.field, error.body()));
     faults.extend(refused);
     faults
-}
-
-fn pod_autoscaler(object: &Value) -> Vec<Fault> {
-    let mut pa = match PodAutoscaler::deserialize(object) {
-        Ok(pa) => pa,
-        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
-    };
-    default_spec(&mut pa.spec);
-    let errors = validate::check(&pa);
-    errors.iter().map(|error| Fault::new(INVALID, &error.field, error.body())).collect()
-}
-
-fn configurable(object: &Value) -> Vec<Fault> {
-    let chpa = match Chpa::deserialize(object) {
-        Ok(chpa) => chpa,
-        Err(error) => return vec![Fault::new(INVALID, "metadata", error.to_string())],
-    };
-    let faults = chpa.faults().into_iter();
-    faults.map(|fault| Fault::new(INVALID, fault.field, fault.problem)).collect()
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.
