@@ -18,6 +18,7 @@ pub(super) fn admission() -> Admission {
 mod tests {
     use super::*;
     use axum::Router;
+    use axum::body::Body;
     use axum::http::{Request, StatusCode};
     use http_body_util::BodyExt;
     use podscale_api::crds;
@@ -29,7 +30,7 @@ mod tests {
         let form =
             if verb == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(verb).uri(path).header("content-type", form);
-        let request = request.body(object.to_string().into()).expect("a request");
+        let request = request.body(Body::from(object.to_string())).expect("a request");
         let answer = router.clone().oneshot(request).await.expect("an answer");
         let code = answer.status();
         let body = answer.into_body().collect().await.expect("a body").to_bytes();

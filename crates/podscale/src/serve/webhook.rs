@@ -23,10 +23,10 @@ pub const PATH: &str = "/validate";
 /// The ValidatingWebhookConfiguration whose `caBundle` is kept current.
 pub const CONFIGURATION: &str = "podscale";
 /// How long the API server waits for an answer, in seconds. After that it stores the object.
-pub const TIMEOUT_SECONDS: u32 = 5;
+pub const TIMEOUT_SECONDS: u64 = 5;
 
 /// How long reading and answering a question may take, wall-clock.
-const DEADLINE: Duration = Duration::from_secs(TIMEOUT_SECONDS as u64);
+const DEADLINE: Duration = Duration::from_secs(TIMEOUT_SECONDS);
 /// The largest body that is read: API servers take objects of 3 MiB, and a question has two of them.
 const BODY_LIMIT_KIB: u32 = 8 * 1024;
 /// How much of bodies is held at the same time; who would exceed it waits.
@@ -102,7 +102,8 @@ mod tests {
     use tower::ServiceExt;
 
     async fn ask(router: &Router, method: Method, body: Body) -> (StatusCode, Value) {
-        let request = Request::builder().method(method).uri(PATH).body(body).expect("a request");
+        let request =
+            axum::http::Request::builder().method(method).uri(PATH).body(body).expect("a request");
         let answer = router.clone().oneshot(request).await.expect("an answer");
         let code = answer.status();
         let body = answer.into_body().collect().await.expect("a body").to_bytes();
