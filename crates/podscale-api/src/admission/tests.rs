@@ -259,7 +259,10 @@ fn what_is_no_review_is_an_error_that_says_so() {
                 .to_string(),
             "the request to CREATE PodAutoscaler \"web\" has no object",
         ),
-        ("[".repeat(100_000), "recursion limit exceeded"),
+        (
+            format!("{{\"request\": {{\"object\": {}", "[".repeat(100_000)),
+            "recursion limit exceeded",
+        ),
     ] {
         let error = answer(body.as_bytes()).expect_err("no review").to_string();
         assert!(error.contains(expected), "{error}");
