@@ -11,8 +11,8 @@ mod to_hpa;
 
 pub use alias::{Alias, aliases};
 pub use from_hpa::{from_hpa, left_out};
-pub use read::{READ_ONLY, Read, is_autoscaler, namespace_of, read};
-pub use to_hpa::{to_hpa, update_hpa};
+pub use read::{READ_ONLY, Read, is_autoscaler, namespace_of, read, read_all};
+pub use to_hpa::{to_hpa, to_hpa_all, update_hpa};
 
 use crate::labels::Labels;
 use crate::serde_form::is_zero;

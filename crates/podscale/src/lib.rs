@@ -5,6 +5,8 @@
 
 pub mod connections;
 pub mod metrics;
+#[cfg(test)]
+mod odd_values;
 mod pods;
 pub mod readiness;
 pub mod settings;

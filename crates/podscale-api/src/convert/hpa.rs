@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Form, Hub, Loss, Written, losses};
+use super::{Form, Hub, Loss, Written, at, losses};
 use crate::hpa::convert::{self, ConvertError, Version};
-use crate::hpa::custom_metrics;
+use crate::hpa::{custom_metrics, manifest};
+use crate::meta::ObjectMeta;
 
 /// One version.
 pub(super) struct Hpa {
@@ -39,7 +40,15 @@ impl Form for Hpa {
 
     fn read(&self, object: &Value) -> Result<Hub, ConvertError> {
         let hpa = custom_metrics::as_written(object)?;
-        Ok(Hub { hpa, beyond: Vec::new() })
+        let unread = unread(object, hpa.metadata.annotations.get(custom_metrics::TARGET));
+        Ok(Hub { hpa, beyond: Vec::new(), unread })
+    }
+
+    /// What is in annotations is there only if the object has them.
+    fn path(&self, object: &Value, path: &str) -> Option<String> {
+        let written = manifest::written_path(object, path);
+        let missing = written.starts_with("metadata.annotations") && at(object, &written).is_none();
+        Some(if missing { path.to_owned() } else { written })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
@@ -56,4 +65,24 @@ impl Form for Hpa {
         lost.extend(hub.beyond.iter().cloned());
         Ok(Written { object, losses: lost })
     }
+}
+
+/// The annotations that say something in a form that nobody can read. Those of before Kubernetes 1.6 stay on the
+/// object then.
+fn unread(object: &Value, left: Option<&str>) -> Vec<Loss> {
+    let metadata = object.get("metadata").cloned().unwrap_or_default();
+    let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
+    let known = convert::present_annotations(&metadata).into_iter();
+    let unreadable = known.filter(|(_, readable)| !readable).filter_map(|(name, _)| {
+        let text = metadata.annotations.get(name)?;
+        Some((name, text))
+    });
+    let custom = left.map(|text| (custom_metrics::TARGET, text));
+    unreadable
+        .chain(custom)
+        .map(|(name, text)| Loss {
+            field: format!("metadata.annotations[{name}]"),
+            value: format!("cannot be read: {text}").into(),
+        })
+        .collect()
 }

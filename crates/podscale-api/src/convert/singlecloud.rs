@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DEFAULT_NAMESPACE, Form, Hub, Written, losses};
+use super::{DEFAULT_NAMESPACE, Form, Hub, Written, losses_in_meaning};
 use crate::hpa::convert::ConvertError;
 use crate::hpa::v2::{CrossVersionObjectReference, HorizontalPodAutoscaler};
 use crate::meta::ObjectMeta;
@@ -46,7 +46,12 @@ impl Form for Singlecloud {
             hpa.metadata.namespace.clear();
         }
         spell(&mut hpa.spec.scale_target_ref);
-        Ok(Hub { hpa, beyond: Vec::new() })
+        Ok(Hub { hpa, ..Hub::default() })
+    }
+
+    fn path(&self, object: &Value, field: &str) -> Option<String> {
+        let own = path(object, field);
+        Some(if own.is_empty() { field.to_owned() } else { own })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
@@ -67,10 +72,43 @@ impl Form for Singlecloud {
             object["links"] = json!({"collection": singlecloud::collection("local", namespace)});
         }
         let back = self.read_in(&object, namespace)?.hpa;
-        let mut lost = losses(&asked, &back);
+        let mut lost = losses_in_meaning(&asked, &back);
         lost.extend(hub.beyond.iter().cloned());
         Ok(Written { object, losses: lost })
     }
+}
+
+/// The path at which an autoscaler has what `autoscaling/v2` has at a path; empty if it has no such thing.
+pub(crate) fn path(object: &Value, path: &str) -> String {
+    let known = match path {
+        "spec.minReplicas" => "minReplicas",
+        "spec.maxReplicas" => "maxReplicas",
+        "metadata.name" => "name",
+        "spec.scaleTargetRef.kind" => "scaleTargetKind",
+        _ if path.starts_with("spec.scaleTargetRef") => "scaleTargetName",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    let Some((index, rest)) =
+        path.strip_prefix("spec.metrics[").and_then(|rest| rest.split_once(']'))
+    else {
+        return String::new();
+    };
+    let resources = object["resourceMetrics"].as_array().map_or(0, Vec::len);
+    let index = index.parse::<usize>().unwrap_or_default();
+    let list = match index.checked_sub(resources) {
+        None => format!("resourceMetrics[{index}]"),
+        Some(custom) => format!("customMetrics[{custom}]"),
+    };
+    let field = match rest.rsplit_once("target.").map(|(_, field)| field) {
+        Some("averageUtilization") => ".averageUtilization",
+        Some("averageValue") => ".averageValue",
+        Some("type") => ".targetType",
+        _ => "",
+    };
+    format!("{list}{field}")
 }
 
 fn unsuitable(invalid: Invalid) -> ConvertError {

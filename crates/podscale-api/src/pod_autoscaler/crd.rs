@@ -3,7 +3,13 @@
 use serde_json::{Value, json};
 
 use super::fields::{SPEC, STATUS};
-use super::{GROUP, KIND, PLURAL, RESOURCE, VERSION};
+use super::{GROUP, KIND, PLURAL, RESOURCE, VERSION, schema};
+
+/// What a text must be that does not match a pattern of the definition; nothing for patterns of others.
+#[must_use]
+pub fn pattern_in_words(pattern: &str) -> Option<&'static str> {
+    schema::pattern_in_words(pattern)
+}
 
 /// The definition, as it is applied to a cluster.
 #[must_use]

@@ -190,7 +190,27 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
+/// What a metric does without a value is a word or an object, which takes a field without a type.
+fn missing(on_missing: Value) -> Value {
+    let target = json!({"type": "Value", "value": "5"});
+    json!({"metrics": [{"type": "Prometheus", "onMissing": on_missing,
+        "prometheus": {"query": "up", "target": target}}]})
+}
+
 fn refused(fixture: &Fixture) -> Result<()> {
+    for on_missing in [json!("Hold"), json!("LastValue"), json!({"replicas": 3}), json!(3)] {
+        let object = pod_autoscaler("tried", missing(on_missing.clone()));
+        let file = fixture.environment.plane.folder().join("tried.json");
+        std::fs::write(&file, object.to_string())?;
+        let file = file.to_str().context("UTF-8")?;
+        for how in [&["--server-side"][..], &[]] {
+            let apply = ["apply", "--dry-run=server", "--output=json", "--filename", file];
+            let stored: Value =
+                serde_json::from_str(&shown(fixture, &[&apply[..], how].concat())?)?;
+            let kept = &stored["spec"]["metrics"][0]["onMissing"];
+            ensure!(*kept == on_missing, "{on_missing} became {kept}");
+        }
+    }
     let prometheus =
         |source: Value| json!({"metrics": [{"type": "Prometheus", "prometheus": source}]});
     for (change, says) in [
@@ -199,6 +219,12 @@ fn refused(fixture: &Fixture) -> Result<()> {
             "spec.minReplicas: Invalid value: must not be greater than maxReplicas",
         ),
         (json!({"maxReplicas": null}), "spec.maxReplicas: Required value"),
+        (missing(json!("Panic")), "spec.metrics[0].onMissing"),
+        (missing(json!(-3)), "spec.metrics[0].onMissing"),
+        (missing(json!(true)), "spec.metrics[0].onMissing"),
+        (missing(json!([])), "spec.metrics[0].onMissing"),
+        (missing(json!({"replica": 3})), "spec.metrics[0].onMissing.replicas: Required value"),
+        (missing(json!({"replicas": -1})), "spec.metrics[0].onMissing.replicas: Invalid value: -1"),
         (json!({"combine": "Expression"}), "spec.expression: Invalid value"),
         (json!({"expression": "web + 1"}), "must be set exactly if combine is Expression"),
         (json!({"metrics": [{"type": "Pods"}]}), "must be set exactly if type is Pods"),

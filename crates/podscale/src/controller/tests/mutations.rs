@@ -3,7 +3,7 @@
 mod kinds;
 
 use super::*;
-use crate::dialect;
+use crate::{dialect, odd_values};
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, StatusStored};
 use podscale_api::crds::chpa::definition;
 
@@ -45,28 +45,7 @@ fn whole(name: &str) -> Value {
 }
 
 fn odd(numbers: &mut Numbers) -> Value {
-    let values = [
-        Value::Null,
-        json!(0),
-        json!(-1),
-        json!(1),
-        json!(2.5),
-        json!(i64::MAX),
-        json!(1e308),
-        json!(""),
-        json!("x"),
-        json!("-5"),
-        json!("10E"),
-        json!(true),
-        json!([]),
-        json!({}),
-        json!([null]),
-        json!({"kind": 5}),
-        json!("Pods"),
-        json!("StatefulSet"),
-        json!({"matchExpressions": [{"key": "a", "operator": "Near"}]}),
-    ];
-    values[numbers.below(values.len())].clone()
+    odd_values::odd(|limit| numbers.below(limit))
 }
 
 /// Changes something at a random place: another value, nothing, or something more.

@@ -59,7 +59,7 @@ pub(super) fn pod_autoscaler() -> Value {
     metrics[0]["watermarks"] = json!({"low": "5", "high": "15"});
     metrics[5]["utilizationOf"] = "Limits".into();
     metrics[2]["activation"] = "3".into();
-    metrics[2]["onMissing"] = 3.into();
+    metrics[2]["onMissing"] = json!({"replicas": 3});
     metrics.push(json!({"type": "Prometheus", "maxAge": "90s", "onMissing": "LastValue",
         "prometheus": {"query": "up", "server": "http://prometheus:9090", "target": {"type": "Value", "value": "5"}}}));
     for (index, metric) in metrics.iter_mut().enumerate() {
