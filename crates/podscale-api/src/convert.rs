@@ -131,7 +131,8 @@ fn named(losses: Vec<Loss>, from: &dyn Form, object: &Value, hub: &Hub) -> Vec<L
             false => from.path(object, &loss.field),
         };
         let Some(field) = path else { continue };
-        let value = at(object, &field).cloned().unwrap_or(loss.value);
+        let said = at(object, &field).filter(|value| !value.is_null());
+        let value = said.cloned().unwrap_or(loss.value);
         // Several fields may be one in another form.
         if !named.iter().any(|known| known.field == field) {
             named.push(Loss { field, value });

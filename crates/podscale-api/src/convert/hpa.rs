@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Form, Hub, Loss, Written, at, losses};
 use crate::hpa::convert::{self, ConvertError, Version};
+use crate::hpa::default::default_behavior;
 use crate::hpa::{custom_metrics, manifest};
 use crate::meta::ObjectMeta;
 
@@ -52,10 +53,17 @@ impl Form for Hpa {
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
+        let mut hpa = hub.hpa.clone();
+        if let Some(behavior) = &mut hpa.spec.behavior
+            && !matches!(self.version, Version::V2beta2 | Version::V2)
+        {
+            // No API server fills in what is in an annotation, but each refuses it if it is not complete.
+            default_behavior(behavior);
+        }
         let mut object = if self.before_1_6 {
-            custom_metrics::write(&hub.hpa)?
+            custom_metrics::write(&hpa)?
         } else {
-            convert::write(&hub.hpa, self.version)?
+            convert::write(&hpa, self.version)?
         };
         if let Some(fields) = object.as_object_mut().filter(|_| hub.hpa.status.is_none()) {
             fields.remove("status");

@@ -85,9 +85,10 @@ fn syntax(kind: &ErrorKind) -> Option<String> {
         K::ExpectedBlockMappingKey | K::ExpectedBlockSequenceEntry => {
             "this is neither indented as the lines above nor a field or an item of what they begin"
         }
-        K::InvalidIndentation | K::InvalidFlowScalarIndent | K::InvalidQuotedScalarIndent => {
-            "this is indented wrongly"
+        K::InvalidQuotedScalarIndent => {
+            "a quote is never closed, or the next line of its text is not indented"
         }
+        K::InvalidIndentation | K::InvalidFlowScalarIndent => "this is indented wrongly",
         K::SimpleKeyExpected | K::InvalidSimpleKey => {
             "a colon and a space are missing after this field"
         }

@@ -129,7 +129,7 @@ fn numbers_beyond_its_ranges_are_lost() {
         assert_eq!(chpa["spec"][name], written, "{pointer} {value}");
         assert_eq!(losses.len(), lost, "{pointer} {value}: {losses:?}");
         let field = format!("spec.behavior{}: ", pointer.replace('/', "."));
-        assert!(lost == 0 || losses[0].starts_with(&field), "{losses:?}");
+        assert!(lost == 0 || losses.iter().any(|one| one.starts_with(&field)), "{losses:?}");
     }
     // What is the default is no loss.
     let mut usual = pa.clone();

@@ -102,7 +102,7 @@ fn what_would_be_refused_is_an_error() {
         (
             singlecloud,
             "hpa.v1",
-            "horizontalpodautoscaler web: would be refused as hpa.v1: spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+            "horizontalpodautoscaler web: minReplicas: must be set, to 1 or more: it would be 0, and none of singlecloud's metrics has a value without pods",
         ),
     ] {
         let outcome = converted(&[&text], to);

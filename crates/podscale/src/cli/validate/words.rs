@@ -48,10 +48,9 @@ fn reworded(Said { field, problem }: Said) -> Said {
         Some((path, _)) => path.to_owned(),
         None => field,
     };
-    if let Some((before, _)) = field.split_once(".onMissing") {
-        let value = value_of(&problem);
-        let problem = format!("Invalid value: {value}must be {ON_MISSING}");
-        return Said { field: format!("{before}.onMissing"), problem };
+    if field.ends_with(".onMissing") || field.ends_with(".onMissing.replicas") {
+        let problem = format!("Invalid value: {}must be {ON_MISSING}", value_of(&problem));
+        return Said { field, problem };
     }
     let pattern = problem.split_once(" in body should match '");
     let pattern = pattern.and_then(|(_, rest)| rest.strip_suffix('\''));
@@ -98,7 +97,7 @@ mod tests {
             ),
             (
                 vec![(below.as_str(), "Required value"), (&below, "Required value")],
-                vec![(path, format!("Invalid value: {missing}"))],
+                vec![(&below, format!("Invalid value: {missing}"))],
             ),
             (
                 vec![("spec.warmUp", duration)],
