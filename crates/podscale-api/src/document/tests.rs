@@ -85,7 +85,7 @@ fn what_is_no_yaml_is_told_in_plain_words() {
         ("a: {b: 1\nc: 2\n", 2, "a comma or a } is missing before this"),
         ("a: [1, 2}\n", 1, "a [ cannot be closed by }"),
         ("a: 1]\nb: ]\n", 2, "this bracket closes nothing"),
-        ("a: 'x\n", 1, "a quote is never closed, or the next line of its text is not indented"),
+        ("a: 'x\n", 2, "a quote is never closed, or the next line of its text is not indented"),
         ("a: 1\na: 2\n", 2, "the field \"a\" is there twice"),
         ("a:\n\tb: 1\n", 2, "a tab cannot indent; use spaces"),
         (

@@ -267,7 +267,7 @@ fn singleclouds_are_refused_in_its_words_or_the_api_servers() {
         (
             "\"minReplicas\": 1,",
             "",
-            "f:2:3: minReplicas: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
+            "f:1:1: minReplicas: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
         ),
         (
             "\"averageUtilization\": 50",
