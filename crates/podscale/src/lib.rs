@@ -3,10 +3,11 @@
 //! Imports go one way: each group of modules below may import those above it, and none of its own.
 //! `tidy` holds them to it.
 
-pub mod connections;
-pub mod metrics;
 #[cfg(test)]
 mod odd_values;
+
+pub mod connections;
+pub mod metrics;
 mod pods;
 pub mod readiness;
 pub mod settings;

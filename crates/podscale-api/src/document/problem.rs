@@ -59,10 +59,6 @@ fn syntax(kind: &ErrorKind) -> Option<String> {
     let words = match kind {
         K::UnexpectedEofFlowSequence => "a [ is never closed",
         K::UnexpectedEofFlowMapping | K::UnexpectedEofImplicitFlowMapping => "a { is never closed",
-        K::UnclosedFlowCollection { open } => return Some(format!("a {open} is never closed")),
-        K::MismatchedFlowCollectionEnd { open, close } => {
-            return Some(format!("a {open} cannot be closed by {close}"));
-        }
         K::MisplacedFlowCollectionEnd => "this bracket closes nothing",
         K::ExpectedFlowSequenceSeparator => "a comma or a ] is missing before this",
         K::ExpectedFlowMappingSeparator => "a comma or a } is missing before this",
@@ -75,8 +71,9 @@ fn syntax(kind: &ErrorKind) -> Option<String> {
         | K::InvalidUnicodeEscape => {
             "there is no such escape after \\ in double quotes; single quotes need none"
         }
-        K::TabNotAllowed | K::TabInBlockIndentation | K::TabInIndentation => TAB,
-        K::TabInPlainScalar => TAB,
+        K::TabNotAllowed | K::TabInBlockIndentation | K::TabInIndentation | K::TabInPlainScalar => {
+            TAB
+        }
         K::UnexpectedEofBlockSequence
         | K::UnexpectedEofBlockMapping
         | K::UnexpectedEof
@@ -105,13 +102,23 @@ fn syntax(kind: &ErrorKind) -> Option<String> {
         K::InvalidBlockScalarIndent | K::TabAtBlockScalarStart | K::ZeroBlockScalarIndent => {
             BLOCK_TEXT
         }
-        K::UnexpectedCharacter { character } => {
-            return Some(format!("a value cannot begin with {character}; put it into quotes"));
-        }
-        K::RecursionLimitExceeded => "it is nested too deeply",
         K::DocumentIndicatorInQuotedScalar => "a quote is not closed before the next document",
         K::CommentNotSeparated => "a space is missing before this #",
-        _ => return None,
+        other => return with_characters(other),
     };
     Some(words.to_owned())
+}
+
+/// Those that say which character it is about.
+fn with_characters(kind: &ErrorKind) -> Option<String> {
+    Some(match kind {
+        ErrorKind::UnclosedFlowCollection { open } => format!("a {open} is never closed"),
+        ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
+            format!("a {open} cannot be closed by {close}")
+        }
+        ErrorKind::UnexpectedCharacter { character } => {
+            format!("a value cannot begin with {character}; put it into quotes")
+        }
+        _ => return None,
+    })
 }
