@@ -149,7 +149,7 @@ async fn what_is_shown_follows_orders_schedules_and_names() {
     let mut web = pa("web", json!({"schedules": [soon], "podSelection": "Selector"}));
     web["spec"]["metrics"][0]["name"] = json!("orders");
     cluster.send("POST", PAS, &web).await;
-    let view = views.until("web", |view| view.metrics[0].value.is_some()).await;
+    let view = views.until("web", |view| view.metrics[0].state != MetricState::NotAsked).await;
     assert_eq!((&*view.metrics[0].name, view.max), ("orders", 9));
     let texts = view.conditions.iter().map(|c| c.message.as_str());
     assert!(texts.clone().any(|text| text.starts_with("the PodAutoscaler ")), "{view:?}");
