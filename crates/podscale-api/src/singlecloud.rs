@@ -30,6 +30,9 @@ pub const TARGET_KINDS: [&str; 2] = ["deployment", "statefulset"];
 pub const RESOURCE_NAMES: [&str; 2] = ["cpu", "memory"];
 /// The types of targets of resources.
 pub const TARGET_TYPES: [&str; 2] = ["Utilization", "AverageValue"];
+/// The annotation of an HPA that says which object the workload was when it was made for it, so that it is
+/// known to be gone even if nobody saw it go.
+pub const TARGET_UID: &str = "podscale.dev/singlecloud-target-uid";
 
 /// The path of all autoscalers of a namespace.
 pub fn collection(cluster: &str, namespace: &str) -> String {

@@ -1,6 +1,7 @@
 //! PodAutoscalers on a real control plane: their definition comes while the controller runs, good ones
 //! scale, bad ones are refused in words that help, and kubectl shows what happens.
 
+use super::adopted::adopt;
 use super::fixture::{Fixture, autoscaler, load};
 use super::harness::Harness;
 use super::metrics::Usage;
@@ -15,10 +16,9 @@ use podscale::install::{Options, cluster_rules};
 use podscale_api::crds;
 use podscale_api::pod::DELETION_COST;
 use serde_json::{Value, json};
-use std::process::Command;
 
-const VERSION: &str = "podscale.dev/v1alpha1";
-const KIND: &str = "PodAutoscaler";
+pub const VERSION: &str = "podscale.dev/v1alpha1";
+pub const KIND: &str = "PodAutoscaler";
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![harness.alone("pod_autoscaler::from_definition_to_columns", from_definition_to_columns)]
@@ -81,7 +81,7 @@ async fn busy_pods_last(fixture: &Fixture) -> Result<()> {
 }
 
 /// Applies an object with kubectl; whether that went well, and what it said.
-fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
+pub fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
     let plane = &fixture.environment.plane;
     let file = plane.folder().join("applied.json");
     std::fs::write(&file, object.to_string())?;
@@ -89,7 +89,7 @@ fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
     kubectl(plane, &["apply", "--namespace", &fixture.namespace, "--filename", file])
 }
 
-fn shown(fixture: &Fixture, arguments: &[&str]) -> Result<String> {
+pub fn shown(fixture: &Fixture, arguments: &[&str]) -> Result<String> {
     let all = [arguments, &["--namespace", &fixture.namespace]].concat();
     let (ok, text) = kubectl(&fixture.environment.plane, &all)?;
     ensure!(ok, "kubectl {arguments:?}: {text}");
@@ -155,6 +155,7 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
             "MAX",
             "REPLICAS",
             "MODE",
+            "REASON",
             "AGE",
             "Deployment/web",
             "web: 1/1 (avg)",
@@ -296,16 +297,8 @@ async fn adopted(fixture: &Fixture) -> Result<()> {
     fixture.autoscaler("paced", (1, 8), load("paced"), behavior).await?;
     fixture.until_replicas("paced", 2).await?;
     fixture.until_event("paced", "Normal SuccessfulRescale New size: 2").await?;
-    let adopt = |flags: &[&str]| -> Result<String> {
-        let place = format!("{}/paced", fixture.namespace);
-        let kubeconfig = format!("--kubeconfig={}", fixture.environment.plane.kubeconfig.display());
-        let answer = Command::new(env!("CARGO_BIN_EXE_podscale"))
-            .args(["adopt", &kubeconfig, &place])
-            .args(flags)
-            .output()?;
-        ensure!(answer.status.success(), "{answer:?}");
-        Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
-    };
+    let place = format!("{}/paced", fixture.namespace);
+    let adopt = |flags: &[&str]| adopt(fixture, &[&[&*place], flags].concat());
     let limited = async |resource: &str| -> Result<()> {
         let path = "jsonpath={.status.conditions[?(@.type==\"ScalingLimited\")].reason}";
         fixture
@@ -342,6 +335,9 @@ async fn taken(fixture: &Fixture) -> Result<()> {
             Ok(text.contains(says) && text.contains("TargetTaken"))
         })
         .await?;
+    let columns = shown(fixture, &["get", "pa", "other"])?;
+    let words = ["Deployment/native", "Conflict", "TargetTaken"];
+    ensure!(words.iter().all(|word| columns.contains(word)), "{columns}");
     ensure!(fixture.replicas("native").await? == 2, "the native one decides");
     fixture.delete(VERSION, KIND, "other").await
 }

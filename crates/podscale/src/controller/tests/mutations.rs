@@ -1,6 +1,7 @@
-//! A thousand broken CHPAs: what the API server lets in is decided or reported, each by itself.
+//! A thousand broken objects of each kind: what the API server lets in is decided or reported, each by itself.
 
 mod kinds;
+mod pod_autoscaler;
 
 use super::*;
 use crate::{dialect, odd_values};
