@@ -4,11 +4,13 @@ use crate::time::Span;
 use serde::Serialize;
 use std::sync::Arc;
 
+mod ahead;
 mod control;
 mod extensions;
 mod formula;
 mod schedule;
 
+pub use ahead::{Ahead, Lead, Predict};
 pub use control::{Control, Hold, Mode, Pause};
 pub use extensions::{
     Aggregate, Combine, Extensions, Fallback, ForbiddenWindows, MetricRules, NoMetrics, OnMissing,

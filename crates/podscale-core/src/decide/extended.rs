@@ -19,6 +19,7 @@ use std::cmp::Ordering;
 
 mod activity;
 mod aggregate;
+mod ahead;
 mod ask;
 mod combine;
 mod formula;
@@ -207,9 +208,13 @@ fn wanted(
     if context.extensions.fallback.is_none() {
         memory.metrics_gone_since = None;
     }
+    if !context.extensions.ahead.is_on() {
+        memory.demand = None;
+    }
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
+        ahead::note_idle(context, pods, memory);
         let note = Note::text(text::IDLE.0, text::IDLE.1);
         set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
         let (reason, taken) = (RescaleReason::Idle, answers.oldest());
@@ -228,8 +233,10 @@ fn wanted(
         Some(combined) => {
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
-            let replicas = combined.replicas.max(0);
+            let asked = combined.replicas.max(0);
+            let replicas = ahead::raise(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
+                Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
                     combined.metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
                         RescaleReason::AboveTarget { metric: m as u32 }

@@ -1,5 +1,6 @@
 //! Steps that only autoscalers with extensions take, in plain words.
 
+use super::ahead::{forecast_line, guarded_line, led_line};
 use super::{metric_name, plural, span_text};
 use crate::model::{Aggregate, Autoscaler, OnMissing, Pace, Scheduled, ShareOf};
 use crate::steps::{Activity, CombinedBy, Direction, FormulaFailure, Step};
@@ -31,6 +32,11 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         Step::Fallback { since, replicas } => {
             let gone = span_text(now.since(*since));
             format!("metrics have been gone for {gone}: the fallback asks for {replicas}")
+        }
+        Step::Forecast { forecast, from, to } => forecast_line(forecast, *from, *to),
+        Step::Led { gained, horizon, from, to } => led_line(*gained, *horizon, *from, *to),
+        Step::Guarded { pattern, peak, within, from, to } => {
+            guarded_line(*pattern, *peak, *within, *from, *to)
         }
         Step::Forbidden { direction, from, to, last_scale, window } => format!(
             "kept at {to}, not {from}: going {} is forbidden for {} after a change, and the last one \

@@ -1,6 +1,7 @@
 //! What rules beyond a native autoscaler's remember from one pass to the next.
 
 use crate::model::{Metric, MetricTarget};
+use crate::predict::Demand;
 use crate::time::Time;
 use serde::Serialize;
 
@@ -18,6 +19,9 @@ pub struct Memory {
     /// What metrics asked for last, where that stands in for a value that is missing; at most
     /// [`MAX_LAST_ANSWERS`].
     pub last_answers: Vec<LastAnswer>,
+    /// What the metrics asked for last, where sizes are forecast; the forecaster learns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<Demand>,
 }
 
 /// What a metric asked for when it last had a value. The size is kept rather than the value: a value

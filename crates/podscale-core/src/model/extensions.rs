@@ -1,6 +1,7 @@
 //! What an autoscaler may ask for beyond a native one. Every field's default is what a native
 //! autoscaler does, so that a difference is always a value that somebody has set.
 
+use super::ahead::Ahead;
 use super::control::Control;
 use super::formula::Formula;
 use super::schedule::Schedules;
@@ -36,6 +37,8 @@ pub struct Extensions {
     pub forbidden_windows: ForbiddenWindows,
     /// How fast the size may go up, beside the behavior's policies.
     pub pace: Pace,
+    /// What is done before the demand is there.
+    pub ahead: Ahead,
     /// When which other bounds are in force.
     pub schedules: Option<Schedules>,
     /// What a person ordered: modes, pauses, a hold.

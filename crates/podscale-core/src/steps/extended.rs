@@ -1,7 +1,8 @@
 //! Steps that only autoscalers with extensions take, as data.
 
 use super::Step;
-use crate::model::{OnMissing, Scheduled};
+use crate::model::{Milli, OnMissing, Scheduled};
+use crate::predict::{Forecast, Pattern};
 use crate::time::{Span, Time};
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ pub(crate) struct ExtendedSteps {
     pub(crate) combined: Option<(CombinedBy, i32)>,
     pub(crate) formula_failed: Option<FormulaFailure>,
     pub(crate) fallback: Option<Fallen>,
+    pub(crate) forecast: Option<Forecasted>,
+    pub(crate) led: Option<Led>,
+    pub(crate) guarded: Option<Guarded>,
     pub(crate) forbidden: Option<Forbidden>,
     pub(crate) direction_paused: Option<DirectionPaused>,
     /// Whether the size is decided and not to be set.
@@ -51,6 +55,33 @@ pub(crate) struct Substituted {
 pub(crate) struct Fallen {
     pub(crate) since: Time,
     pub(crate) replicas: i32,
+}
+
+/// A forecast, and what it made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Forecasted {
+    pub(crate) forecast: Forecast,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// What following the demand ahead made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Led {
+    pub(crate) gained: Milli,
+    pub(crate) horizon: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// Pods that are kept because they will be needed again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Guarded {
+    pub(crate) pattern: Pattern,
+    pub(crate) peak: Milli,
+    pub(crate) within: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
 }
 
 /// A change of size that came too soon after another one.
@@ -161,7 +192,24 @@ impl ExtendedSteps {
         let failed = self.formula_failed.map(|reason| Step::FormulaFailed { reason });
         let fallback =
             self.fallback.map(|Fallen { since, replicas }| Step::Fallback { since, replicas });
-        combined.into_iter().chain(failed).chain(fallback)
+        combined.into_iter().chain(failed).chain(fallback).chain(self.ahead())
+    }
+
+    /// What was done ahead of the demand.
+    fn ahead(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let forecast = self.forecast.as_ref().map(|Forecasted { forecast, from, to }| {
+            Step::Forecast { forecast, from: *from, to: *to }
+        });
+        let led = self.led.map(|Led { gained, horizon, from, to }| Step::Led {
+            gained,
+            horizon,
+            from,
+            to,
+        });
+        let guarded = self.guarded.map(|Guarded { pattern, peak, within, from, to }| {
+            Step::Guarded { pattern, peak, within, from, to }
+        });
+        forecast.into_iter().chain(led).chain(guarded)
     }
 
     /// What became of deletion costs.

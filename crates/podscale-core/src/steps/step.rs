@@ -2,7 +2,8 @@
 
 use super::extended::{Activity, CombinedBy, Direction, FormulaFailure};
 use crate::history::Recommendation;
-use crate::model::{MetricTarget, OnMissing, Policy, Scheduled};
+use crate::model::{MetricTarget, Milli, OnMissing, Policy, Scheduled};
+use crate::predict::{Forecast, Pattern};
 use crate::status::Current;
 use crate::time::{Span, Time};
 
@@ -100,6 +101,39 @@ pub enum Step<'a> {
         since: Time,
         /// The size that is asked for.
         replicas: i32,
+    },
+    /// A forecast was made for the time at which a pod that is added now is ready.
+    Forecast {
+        /// What is expected, how wrong such forecasts were, and whether they may be used.
+        forecast: &'a Forecast,
+        /// What the metrics ask for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// The size follows where the demand is going.
+    Led {
+        /// What the demand gains until a pod that is added now is ready, in replicas.
+        gained: Milli,
+        /// How long that takes.
+        horizon: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// Pods that will be needed again soon are kept.
+    Guarded {
+        /// By which season.
+        pattern: Pattern,
+        /// The most that is expected, in replicas.
+        peak: Milli,
+        /// Within how long.
+        within: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never more than there are.
+        to: i32,
     },
     /// The metrics agreed on a size.
     Winner {

@@ -6,6 +6,7 @@ mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
 
+mod ahead;
 mod costs;
 mod fields;
 mod metrics;

@@ -3,11 +3,12 @@
 use super::{Bytes, fixture};
 use podscale_core::history::{LastAnswer, Memory};
 use podscale_core::model::{
-    Aggregate, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
-    ForbiddenWindows, Formula, Hold, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace, Part,
-    Pause, PodRules, PodSelection, Readiness, ScaleToZero, Scheduled, Schedules, ShareOf, SizeFrom,
-    Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
+    Aggregate, Ahead, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
+    ForbiddenWindows, Formula, Hold, Lead, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace,
+    Part, Pause, PodRules, PodSelection, Predict, Readiness, ScaleToZero, Scheduled, Schedules,
+    ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
 };
+use podscale_core::predict::Demand;
 use podscale_core::{Span, Time};
 
 /// Other bounds in every second minute.
@@ -162,6 +163,14 @@ impl Bytes<'_> {
                 down: self.maybe(Self::span),
             },
             pace: self.one_of([Pace::Policies, pace]),
+            ahead: Ahead {
+                start_up: self.maybe(Self::span),
+                predict: self.maybe(|bytes| Predict {
+                    confidence_percent: bytes.byte(),
+                    scale_in_guard: bytes.span(),
+                }),
+                lead: self.maybe(|bytes| Lead { most_percent: u32::from(bytes.byte()) }),
+            },
             schedules: self.maybe(|bytes| {
                 let (min, max) = (bytes.count(), bytes.count());
                 Schedules::new(Minutes(Bounds { min: min.min(max), max: max.max(min) }))
@@ -192,6 +201,11 @@ impl Bytes<'_> {
             last_active: self.maybe(Self::time),
             metrics_gone_since: self.maybe(Self::time),
             last_answers: (0..self.byte() % 4).map(|_| answer(self)).collect(),
+            demand: self.maybe(|bytes| Demand {
+                replicas: Milli(i64::from(bytes.count()).saturating_mul(1000)),
+                at: bytes.time(),
+                horizon: bytes.span(),
+            }),
         }
     }
 }

@@ -1,0 +1,79 @@
+//! What was done ahead of the demand, in plain words.
+
+use super::span_text;
+use crate::model::Milli;
+use crate::predict::{Forecast, Gate, Pattern};
+use crate::time::Span;
+
+/// A forecast, its error and its gate.
+pub(super) fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {
+    let Forecast { pattern, gate, horizon, replicas, margin, error, error_of_last } = *forecast;
+    let why = match gate {
+        Gate::Open => None,
+        Gate::Learning => Some("too few forecasts could be judged so far"),
+        Gate::NoPattern => Some("no pattern has been proven"),
+        Gate::RecentlyWrong => Some("forecasts were wrong lately"),
+    };
+    let errors =
+        format!("lately {} off, the last value {}", tenths_text(error), tenths_text(error_of_last));
+    if let Some(why) = why {
+        return match gate {
+            Gate::Learning => format!("no forecast is used: {why}"),
+            _ => format!("no forecast is used: {why} ({errors})"),
+        };
+    }
+    let margin = match margin {
+        Milli(0) => String::new(),
+        margin => format!(" with {} for bursts", tenths_text(margin)),
+    };
+    let expected = format!(
+        "by {} a size of {}{margin} is expected to be needed in {} ({errors})",
+        name(pattern),
+        tenths_text(replicas),
+        span_text(horizon)
+    );
+    if to > from {
+        format!("{expected}: {to} instead of {from}")
+    } else {
+        format!("{expected}: {from} are enough")
+    }
+}
+
+/// What follows from where the demand is going.
+pub(super) fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> String {
+    let gained = tenths_text(gained);
+    let horizon = span_text(horizon);
+    let size =
+        if to > from { format!("{to} instead of {from}") } else { format!("{from} are enough") };
+    format!("at this rate {gained} more are needed in {horizon}: {size}")
+}
+
+/// Why pods are kept.
+pub(super) fn guarded_line(
+    pattern: Pattern,
+    peak: Milli,
+    within: Span,
+    from: i32,
+    to: i32,
+) -> String {
+    format!(
+        "by {} a size of {} is expected to be needed within {}: {to} are kept, not {from}",
+        name(pattern),
+        tenths_text(peak),
+        span_text(within)
+    )
+}
+
+const fn name(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Day => "the time of the day",
+        Pattern::Week => "the time of the week",
+        Pattern::Trend => "the trend",
+    }
+}
+
+/// An amount of replicas with at most one digit after the point.
+fn tenths_text(Milli(milli): Milli) -> String {
+    let text = format!("{:.1}", milli as f64 / 1000.0);
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
