@@ -71,6 +71,18 @@ pub struct PodAutoscalerSpec {
     /// How pods get a deletion cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_deletion_cost: Option<PodDeletionCost>,
+    /// `Balanced`, `Cheap` or `Safe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How long a new pod needs to become ready; a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_up_time: Option<String>,
+    /// How forecasts are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predict: Option<Predict>,
+    /// How the size follows where the demand is going.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
 }
 
 impl PodAutoscalerSpec {
@@ -316,4 +328,25 @@ pub struct Fallback {
 pub struct PodDeletionCost {
     /// The name of the metric that says how busy a pod is.
     pub metric: String,
+}
+
+/// How forecasts are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Predict {
+    /// How many percent of the demands the margin for bursts covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<i32>,
+    /// Within which time pods must be needed again to be kept; a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_in_guard: Option<String>,
+}
+
+/// How the size follows where the demand is going.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Lead {
+    /// How many percent of the demand are added at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_percent: Option<i32>,
 }

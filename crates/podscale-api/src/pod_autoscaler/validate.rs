@@ -42,6 +42,7 @@ pub fn check(pa: &PodAutoscaler) -> Vec<FieldError> {
     errors.extend(check_schedules(spec, &path.child("schedules")));
     errors.extend(check_orders(spec, &path));
     errors.extend(check_deletion_cost(spec, &path.child("podDeletionCost")));
+    errors.extend(check_ahead(spec, &path));
     distinct(errors)
 }
 
@@ -93,13 +94,9 @@ fn check_combination(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldErr
 
 fn check_rules(rules: &ScalingRules, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(seconds) = rules.forbidden_window_seconds
-        && !(0..=MAX_WINDOW_SECONDS).contains(&seconds)
-    {
-        let field = path.child("forbiddenWindowSeconds");
-        let detail = format!("must be from 0 to {MAX_WINDOW_SECONDS}");
-        errors.push(FieldError::invalid(&field, seconds, detail));
-    }
+    let field = path.child("forbiddenWindowSeconds");
+    let seconds = rules.forbidden_window_seconds;
+    errors.extend(check_within(seconds, 0, MAX_WINDOW_SECONDS, &field));
     let Some(limit) = &rules.limit else { return errors };
     let path = path.child("limit");
     if let Some(factor) = limit.factor.as_ref().filter(|factor| factor.as_approximate_f64() < 1.0) {
@@ -224,6 +221,36 @@ fn check_deletion_cost(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldE
         errors.push(FieldError::forbidden(path, detail));
     }
     errors
+}
+
+/// What is done ahead of the demand.
+fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let words = ["Balanced", "Cheap", "Safe"];
+    errors.extend(check_word(spec.profile.as_deref(), &words, &path.child("profile")));
+    let field = path.child("startUpTime");
+    errors.extend(check_duration(spec.start_up_time.as_deref(), 0, &field));
+    if let Some(predict) = &spec.predict {
+        let path = path.child("predict");
+        errors.extend(check_within(predict.confidence, 1, 99, &path.child("confidence")));
+        let field = path.child("scaleInGuard");
+        errors.extend(check_duration(predict.scale_in_guard.as_deref(), 0, &field));
+    }
+    if let Some(lead) = &spec.lead {
+        let field = path.child("lead").child("limitPercent");
+        errors.extend(check_within(lead.limit_percent, 0, 1000, &field));
+    }
+    errors
+}
+
+fn check_within(
+    number: Option<i32>,
+    least: i32,
+    most: i32,
+    field: &FieldPath,
+) -> Option<FieldError> {
+    let wrong = number.filter(|number| !(least..=most).contains(number))?;
+    Some(FieldError::invalid(field, wrong, format!("must be from {least} to {most}")))
 }
 
 fn check_word(word: Option<&str>, words: &[&str], field: &FieldPath) -> Option<FieldError> {

@@ -12,8 +12,9 @@ const RECENT: Span = Span::seconds(6 * 3600);
 const FEWEST: f64 = 30.0;
 /// How much of what was foretold must have come, with almost all certainty.
 const LEAST_SHARE: f64 = 0.25;
-/// How much worse than the last value a forecast may recently have been: as good as not at all.
-const RECENTLY_WORSE: f64 = 1.02;
+/// How much larger than that of the last value the mean square error may recently have been: what is learned
+/// of a season from a noisy demand is a little noisy as well.
+const RECENTLY_WORSE: f64 = 1.05;
 /// Which part of the demand the recent error may be.
 const LARGEST_ERROR: f64 = 0.5;
 
@@ -154,10 +155,10 @@ mod tests {
         let season = |n: u32| if n.is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut fit = judged(6000, |n| (season(n), season(n)));
         assert_eq!(fit.gate(HOUR, 10.0), Gate::Open);
-        for number in 0..120 {
+        for number in 0..180 {
             fit.add(season(number), -season(number), AFTER);
         }
-        assert_eq!(fit.gate(HOUR, 10.0), Gate::RecentlyWrong, "two hours are enough");
+        assert_eq!(fit.gate(HOUR, 10.0), Gate::RecentlyWrong, "three hours are enough");
         let wild = judged(6000, |n| (season(n), season(n) * 2.0 + noise(n) * 3.0));
         assert_eq!(wild.gate(HOUR, 100.0), Gate::Open);
         assert_eq!(wild.gate(HOUR, 1.0), Gate::RecentlyWrong);

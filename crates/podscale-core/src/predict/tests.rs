@@ -105,6 +105,20 @@ fn a_season_that_ends_closes_the_gate_within_hours() {
 }
 
 #[test]
+fn the_margin_grows_with_the_confidence() {
+    let before = 3 * DAY + 6 * 3600 - 120;
+    let mut forecaster = learned(before, working_day);
+    for _ in 0..200 {
+        forecaster.bursts.add(10.0, 14.0);
+    }
+    let [half, most] = [50, 95].map(|percent| forecaster.forecast(&demand(before, 2000), percent));
+    assert_eq!((half.gate, half.margin), (Gate::Open, Milli(0)));
+    let expected = most.replicas.0 - most.margin.0;
+    assert_eq!(expected, half.replicas.0);
+    assert_eq!(most.margin.0, (expected as f64 * 0.4) as i64);
+}
+
+#[test]
 fn a_demand_counts_once_and_in_order() {
     let mut forecaster = learned(DAY, working_day);
     let before = forecaster.clone();

@@ -54,6 +54,7 @@ fn good_objects_have_no_errors() {
         ),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
         json!({"podDeletionCost": {"metric": "cpu"}}),
+        json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
         json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
@@ -84,6 +85,22 @@ fn bad_ones_name_the_field() {
         (
             json!({"combine": "Expression", "expression": "memory"}),
             "spec.expression: Invalid value: \"memory\": unknown metric \"memory\"; known are cpu",
+        ),
+        (
+            json!({"profile": "Wild"}),
+            "spec.profile: Unsupported value: \"Wild\": supported values: \"Balanced\", \"Cheap\", \"Safe\"",
+        ),
+        (
+            json!({"startUpTime": "-1s"}),
+            "spec.startUpTime: Invalid value: \"-1s\": must not be negative",
+        ),
+        (
+            json!({"predict": {"confidence": 100, "scaleInGuard": "-1m"}}),
+            "spec.predict.confidence: Invalid value: 100: must be from 1 to 99; spec.predict.scaleInGuard: Invalid value: \"-1m\": must not be negative",
+        ),
+        (
+            json!({"lead": {"limitPercent": 1001}}),
+            "spec.lead.limitPercent: Invalid value: 1001: must be from 0 to 1000",
         ),
         (
             metric(json!({"name": "9"})),

@@ -1,0 +1,37 @@
+//! The fields by which sizes are raised ahead of the demand.
+
+use super::super::schema::{Object, Shape, field};
+
+/// The words of `profile`.
+pub(super) const PROFILES: &[&str] = &["Balanced", "Cheap", "Safe"];
+
+pub(super) static PREDICT: Object = Object {
+    name: "Predict",
+    about: "The demand is forecast for the time at which a pod that is added now is ready, by the time of the day or of the \
+            week or by its trend, and the size is raised to it. A forecast is used only while its backtest is good; it never \
+            lowers a size.",
+    fields: &[
+        field(
+            "confidence",
+            Shape::Integer(1, 99),
+            "How many percent of the demands that came after a forecast are covered by a margin for bursts; 50 without a profile.",
+        ),
+        field(
+            "scaleInGuard",
+            Shape::Duration,
+            "Pods that the season says will be needed again within this time are not removed; 10m without a profile.",
+        ),
+    ],
+    rules: &[],
+};
+
+pub(super) static LEAD: Object = Object {
+    name: "Lead",
+    about: "The size follows the demand as if it went on as it has in the last minutes, until a pod that is added now is ready.",
+    fields: &[field(
+        "limitPercent",
+        Shape::Integer(0, 1000),
+        "How many percent of the demand are added at most; 25 without a profile, 0 is no lead.",
+    )],
+    rules: &[],
+};
