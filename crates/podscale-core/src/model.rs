@@ -9,6 +9,7 @@ mod control;
 mod extensions;
 mod formula;
 mod schedule;
+mod window;
 
 pub use ahead::{Ahead, Lead, Predict};
 pub use control::{Control, Hold, Mode, Pause};
@@ -19,6 +20,7 @@ pub use extensions::{
 };
 pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
+pub use window::Window;
 
 /// A metric's amount in thousandths of its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -7,7 +7,7 @@ mod metric;
 mod status;
 
 use super::schema::{Field, Object, Shape, field, rule, rule_of};
-use ahead::{LEAD, PREDICT, PROFILES};
+use ahead::{LEAD, PREDICT, PROFILES, WINDOW};
 use behavior::{BEHAVIOR, SCHEDULE};
 use metric::METRIC;
 pub(super) use status::STATUS;
@@ -60,6 +60,7 @@ pub(super) static SPEC: Object = Object {
             .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
         field("fallback", Shape::Object(&FALLBACK), FALLBACK.about),
         field("podDeletionCost", Shape::Object(&DELETION_COST), DELETION_COST.about),
+        field("window", Shape::Object(&WINDOW), WINDOW.about),
         field(
             "profile",
             Shape::OneOf(PROFILES),

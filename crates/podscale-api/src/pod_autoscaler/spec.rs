@@ -71,6 +71,9 @@ pub struct PodAutoscalerSpec {
     /// How pods get a deletion cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_deletion_cost: Option<PodDeletionCost>,
+    /// How sizes follow the mean demand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
     /// `Balanced`, `Cheap` or `Safe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -328,6 +331,21 @@ pub struct Fallback {
 pub struct PodDeletionCost {
     /// The name of the metric that says how busy a pod is.
     pub metric: String,
+}
+
+/// How sizes follow the mean demand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Window {
+    /// Over how long the demand is averaged; a duration, 60s by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stable: Option<String>,
+    /// Over how long it is averaged to see a burst; a duration, 6s by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub panic: Option<String>,
+    /// From how many percent of the ready pods on it is a burst; 200 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub panic_threshold_percent: Option<i32>,
 }
 
 /// How forecasts are used.

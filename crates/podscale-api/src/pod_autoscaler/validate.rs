@@ -223,9 +223,24 @@ fn check_deletion_cost(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldE
     errors
 }
 
-/// What is done ahead of the demand.
+/// Windows, and what is done ahead of the demand.
 fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    if let Some(window) = &spec.window {
+        let path = path.child("window");
+        let field = path.child("stable");
+        let long = window.stable.as_deref().and_then(|text| GoDuration::parse(text).ok());
+        if let (Some(text), Some(GoDuration(nanos))) = (&window.stable, long)
+            && !(SECOND..=3600 * SECOND).contains(&nanos)
+        {
+            errors.push(FieldError::invalid(&field, text.as_str(), "must be from 1s to 1h"));
+        } else {
+            errors.extend(check_duration(window.stable.as_deref(), 0, &field));
+        }
+        errors.extend(check_duration(window.panic.as_deref(), 0, &path.child("panic")));
+        let field = path.child("panicThresholdPercent");
+        errors.extend(check_within(window.panic_threshold_percent, 100, 1000, &field));
+    }
     let words = ["Balanced", "Cheap", "Safe"];
     errors.extend(check_word(spec.profile.as_deref(), &words, &path.child("profile")));
     let field = path.child("startUpTime");

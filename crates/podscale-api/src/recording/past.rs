@@ -3,7 +3,8 @@
 use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::history::{
-    LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+    Asked, Burst, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation,
+    ScaleEvent,
 };
 use podscale_core::model::Milli;
 use podscale_core::predict::{Demand, Forecaster};
@@ -47,6 +48,22 @@ pub struct RecordedMemory {
     /// What the metrics asked for last, where sizes are forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demand: Option<RecordedDemand>,
+    /// What the metrics asked for in the window, where sizes follow its mean.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub asked: Vec<RecordedAsked>,
+    /// The burst that is on, where sizes follow the mean of a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<RecordedRecommendation>,
+}
+
+/// What the metrics asked for at a moment of a window, before anything was rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedAsked {
+    /// When.
+    pub time: ExactTimestamp,
+    /// Thousandths of a replica.
+    pub milli_replicas: i64,
 }
 
 /// What the metrics asked for at a moment, before anything was rounded.
@@ -99,11 +116,20 @@ impl From<&Memory> for RecordedMemory {
             metric: a.metric,
             replicas: a.replicas,
         };
+        let asked = |asked: &Asked| RecordedAsked {
+            time: ExactTimestamp(asked.at),
+            milli_replicas: asked.replicas.0,
+        };
         RecordedMemory {
             last_active: memory.last_active.map(ExactTimestamp),
             metrics_gone_since: memory.metrics_gone_since.map(ExactTimestamp),
             last_answers: memory.last_answers.iter().map(answer).collect(),
             demand: memory.demand.map(RecordedDemand::from),
+            asked: memory.asked.iter().map(asked).collect(),
+            burst: memory.burst.map(|burst| RecordedRecommendation {
+                time: ExactTimestamp(burst.last),
+                replicas: burst.replicas,
+            }),
         }
     }
 }
@@ -115,11 +141,17 @@ impl From<&RecordedMemory> for Memory {
             metric: a.metric,
             replicas: a.replicas,
         };
+        let asked = |asked: &RecordedAsked| Asked {
+            at: asked.time.0,
+            replicas: Milli(asked.milli_replicas),
+        };
         Memory {
             last_active: recorded.last_active.map(|time| time.0),
             metrics_gone_since: recorded.metrics_gone_since.map(|time| time.0),
             last_answers: recorded.last_answers.iter().take(MAX_LAST_ANSWERS).map(answer).collect(),
             demand: recorded.demand.map(Demand::from),
+            asked: recorded.asked.iter().take(MAX_ASKED).map(asked).collect(),
+            burst: recorded.burst.map(|b| Burst { last: b.time.0, replicas: b.replicas }),
         }
     }
 }
@@ -228,6 +260,8 @@ mod tests {
             metrics_gone_since: None,
             last_answers: vec![answer],
             demand: Some(demand(59)),
+            asked: vec![Asked { replicas: Milli(2500), at: Time(3) }],
+            burst: Some(Burst { last: Time(4), replicas: 9 }),
         };
         let mut forecaster = Forecaster::default();
         (0..60).for_each(|minute| forecaster.observe(demand(minute)));

@@ -25,6 +25,7 @@ mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod window;
 
 /// What the stages share.
 struct Context<'a> {
@@ -205,12 +206,7 @@ fn wanted(
     decision: &mut Decision,
 ) -> Option<Wanted> {
     let answers = ask::ask(context, pods, memory, decision);
-    if context.extensions.fallback.is_none() {
-        memory.metrics_gone_since = None;
-    }
-    if !context.extensions.ahead.is_on() {
-        memory.demand = None;
-    }
+    forget(context.extensions, memory);
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
@@ -234,7 +230,7 @@ fn wanted(
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
             let asked = combined.replicas.max(0);
-            let replicas = ahead::raise(context, pods, &answers, asked, memory, decision);
+            let (asked, replicas) = sized(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
                 Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
@@ -254,6 +250,45 @@ fn wanted(
         }
         None => fall_back(context, &answers, memory, at_least, decision),
     }
+}
+
+/// Forgets what no rule of the spec needs.
+fn forget(extensions: &Extensions, memory: &mut Memory) {
+    if extensions.fallback.is_none() {
+        memory.metrics_gone_since = None;
+    }
+    if !extensions.ahead.is_on() {
+        memory.demand = None;
+    }
+    if extensions.window.is_none() {
+        memory.asked.clear();
+        memory.burst = None;
+    }
+}
+
+/// What a window makes of the size that the metrics ask for, and what is asked for ahead of the demand.
+fn sized(
+    context: &Context<'_>,
+    pods: &[Pod],
+    answers: &Answers,
+    asked: i32,
+    memory: &mut Memory,
+    decision: &mut Decision,
+) -> (i32, i32) {
+    let Extensions { window, ahead, .. } = context.extensions;
+    if window.is_none() && !ahead.is_on() {
+        return (asked, asked);
+    }
+    let demand = ahead::demand(context, pods, answers, asked);
+    let asked = match *window {
+        None => asked,
+        Some(window) => {
+            let mean = window::smooth(context, window, pods, demand, asked, memory, decision);
+            // While a metric is broken the size may not go down, whatever the others asked for before.
+            if answers.holding > 0 { mean.max(context.current()) } else { mean }
+        }
+    };
+    (asked, ahead::raise(context, pods, demand, asked, memory, decision))
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

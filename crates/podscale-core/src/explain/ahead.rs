@@ -1,9 +1,18 @@
-//! What was done ahead of the demand, in plain words.
+//! What the demand of a window and of the time to come made of a size, in plain words.
 
 use super::span_text;
 use crate::model::Milli;
 use crate::predict::{Forecast, Gate, Pattern};
 use crate::time::Span;
+
+/// What the mean of a window made of the size.
+pub(super) fn windowed_line(from: i32, to: i32, burst: bool) -> String {
+    if burst {
+        format!("a burst is on, which needs {to}; the last demand alone asks for {from}")
+    } else {
+        format!("over the window {to} are needed; the last demand alone asks for {from}")
+    }
+}
 
 /// A forecast, its error and its gate.
 pub(super) fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {

@@ -1,6 +1,6 @@
 //! Steps that only autoscalers with extensions take, in plain words.
 
-use super::ahead::{forecast_line, guarded_line, led_line};
+use super::ahead::{forecast_line, guarded_line, led_line, windowed_line};
 use super::{metric_name, plural, span_text};
 use crate::model::{Aggregate, Autoscaler, OnMissing, Pace, Scheduled, ShareOf};
 use crate::steps::{Activity, CombinedBy, Direction, FormulaFailure, Step};
@@ -33,6 +33,7 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
             let gone = span_text(now.since(*since));
             format!("metrics have been gone for {gone}: the fallback asks for {replicas}")
         }
+        Step::Windowed { from, to, burst } => windowed_line(*from, *to, *burst),
         Step::Forecast { forecast, from, to } => forecast_line(forecast, *from, *to),
         Step::Led { gained, horizon, from, to } => led_line(*gained, *horizon, *from, *to),
         Step::Guarded { pattern, peak, within, from, to } => {

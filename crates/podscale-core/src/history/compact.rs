@@ -8,11 +8,13 @@
 //! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
 //! the metric it is of.
 //!
-//! One that forecasts has the version after that: a byte says whether there is a memory; behind it come
-//! the last demand and the forecaster, each of which may be absent.
+//! One that remembers demands has the version after that: a byte says whether there is a memory; behind it
+//! come the last demand, what was asked for in the window, the burst that is on, and the forecaster, each
+//! of which may be absent.
 
 use super::{
-    History, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+    Asked, Burst, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Recommendation, ScaleEvent,
 };
 pub use crate::compact::CompactError;
 use crate::compact::{NEWEST_VERSION, Reader, write_signed, write_time, write_varint};
@@ -22,15 +24,17 @@ use crate::time::{Span, Time};
 
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
-const VERSION_WITH_FORECASTER: u8 = NEWEST_VERSION;
+const VERSION_WITH_DEMANDS: u8 = NEWEST_VERSION;
 
 impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let demand = self.memory.as_ref().and_then(|memory| memory.demand);
-        let version = if self.forecaster.is_some() || demand.is_some() {
-            VERSION_WITH_FORECASTER
+        let demands = |memory: &Memory| {
+            memory.demand.is_some() || !memory.asked.is_empty() || memory.burst.is_some()
+        };
+        let version = if self.forecaster.is_some() || self.memory.as_deref().is_some_and(demands) {
+            VERSION_WITH_DEMANDS
         } else if self.memory.is_some() {
             VERSION_WITH_MEMORY
         } else {
@@ -44,14 +48,16 @@ impl History {
             let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
         }
-        if version == VERSION_WITH_FORECASTER {
+        if version == VERSION_WITH_DEMANDS {
             out.push(u8::from(self.memory.is_some()));
         }
         if let Some(memory) = &self.memory {
             write_memory(&mut out, memory);
         }
-        if version == VERSION_WITH_FORECASTER {
-            write_demand(&mut out, demand);
+        if version == VERSION_WITH_DEMANDS {
+            if let Some(memory) = &self.memory {
+                write_demands(&mut out, memory);
+            }
             out.push(u8::from(self.forecaster.is_some()));
             if let Some(forecaster) = &self.forecaster {
                 forecaster.write(&mut out);
@@ -78,14 +84,18 @@ impl History {
             Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
         let (ups, downs) = (read_list(&mut reader, event)?, read_list(&mut reader, event)?);
-        let predicts = version == VERSION_WITH_FORECASTER;
-        let remembers = if predicts { reader.flag()? } else { version == VERSION_WITH_MEMORY };
+        let demands = version == VERSION_WITH_DEMANDS;
+        let remembers = if demands { reader.flag()? } else { version == VERSION_WITH_MEMORY };
         let mut history = History { recommendations, ups, downs, memory: None, forecaster: None };
         if remembers {
-            history.memory = Some(Box::new(read_memory(&mut reader)?));
+            let mut memory = read_memory(&mut reader)?;
+            if demands {
+                read_demands(&mut reader, &mut memory)?;
+            }
+            history.memory = Some(Box::new(memory));
         }
-        if predicts {
-            read_predicted(&mut reader, &mut history)?;
+        if demands && reader.flag()? {
+            history.forecaster = Some(Box::new(Forecaster::read(&mut reader)?));
         }
         if reader.left() > 0 {
             return Err(CompactError::Trailing(reader.at()));
@@ -114,11 +124,16 @@ fn write_memory(out: &mut Vec<u8>, memory: &Memory) {
     }
 }
 
-fn write_demand(out: &mut Vec<u8>, demand: Option<Demand>) {
-    write_time(out, demand.map(|demand| demand.at));
-    if let Some(Demand { replicas, horizon, .. }) = demand {
+fn write_demands(out: &mut Vec<u8>, memory: &Memory) {
+    write_time(out, memory.demand.map(|demand| demand.at));
+    if let Some(Demand { replicas, horizon, .. }) = memory.demand {
         write_signed(out, replicas.0);
         write_signed(out, horizon.0);
+    }
+    write_list(out, memory.asked.iter().map(|asked| (asked.at, asked.replicas.0)));
+    write_time(out, memory.burst.map(|burst| burst.last));
+    if let Some(Burst { replicas, .. }) = memory.burst {
+        write_signed(out, i64::from(replicas));
     }
 }
 
@@ -135,17 +150,25 @@ fn read_memory(reader: &mut Reader<'_>) -> Result<Memory, CompactError> {
     for answer in &mut last_answers {
         answer.metric = reader.small()?;
     }
-    Ok(Memory { last_active, metrics_gone_since, last_answers, demand: None })
+    Ok(Memory { last_active, metrics_gone_since, last_answers, ..Memory::default() })
 }
 
-/// The last demand and the forecaster.
-fn read_predicted(reader: &mut Reader<'_>, history: &mut History) -> Result<(), CompactError> {
+/// What is remembered of demands.
+fn read_demands(reader: &mut Reader<'_>, memory: &mut Memory) -> Result<(), CompactError> {
     if let Some(at) = reader.time()? {
         let (replicas, horizon) = (Milli(reader.signed()?), Span(reader.signed()?));
-        history.memory.get_or_insert_default().demand = Some(Demand { replicas, at, horizon });
+        memory.demand = Some(Demand { replicas, at, horizon });
     }
-    if reader.flag()? {
-        history.forecaster = Some(Box::new(Forecaster::read(reader)?));
+    let start = reader.at();
+    memory.asked = read_list(reader, |at, number, _| Ok(Asked { replicas: Milli(number), at }))?;
+    if memory.asked.len() > MAX_ASKED {
+        return Err(CompactError::Range(start));
+    }
+    if let Some(last) = reader.time()? {
+        let start = reader.at();
+        let replicas = reader.signed()?;
+        let replicas = i32::try_from(replicas).map_err(|_| CompactError::Range(start))?;
+        memory.burst = Some(Burst { last, replicas });
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::ahead::Ahead;
 use super::control::Control;
 use super::formula::Formula;
 use super::schedule::Schedules;
+use super::window::Window;
 use super::{Milli, Settings};
 use crate::time::Span;
 use serde::Serialize;
@@ -37,6 +38,8 @@ pub struct Extensions {
     pub forbidden_windows: ForbiddenWindows,
     /// How fast the size may go up, beside the behavior's policies.
     pub pace: Pace,
+    /// Whether sizes follow the mean demand of a window.
+    pub window: Option<Window>,
     /// What is done before the demand is there.
     pub ahead: Ahead,
     /// When which other bounds are in force.

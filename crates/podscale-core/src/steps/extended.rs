@@ -16,6 +16,7 @@ pub(crate) struct ExtendedSteps {
     pub(crate) combined: Option<(CombinedBy, i32)>,
     pub(crate) formula_failed: Option<FormulaFailure>,
     pub(crate) fallback: Option<Fallen>,
+    pub(crate) windowed: Option<Windowed>,
     pub(crate) forecast: Option<Forecasted>,
     pub(crate) led: Option<Led>,
     pub(crate) guarded: Option<Guarded>,
@@ -55,6 +56,14 @@ pub(crate) struct Substituted {
 pub(crate) struct Fallen {
     pub(crate) since: Time,
     pub(crate) replicas: i32,
+}
+
+/// What the mean of a window made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Windowed {
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) burst: bool,
 }
 
 /// A forecast, and what it made of the size.
@@ -195,8 +204,10 @@ impl ExtendedSteps {
         combined.into_iter().chain(failed).chain(fallback).chain(self.ahead())
     }
 
-    /// What was done ahead of the demand.
+    /// What the window made of it, and what was done ahead of the demand.
     fn ahead(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let windowed =
+            self.windowed.map(|Windowed { from, to, burst }| Step::Windowed { from, to, burst });
         let forecast = self.forecast.as_ref().map(|Forecasted { forecast, from, to }| {
             Step::Forecast { forecast, from: *from, to: *to }
         });
@@ -209,7 +220,7 @@ impl ExtendedSteps {
         let guarded = self.guarded.map(|Guarded { pattern, peak, within, from, to }| {
             Step::Guarded { pattern, peak, within, from, to }
         });
-        forecast.into_iter().chain(led).chain(guarded)
+        windowed.into_iter().chain(forecast).chain(led).chain(guarded)
     }
 
     /// What became of deletion costs.

@@ -102,6 +102,15 @@ pub enum Step<'a> {
         /// The size that is asked for.
         replicas: i32,
     },
+    /// The size follows the mean demand of a window.
+    Windowed {
+        /// What the metrics ask for now.
+        from: i32,
+        /// What it became.
+        to: i32,
+        /// Whether a burst is on, so that it follows the shorter window and does not go down.
+        burst: bool,
+    },
     /// A forecast was made for the time at which a pod that is added now is ready.
     Forecast {
         /// What is expected, how wrong such forecasts were, and whether they may be used.

@@ -9,6 +9,7 @@ mod generate;
 mod ahead;
 mod costs;
 mod fields;
+mod means;
 mod metrics;
 mod properties;
 mod sequences;

@@ -225,8 +225,9 @@ fn memory() -> impl Strategy<Value = Option<Box<Memory>>> {
         proptest::collection::vec(answer, 0..4),
     )
         .prop_map(|(last_active, metrics_gone_since, last_answers)| {
-            let demand = None;
-            Box::new(Memory { last_active, metrics_gone_since, last_answers, demand })
+            let memory =
+                Memory { last_active, metrics_gone_since, last_answers, ..Memory::default() };
+            Box::new(memory)
         });
     proptest::option::of(memory)
 }

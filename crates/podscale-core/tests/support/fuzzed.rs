@@ -1,12 +1,13 @@
 //! What goes beyond a native autoscaler, made of bytes.
 
 use super::{Bytes, fixture};
-use podscale_core::history::{LastAnswer, Memory};
+use podscale_core::history::{Asked, Burst, LastAnswer, Memory};
 use podscale_core::model::{
     Aggregate, Ahead, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
     ForbiddenWindows, Formula, Hold, Lead, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace,
     Part, Pause, PodRules, PodSelection, Predict, Readiness, ScaleToZero, Scheduled, Schedules,
-    ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
+    ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Window, Wording,
+    ZeroedByOthers,
 };
 use podscale_core::predict::Demand;
 use podscale_core::{Span, Time};
@@ -163,6 +164,11 @@ impl Bytes<'_> {
                 down: self.maybe(Self::span),
             },
             pace: self.one_of([Pace::Policies, pace]),
+            window: self.maybe(|bytes| Window {
+                stable: bytes.span(),
+                panic: bytes.span(),
+                panic_percent: u32::from(bytes.byte()),
+            }),
             ahead: Ahead {
                 start_up: self.maybe(Self::span),
                 predict: self.maybe(|bytes| Predict {
@@ -206,6 +212,10 @@ impl Bytes<'_> {
                 at: bytes.time(),
                 horizon: bytes.span(),
             }),
+            asked: (0..self.byte() % 4)
+                .map(|_| Asked { replicas: Milli(i64::from(self.count())), at: self.time() })
+                .collect(),
+            burst: self.maybe(|bytes| Burst { last: bytes.time(), replicas: bytes.count() }),
         }
     }
 }

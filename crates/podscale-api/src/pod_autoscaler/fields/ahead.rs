@@ -1,9 +1,37 @@
-//! The fields by which sizes are raised ahead of the demand.
+//! The fields by which sizes follow the demand of a window, and the demand to come.
 
-use super::super::schema::{Object, Shape, field};
+use super::super::schema::{Object, Shape, field, rule};
 
 /// The words of `profile`.
 pub(super) const PROFILES: &[&str] = &["Balanced", "Cheap", "Safe"];
+
+pub(super) static WINDOW: Object = Object {
+    name: "Window",
+    about: "The size follows the mean demand of a window and, while a burst is on, that of a shorter one without going down: the \
+            rules of Knative's autoscaler.",
+    fields: &[
+        field("stable", Shape::Duration, "Over how long the demand is averaged; an hour at most.")
+            .default("\"60s\"")
+            .rules(&[rule(
+                "duration(self) >= duration('1s') && duration(self) <= duration('1h')",
+                "must be from 1s to 1h",
+            )]),
+        field(
+            "panic",
+            Shape::Duration,
+            "Over how long it is averaged to see a burst; less than the sync period is the last demand.",
+        )
+        .default("\"6s\""),
+        field(
+            "panicThresholdPercent",
+            Shape::Integer(100, 1000),
+            "From how many percent of the ready pods on such a mean is a burst. It is on until a whole window has passed without \
+             one.",
+        )
+        .default("200"),
+    ],
+    rules: &[],
+};
 
 pub(super) static PREDICT: Object = Object {
     name: "Predict",

@@ -54,6 +54,7 @@ fn good_objects_have_no_errors() {
         ),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
         json!({"podDeletionCost": {"metric": "cpu"}}),
+        json!({"window": {"stable": "1h", "panic": "0s"}}),
         json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
@@ -89,6 +90,10 @@ fn bad_ones_name_the_field() {
         (
             json!({"profile": "Wild"}),
             "spec.profile: Unsupported value: \"Wild\": supported values: \"Balanced\", \"Cheap\", \"Safe\"",
+        ),
+        (
+            json!({"window": {"stable": "2h", "panicThresholdPercent": 99}}),
+            "spec.window.stable: Invalid value: \"2h\": must be from 1s to 1h; spec.window.panicThresholdPercent: Invalid value: 99: must be from 100 to 1000",
         ),
         (
             json!({"startUpTime": "-1s"}),

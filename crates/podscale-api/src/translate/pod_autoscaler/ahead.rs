@@ -1,9 +1,9 @@
-//! What a PodAutoscaler says of sizes ahead of the demand.
+//! What a PodAutoscaler says of the demand of a window, and of sizes ahead of it.
 
 use super::span;
 use crate::pod_autoscaler::spec::PodAutoscalerSpec;
 use podscale_core::Span;
-use podscale_core::model::{Ahead, Lead, Predict};
+use podscale_core::model::{Ahead, Lead, Predict, Window};
 
 /// What a profile stands for, where the spec does not say otherwise.
 struct Profile {
@@ -29,6 +29,17 @@ fn profile(name: Option<&str>) -> Profile {
         }
         _ => Profile { predict: None, lead: None },
     }
+}
+
+/// How sizes follow the mean demand.
+pub(super) fn window(spec: &PodAutoscalerSpec) -> Option<Window> {
+    let window = spec.window.as_ref()?;
+    let percent = window.panic_threshold_percent.and_then(|percent| u32::try_from(percent).ok());
+    Some(Window {
+        stable: span(window.stable.as_deref()).unwrap_or(Span::seconds(60)),
+        panic: span(window.panic.as_deref()).unwrap_or(Span::seconds(6)),
+        panic_percent: percent.unwrap_or(200),
+    })
 }
 
 /// What is done ahead of the demand: what the spec says, and in its place what its profile says.

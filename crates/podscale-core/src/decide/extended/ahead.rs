@@ -21,12 +21,12 @@ const REACTION: Span = Span::seconds(30);
 /// More pods than these say nothing more of how long pods need.
 const MOST_PODS: usize = 32;
 
-/// The size that is asked for ahead of the demand, never less than what the metrics ask for. What they ask
-/// for is remembered, so that it can be learned from.
+/// The size that is asked for ahead of the demand, never less than what is wanted. The demand is remembered,
+/// so that it can be learned from.
 pub(super) fn raise(
     context: &Context<'_>,
     pods: &[Pod],
-    answers: &Answers,
+    replicas: Milli,
     wanted: i32,
     memory: &mut Memory,
     decision: &mut Decision,
@@ -36,7 +36,6 @@ pub(super) fn raise(
         return wanted;
     }
     let horizon = horizon(ahead, pods, memory);
-    let replicas = demand(context, pods, answers, wanted);
     let demand = Demand { replicas, at: context.snapshot.now, horizon };
     memory.demand = Some(demand);
     let Some(forecaster) = context.snapshot.history.forecaster.as_deref() else {
@@ -153,7 +152,7 @@ fn horizon(ahead: &Ahead, pods: &[Pod], memory: &Memory) -> Span {
 }
 
 /// How many replicas the metrics ask for, before anything is rounded or tolerated.
-fn demand(context: &Context<'_>, pods: &[Pod], answers: &Answers, wanted: i32) -> Milli {
+pub(super) fn demand(context: &Context<'_>, pods: &[Pod], answers: &Answers, wanted: i32) -> Milli {
     let rounded = f64::from(wanted);
     let asked = match context.extensions.combine {
         Combine::Max => {
