@@ -1,5 +1,6 @@
 //! Every object under every load by every policy with every seed, on all cores.
 
+use super::input::Input;
 use super::{Arguments, Output, Planned};
 use crate::simulate::Subject;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -76,7 +77,7 @@ impl Grid {
     ) -> Result<Grid, String> {
         let deciders: Vec<Decider<'_>> =
             std::iter::once(Decider::Own).chain(peers.iter().map(Decider::Peer)).collect();
-        let seeds = u64::from(arguments.seeds.get());
+        let seeds = u64::from(arguments.input.seeds.get());
         let mut jobs = Vec::new();
         for planned in plans {
             for decider in &deciders {
@@ -86,9 +87,9 @@ impl Grid {
             }
         }
         let bar = progress(jobs.len(), "runs");
-        let runs: Result<Vec<Run>, String> = workers(arguments)?.install(|| {
+        let runs: Result<Vec<Run>, String> = workers(&arguments.input)?.install(|| {
             let work = jobs.par_iter().map(|((subject, plan, _), decider, offset)| {
-                let seed = arguments.seed.wrapping_add(*offset);
+                let seed = arguments.input.seed.wrapping_add(*offset);
                 let detail =
                     if *offset == 0 { detail(arguments.output) } else { Detail::default() };
                 let run = decider.run(subject, &Plan { seed, detail, ..plan.clone() });
@@ -109,7 +110,7 @@ impl Grid {
         };
         let trials: Vec<Trial> = plans.iter().map(trial).collect();
         let overall = overall(&trials, &deciders);
-        Ok(Grid { first_seed: arguments.seed, trials, overall })
+        Ok(Grid { first_seed: arguments.input.seed, trials, overall })
     }
 }
 
@@ -183,8 +184,8 @@ pub(super) fn points(output: Output) -> usize {
 }
 
 /// As many threads as were asked for, or as there are cores.
-pub(super) fn workers(arguments: &Arguments) -> Result<rayon::ThreadPool, String> {
-    let threads = arguments.jobs.map_or(0, std::num::NonZeroUsize::get);
+pub(super) fn workers(input: &Input) -> Result<rayon::ThreadPool, String> {
+    let threads = input.jobs.map_or(0, std::num::NonZeroUsize::get);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| format!("cannot start worker threads: {error}"))
 }
