@@ -13,9 +13,10 @@ mod what_if;
 
 use super::{print, print_error};
 use crate::settings::duration;
+use crate::simulate::edit::Edit;
 use crate::simulate::{RunRecorder, Subject};
 use clap::{Args, ValueEnum};
-use grid::Grid;
+use grid::{Grid, Variant};
 use input::Input;
 use podscale_api::recording::RecordingWriter;
 use podscale_sim::plan::Detail;
@@ -42,6 +43,11 @@ pub struct Arguments {
     /// parameters as in knative:target=7,stable=120; none for nobody. May be given several times.
     #[arg(long = "policy", value_name = "NAME", default_values = ["hpa-cpu", "hpa-rps", "keda", "knative", "oracle"])]
     policies: Vec<String>,
+
+    /// Run the objects with changes beside them, such as spec.maxReplicas=20;spec.minReplicas=4; may be
+    /// given several times.
+    #[arg(long = "variant", value_name = "PATH=VALUE[;PATH=VALUE]", conflicts_with = "recordings")]
+    variants: Vec<String>,
 
     /// Recover the load from recordings of podscale run --record: files, or folders of them.
     #[arg(long = "recording", value_name = "PATH", conflicts_with_all = ["scenario", "shapes", "traces", "start"])]
@@ -140,7 +146,8 @@ fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
     if arguments.explain.is_some() {
         return explain(arguments, &plans);
     }
-    let grid = Grid::run(arguments, &plans, &peers).map_err(Failure::cannot)?;
+    let variants = arguments.variants()?;
+    let grid = Grid::run(arguments, &plans, &variants, &peers).map_err(Failure::cannot)?;
     Ok(match arguments.output {
         Output::Text => table::render(&grid),
         Output::Json => output::json(&grid),
@@ -191,6 +198,15 @@ fn record(file: &Path, plans: &[Planned<'_>]) -> Result<(), Failure> {
 }
 
 impl Arguments {
+    /// The changes that are tried beside the objects.
+    fn variants(&self) -> Result<Vec<Variant>, Failure> {
+        let variant = |text: &String| -> Result<Variant, Failure> {
+            let edits = text.split(';').map(|edit| Edit::parse(edit).map_err(Failure::usage));
+            Ok(Variant { text: text.clone(), edits: edits.collect::<Result<_, Failure>>()? })
+        };
+        self.variants.iter().map(variant).collect()
+    }
+
     /// The peers; always with the oracle last, if it is one of them.
     fn peers(&self) -> Result<Vec<Peer>, Failure> {
         let given = self.policies.iter().filter(|name| *name != "none");

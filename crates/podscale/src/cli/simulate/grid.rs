@@ -3,6 +3,7 @@
 use super::input::Input;
 use super::{Arguments, Output, Planned};
 use crate::simulate::Subject;
+use crate::simulate::edit::Edit;
 use indicatif::{ProgressBar, ProgressStyle};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
@@ -44,10 +45,17 @@ pub(super) struct Grid {
     pub(super) overall: Vec<(String, Summary)>,
 }
 
-/// Who decides in a run: the object itself, or a peer.
+/// Changes of an object that are tried beside it.
+pub(super) struct Variant {
+    pub(super) text: String,
+    pub(super) edits: Vec<Edit>,
+}
+
+/// Who decides in a run: the object itself, the object with some changes, or a peer.
 #[derive(Clone, Copy)]
 pub(super) enum Decider<'a> {
     Own,
+    Variant(&'a Variant),
     Peer(&'a Peer),
 }
 
@@ -55,6 +63,7 @@ impl Decider<'_> {
     fn name(self, subject: &Subject) -> String {
         match self {
             Decider::Own => subject.autoscaler().name.to_string(),
+            Decider::Variant(variant) => variant.text.clone(),
             Decider::Peer(peer) => peer.text().to_owned(),
         }
     }
@@ -62,6 +71,11 @@ impl Decider<'_> {
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
             Decider::Own => simulate(plan, &mut subject.policy()),
+            Decider::Variant(variant) => {
+                let changed = subject.with_object(&subject.object.object, &variant.edits);
+                let changed = changed.map_err(|error| format!("{}: {error}", variant.text))?;
+                simulate(plan, &mut changed.policy())
+            }
             Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))
@@ -73,10 +87,11 @@ impl Grid {
     pub(super) fn run(
         arguments: &Arguments,
         plans: &[Planned<'_>],
+        variants: &[Variant],
         peers: &[Peer],
     ) -> Result<Grid, String> {
-        let deciders: Vec<Decider<'_>> =
-            std::iter::once(Decider::Own).chain(peers.iter().map(Decider::Peer)).collect();
+        let own = std::iter::once(Decider::Own).chain(variants.iter().map(Decider::Variant));
+        let deciders: Vec<Decider<'_>> = own.chain(peers.iter().map(Decider::Peer)).collect();
         let seeds = u64::from(arguments.input.seeds.get());
         let mut jobs = Vec::new();
         for planned in plans {
@@ -163,6 +178,7 @@ fn overall(trials: &[Trial], deciders: &[Decider<'_>]) -> Vec<(String, Summary)>
     let named = deciders.iter().enumerate().map(|(place, decider)| {
         let name = match decider {
             Decider::Own => "these objects".to_owned(),
+            Decider::Variant(variant) => variant.text.clone(),
             Decider::Peer(peer) => peer.text().to_owned(),
         };
         (name, Summary::across(&of(place), oracle.as_deref()))
