@@ -3,10 +3,24 @@
 use super::span_text;
 use crate::model::Milli;
 use crate::predict::{Forecast, Gate, Pattern};
+use crate::steps::Step;
 use crate::time::Span;
 
+/// A step of the window, or ahead of the demand, in words.
+pub(super) fn line(step: &Step<'_>) -> Option<String> {
+    Some(match *step {
+        Step::Windowed { from, to, burst } => windowed_line(from, to, burst),
+        Step::Forecast { forecast, from, to } => forecast_line(forecast, from, to),
+        Step::Led { gained, horizon, from, to } => led_line(gained, horizon, from, to),
+        Step::Guarded { pattern, peak, within, from, to } => {
+            guarded_line(pattern, peak, within, from, to)
+        }
+        _ => return None,
+    })
+}
+
 /// What the mean of a window made of the size.
-pub(super) fn windowed_line(from: i32, to: i32, burst: bool) -> String {
+fn windowed_line(from: i32, to: i32, burst: bool) -> String {
     if burst {
         format!("a burst is on, which needs {to}; the last demand alone asks for {from}")
     } else {
@@ -15,7 +29,7 @@ pub(super) fn windowed_line(from: i32, to: i32, burst: bool) -> String {
 }
 
 /// A forecast, its error and its gate.
-pub(super) fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {
+fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {
     let Forecast { pattern, gate, horizon, replicas, margin, error, error_of_last } = *forecast;
     let why = match gate {
         Gate::Open => None,
@@ -49,7 +63,7 @@ pub(super) fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {
 }
 
 /// What follows from where the demand is going.
-pub(super) fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> String {
+fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> String {
     let gained = tenths_text(gained);
     let horizon = span_text(horizon);
     let size =
@@ -58,13 +72,7 @@ pub(super) fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> Stri
 }
 
 /// Why pods are kept.
-pub(super) fn guarded_line(
-    pattern: Pattern,
-    peak: Milli,
-    within: Span,
-    from: i32,
-    to: i32,
-) -> String {
+fn guarded_line(pattern: Pattern, peak: Milli, within: Span, from: i32, to: i32) -> String {
     format!(
         "by {} a size of {} is expected to be needed within {}: {to} are kept, not {from}",
         name(pattern),

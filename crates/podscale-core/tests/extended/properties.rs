@@ -225,9 +225,8 @@ fn memory() -> impl Strategy<Value = Option<Box<Memory>>> {
         proptest::collection::vec(answer, 0..4),
     )
         .prop_map(|(last_active, metrics_gone_since, last_answers)| {
-            let memory =
-                Memory { last_active, metrics_gone_since, last_answers, ..Memory::default() };
-            Box::new(memory)
+            let empty = Memory::default();
+            Box::new(Memory { last_active, metrics_gone_since, last_answers, ..empty })
         });
     proptest::option::of(memory)
 }
