@@ -1,6 +1,6 @@
 //! The fields by which sizes follow the demand of a window, and the demand to come.
 
-use super::super::schema::{Object, Shape, field, rule};
+use crate::pod_autoscaler::schema::{Object, Shape, field, rule};
 
 /// The words of `profile`.
 pub(super) const PROFILES: &[&str] = &["Balanced", "Cheap", "Safe"];
