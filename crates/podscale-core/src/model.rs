@@ -8,10 +8,11 @@ mod ahead;
 mod control;
 mod extensions;
 mod formula;
+mod queue;
 mod schedule;
 mod window;
 
-pub use ahead::{Ahead, Lead, Predict};
+pub use ahead::{Ahead, Headroom, Lead, Predict};
 pub use control::{Control, Hold, Mode, Pause};
 pub use extensions::{
     Aggregate, Combine, Extensions, Fallback, ForbiddenWindows, MetricRules, NoMetrics, OnMissing,
@@ -19,6 +20,7 @@ pub use extensions::{
     Tolerance, Watermarks, Wording, ZeroedByOthers,
 };
 pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
+pub use queue::Queue;
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
 pub use window::Window;
 

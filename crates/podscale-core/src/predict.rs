@@ -145,7 +145,10 @@ pub struct Forecaster {
     week: Season,
     trend: Trend,
     fits: [Fit; Pattern::ALL.len()],
+    /// Beyond what was expected.
     bursts: Bursts,
+    /// Beyond the demand at the time.
+    gains: Bursts,
     last: Option<Time>,
     pending: Option<Pending>,
 }
@@ -158,6 +161,7 @@ impl Default for Forecaster {
             trend: Trend::default(),
             fits: Default::default(),
             bursts: Bursts::default(),
+            gains: Bursts::default(),
             last: None,
             pending: None,
         }
@@ -201,7 +205,9 @@ impl Forecaster {
                 fit.add(replicas(foretold), came, at.since(pending.made));
             }
         }
-        self.bursts.add(replicas(pending.expected), replicas(i64::from(amount)));
+        let amount = replicas(i64::from(amount));
+        self.bursts.add(replicas(pending.expected), amount);
+        self.gains.add(replicas(i64::from(pending.from)), amount);
     }
 
     /// By how much a pattern says that the demand changes, in thousandths of a replica.
@@ -285,6 +291,14 @@ impl Forecaster {
         Milli(gained.max(0.0) as i64)
     }
 
+    /// What so many percent of the past demands did not gain more than until the horizon, in replicas, if this
+    /// one gains as they did.
+    #[must_use]
+    pub fn headroom(&self, demand: &Demand, confidence_percent: u8) -> Milli {
+        let gained = f64::from(demand.amount()) * self.gains.excess(confidence_percent);
+        Milli(gained as i64)
+    }
+
     /// How much memory it takes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
@@ -316,6 +330,7 @@ impl Forecaster {
         self.trend.write(out);
         self.fits.iter().for_each(|fit| fit.write(out));
         self.bursts.write(out);
+        self.gains.write(out);
         write_time(out, self.last);
         write_time(out, self.pending.map(|pending| pending.made));
         if let Some(Pending { due, from, foretold, expected, .. }) = self.pending {
@@ -339,6 +354,7 @@ impl Forecaster {
             *fit = Fit::read(reader)?;
         }
         forecaster.bursts = Bursts::read(reader)?;
+        forecaster.gains = Bursts::read(reader)?;
         forecaster.last = reader.time()?;
         if let Some(made) = reader.time()? {
             let (due, from) = (Time(reader.signed()?), reader.small()?);

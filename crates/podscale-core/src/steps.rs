@@ -12,7 +12,7 @@ mod step;
 pub use extended::{Activity, CombinedBy, Direction, FormulaFailure};
 pub(crate) use extended::{
     Costs, DirectionPaused, ExtendedSteps, Fallen, Forbidden, Forecasted, Guarded, Led, Order,
-    Substituted, Windowed,
+    Queued, Spared, Substituted, Windowed,
 };
 pub use step::{Bound, Limit, PodCounts, Proposal, Step, Verdict, Withheld};
 

@@ -7,7 +7,7 @@ mod metric;
 mod status;
 
 use super::schema::{Field, Object, Shape, field, rule, rule_of};
-use ahead::{LEAD, PREDICT, PROFILES, WINDOW};
+use ahead::{HEADROOM, LEAD, PREDICT, PROFILES, QUEUE, WINDOW};
 use behavior::{BEHAVIOR, SCHEDULE};
 use metric::METRIC;
 pub(super) use status::STATUS;
@@ -60,6 +60,7 @@ pub(super) static SPEC: Object = Object {
             .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
         field("fallback", Shape::Object(&FALLBACK), FALLBACK.about),
         field("podDeletionCost", Shape::Object(&DELETION_COST), DELETION_COST.about),
+        field("queue", Shape::Object(&QUEUE), QUEUE.about),
         field("window", Shape::Object(&WINDOW), WINDOW.about),
         field(
             "profile",
@@ -75,6 +76,7 @@ pub(super) static SPEC: Object = Object {
         ),
         field("predict", Shape::Object(&PREDICT), PREDICT.about),
         field("lead", Shape::Object(&LEAD), LEAD.about),
+        field("headroom", Shape::Object(&HEADROOM), HEADROOM.about),
     ],
     rules: &[
         rule_of(".minReplicas", "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas", "must not be greater than maxReplicas"),

@@ -7,6 +7,10 @@ use crate::quantity::Quantity;
 use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
+mod demand;
+
+pub use demand::{Headroom, Lead, Predict, Queue, Window};
+
 /// The names of metric sources that the HPA does not have.
 pub mod metric_type {
     /// A query, asked of Prometheus directly.
@@ -71,6 +75,9 @@ pub struct PodAutoscalerSpec {
     /// How pods get a deletion cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_deletion_cost: Option<PodDeletionCost>,
+    /// How a queue is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// How sizes follow the mean demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
@@ -86,6 +93,9 @@ pub struct PodAutoscalerSpec {
     /// How the size follows where the demand is going.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead: Option<Lead>,
+    /// How much room there is for what the demand usually gains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 impl PodAutoscalerSpec {
@@ -101,6 +111,14 @@ impl PodAutoscalerSpec {
         let name = Some(self.pod_deletion_cost.as_ref()?.metric.as_str());
         let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
         self.metrics.iter().position(|metric| metric.name.as_deref() == name && of_pods(metric))
+    }
+
+    /// The place of a metric by its name; one that has one value for all pods.
+    #[must_use]
+    pub fn whole_metric(&self, name: &str) -> Option<usize> {
+        let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
+        let named = |metric: &Metric| metric.name.as_deref() == Some(name) && !of_pods(metric);
+        self.metrics.iter().position(named)
     }
 }
 
@@ -331,40 +349,4 @@ pub struct Fallback {
 pub struct PodDeletionCost {
     /// The name of the metric that says how busy a pod is.
     pub metric: String,
-}
-
-/// How sizes follow the mean demand.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Window {
-    /// Over how long the demand is averaged; a duration, 60s by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stable: Option<String>,
-    /// Over how long it is averaged to see a burst; a duration, 6s by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub panic: Option<String>,
-    /// From how many percent of the ready pods on it is a burst; 200 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub panic_threshold_percent: Option<i32>,
-}
-
-/// How forecasts are used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Predict {
-    /// How many percent of the demands the margin for bursts covers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<i32>,
-    /// Within which time pods must be needed again to be kept; a duration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scale_in_guard: Option<String>,
-}
-
-/// How the size follows where the demand is going.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Lead {
-    /// How many percent of the demand are added at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit_percent: Option<i32>,
 }

@@ -223,9 +223,32 @@ fn check_deletion_cost(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldE
     errors
 }
 
+/// A queue that is to be served.
+fn check_queue(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(queue) = &spec.queue else { return errors };
+    for (field, name) in [("length", &queue.length), ("arrivals", &queue.arrivals)] {
+        if spec.whole_metric(name).is_none() {
+            let detail = "must be the name of a metric of type Object, External or Prometheus";
+            errors.push(FieldError::invalid(&path.child(field), name.as_str(), detail));
+        }
+    }
+    let field = path.child("itemsPerSecond");
+    match &queue.items_per_second {
+        None => errors.push(FieldError::required(&field, "")),
+        Some(items) if items.milli_value() <= 0 => {
+            let value = BadValue::text(&items.to_string());
+            errors.push(FieldError::invalid(&field, value, "must be positive"));
+        }
+        Some(_) => {}
+    }
+    errors.extend(check_duration(queue.within.as_deref(), SECOND, &path.child("within")));
+    errors
+}
+
 /// Windows, and what is done ahead of the demand.
 fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = check_queue(spec, &path.child("queue"));
     if let Some(window) = &spec.window {
         let path = path.child("window");
         let field = path.child("stable");
@@ -254,6 +277,12 @@ fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
     if let Some(lead) = &spec.lead {
         let field = path.child("lead").child("limitPercent");
         errors.extend(check_within(lead.limit_percent, 0, 1000, &field));
+    }
+    if let Some(headroom) = &spec.headroom {
+        let path = path.child("headroom");
+        errors.extend(check_within(headroom.confidence, 1, 99, &path.child("confidence")));
+        let field = path.child("limitPercent");
+        errors.extend(check_within(headroom.limit_percent, 0, 1000, &field));
     }
     errors
 }

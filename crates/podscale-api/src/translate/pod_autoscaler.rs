@@ -102,6 +102,7 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
         },
         forbidden_windows: ForbiddenWindows { up: forbidden(up), down: forbidden(down) },
         pace: up.and_then(|rules| rules.limit.as_ref()).map(pace).unwrap_or_default(),
+        queue: ahead::queue(spec),
         window: ahead::window(spec),
         ahead: ahead::ahead(spec),
         schedules: calendar::schedules(&spec.schedules).ok().flatten(),

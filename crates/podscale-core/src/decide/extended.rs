@@ -25,6 +25,7 @@ mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod queue;
 mod window;
 
 /// What the stages share.
@@ -234,7 +235,9 @@ fn wanted(
             let reason = match replicas.cmp(&context.current()) {
                 Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
-                    combined.metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
+                    // A metric that did not ask for more gets no credit for it.
+                    let metric = combined.metric.filter(|_| combined.replicas > context.current());
+                    metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
                         RescaleReason::AboveTarget { metric: m as u32 }
                     })
                 }
@@ -266,7 +269,8 @@ fn forget(extensions: &Extensions, memory: &mut Memory) {
     }
 }
 
-/// What a window makes of the size that the metrics ask for, and what is asked for ahead of the demand.
+/// What a queue and a window make of the size that the metrics ask for, and what is asked for ahead of the
+/// demand.
 fn sized(
     context: &Context<'_>,
     pods: &[Pod],
@@ -275,11 +279,15 @@ fn sized(
     memory: &mut Memory,
     decision: &mut Decision,
 ) -> (i32, i32) {
-    let Extensions { window, ahead, .. } = context.extensions;
-    if window.is_none() && !ahead.is_on() {
+    let Extensions { queue, window, ahead, .. } = context.extensions;
+    if queue.is_none() && window.is_none() && !ahead.is_on() {
         return (asked, asked);
     }
     let demand = ahead::demand(context, pods, answers, asked);
+    let (asked, demand) = match *queue {
+        None => (asked, demand),
+        Some(queue) => queue::serve(context, queue, answers, (asked, demand), decision),
+    };
     let asked = match *window {
         None => asked,
         Some(window) => {

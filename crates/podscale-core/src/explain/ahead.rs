@@ -1,4 +1,4 @@
-//! What the demand of a window and of the time to come made of a size, in plain words.
+//! What a queue, the demand of a window and that of the time to come made of a size, in plain words.
 
 use super::span_text;
 use crate::model::Milli;
@@ -6,17 +6,31 @@ use crate::predict::{Forecast, Gate, Pattern};
 use crate::steps::Step;
 use crate::time::Span;
 
-/// A step of the window, or ahead of the demand, in words.
+/// A step of a queue, of the window, or ahead of the demand, in words.
 pub(super) fn line(step: &Step<'_>) -> Option<String> {
     Some(match *step {
+        Step::Queued { waiting, arrivals, within, from, to } => {
+            queued_line((waiting, arrivals), within, from, to)
+        }
         Step::Windowed { from, to, burst } => windowed_line(from, to, burst),
         Step::Forecast { forecast, from, to } => forecast_line(forecast, from, to),
         Step::Led { gained, horizon, from, to } => led_line(gained, horizon, from, to),
+        Step::Spared { room, horizon, from, to } => spared_line(room, horizon, from, to),
         Step::Guarded { pattern, peak, within, from, to } => {
             guarded_line(pattern, peak, within, from, to)
         }
         _ => return None,
     })
+}
+
+/// What serves what arrives and what waits.
+fn queued_line((waiting, arrivals): (Milli, Milli), within: Span, from: i32, to: i32) -> String {
+    let (waiting, arrivals) = (tenths_text(waiting), tenths_text(arrivals));
+    format!(
+        "{arrivals} arrive in a second, and {waiting} that wait are to be served within {}: {}",
+        span_text(within),
+        size_text(from, to)
+    )
 }
 
 /// What the mean of a window made of the size.
@@ -55,20 +69,24 @@ fn forecast_line(forecast: &Forecast, from: i32, to: i32) -> String {
         tenths_text(replicas),
         span_text(horizon)
     );
-    if to > from {
-        format!("{expected}: {to} instead of {from}")
-    } else {
-        format!("{expected}: {from} are enough")
-    }
+    format!("{expected}: {}", size_text(from, to))
 }
 
 /// What follows from where the demand is going.
 fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> String {
     let gained = tenths_text(gained);
     let horizon = span_text(horizon);
-    let size =
-        if to > from { format!("{to} instead of {from}") } else { format!("{from} are enough") };
-    format!("at this rate {gained} more are needed in {horizon}: {size}")
+    format!("at this rate {gained} more are needed in {horizon}: {}", size_text(from, to))
+}
+
+/// What there is room for.
+fn spared_line(room: Milli, horizon: Span, from: i32, to: i32) -> String {
+    let (room, horizon) = (tenths_text(room), span_text(horizon));
+    format!("past demands gained up to {room} in {horizon}: {}", size_text(from, to))
+}
+
+fn size_text(from: i32, to: i32) -> String {
+    if to > from { format!("{to} instead of {from}") } else { format!("{from} are enough") }
 }
 
 /// Why pods are kept.

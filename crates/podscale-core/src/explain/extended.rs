@@ -26,9 +26,12 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
             let gone = span_text(now.since(*since));
             format!("metrics have been gone for {gone}: the fallback asks for {replicas}")
         }
-        Step::Windowed { .. } | Step::Forecast { .. } | Step::Led { .. } | Step::Guarded { .. } => {
-            ahead::line(step)?
-        }
+        Step::Queued { .. }
+        | Step::Windowed { .. }
+        | Step::Forecast { .. }
+        | Step::Led { .. }
+        | Step::Spared { .. }
+        | Step::Guarded { .. } => ahead::line(step)?,
         Step::Forbidden { direction, from, to, last_scale, window } => format!(
             "kept at {to}, not {from}: going {} is forbidden for {} after a change, and the last one \
              was {} ago",

@@ -12,13 +12,15 @@ pub struct Ahead {
     pub predict: Option<Predict>,
     /// Whether the size follows where the demand is going.
     pub lead: Option<Lead>,
+    /// Whether there is room for what the demand usually gains.
+    pub headroom: Option<Headroom>,
 }
 
 impl Ahead {
     /// Whether anything is done ahead, so that demands have to be remembered.
     #[must_use]
     pub const fn is_on(&self) -> bool {
-        self.predict.is_some() || self.lead.is_some()
+        self.predict.is_some() || self.lead.is_some() || self.headroom.is_some()
     }
 }
 
@@ -35,5 +37,14 @@ pub struct Predict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// How many percent of the demand may be added at most.
+    pub most_percent: u32,
+}
+
+/// Room for what the demand has gained in the past while a pod became ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headroom {
+    /// How many percent of such gains it is enough for.
+    pub confidence_percent: u8,
+    /// How many percent of the demand it may be at most.
     pub most_percent: u32,
 }

@@ -4,6 +4,7 @@
 use super::ahead::Ahead;
 use super::control::Control;
 use super::formula::Formula;
+use super::queue::Queue;
 use super::schedule::Schedules;
 use super::window::Window;
 use super::{Milli, Settings};
@@ -38,6 +39,8 @@ pub struct Extensions {
     pub forbidden_windows: ForbiddenWindows,
     /// How fast the size may go up, beside the behavior's policies.
     pub pace: Pace,
+    /// Whether what arrives and what waits in a queue is to be served within a time.
+    pub queue: Option<Queue>,
     /// Whether sizes follow the mean demand of a window.
     pub window: Option<Window>,
     /// What is done before the demand is there.

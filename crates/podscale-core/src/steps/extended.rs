@@ -16,9 +16,11 @@ pub(crate) struct ExtendedSteps {
     pub(crate) combined: Option<(CombinedBy, i32)>,
     pub(crate) formula_failed: Option<FormulaFailure>,
     pub(crate) fallback: Option<Fallen>,
+    pub(crate) queued: Option<Queued>,
     pub(crate) windowed: Option<Windowed>,
     pub(crate) forecast: Option<Forecasted>,
     pub(crate) led: Option<Led>,
+    pub(crate) spared: Option<Spared>,
     pub(crate) guarded: Option<Guarded>,
     pub(crate) forbidden: Option<Forbidden>,
     pub(crate) direction_paused: Option<DirectionPaused>,
@@ -58,6 +60,16 @@ pub(crate) struct Fallen {
     pub(crate) replicas: i32,
 }
 
+/// What a queue made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Queued {
+    pub(crate) waiting: Milli,
+    pub(crate) arrivals: Milli,
+    pub(crate) within: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
 /// What the mean of a window made of the size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Windowed {
@@ -78,6 +90,15 @@ pub(crate) struct Forecasted {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Led {
     pub(crate) gained: Milli,
+    pub(crate) horizon: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// What room for what the demand usually gains made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spared {
+    pub(crate) room: Milli,
     pub(crate) horizon: Span,
     pub(crate) from: i32,
     pub(crate) to: i32,
@@ -204,8 +225,11 @@ impl ExtendedSteps {
         combined.into_iter().chain(failed).chain(fallback).chain(self.ahead())
     }
 
-    /// What the window made of it, and what was done ahead of the demand.
+    /// What a queue and the window made of it, and what was done ahead of the demand.
     fn ahead(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let queued = self.queued.map(|Queued { waiting, arrivals, within, from, to }| {
+            Step::Queued { waiting, arrivals, within, from, to }
+        });
         let windowed =
             self.windowed.map(|Windowed { from, to, burst }| Step::Windowed { from, to, burst });
         let forecast = self.forecast.as_ref().map(|Forecasted { forecast, from, to }| {
@@ -217,10 +241,16 @@ impl ExtendedSteps {
             from,
             to,
         });
+        let spared = self.spared.map(|Spared { room, horizon, from, to }| Step::Spared {
+            room,
+            horizon,
+            from,
+            to,
+        });
         let guarded = self.guarded.map(|Guarded { pattern, peak, within, from, to }| {
             Step::Guarded { pattern, peak, within, from, to }
         });
-        windowed.into_iter().chain(forecast).chain(led).chain(guarded)
+        queued.into_iter().chain(windowed).chain(forecast).chain(led).chain(spared).chain(guarded)
     }
 
     /// What became of deletion costs.

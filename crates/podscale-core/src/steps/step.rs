@@ -102,6 +102,19 @@ pub enum Step<'a> {
         /// The size that is asked for.
         replicas: i32,
     },
+    /// What arrives in a queue and what waits in it is to be served within a time.
+    Queued {
+        /// How much waits.
+        waiting: Milli,
+        /// How much arrives in a second.
+        arrivals: Milli,
+        /// Within which time what waits is to be served.
+        within: Span,
+        /// What the metrics ask for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
     /// The size follows the mean demand of a window.
     Windowed {
         /// What the metrics ask for now.
@@ -124,6 +137,17 @@ pub enum Step<'a> {
     Led {
         /// What the demand gains until a pod that is added now is ready, in replicas.
         gained: Milli,
+        /// How long that takes.
+        horizon: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// There is room for what the demand usually gains.
+    Spared {
+        /// How much it usually gains until a pod that is added now is ready, in replicas.
+        room: Milli,
         /// How long that takes.
         horizon: Span,
         /// What was asked for.

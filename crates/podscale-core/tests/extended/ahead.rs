@@ -4,7 +4,7 @@
 use super::fixture::{Fixture, NOW};
 use super::properties::{extended, holds};
 use super::{check, desired, differs};
-use podscale_core::model::{Ahead, Lead, Milli, Predict};
+use podscale_core::model::{Ahead, Headroom, Lead, Milli, Predict};
 use podscale_core::predict::{Demand, Forecaster};
 use podscale_core::snapshot::Scale;
 use podscale_core::{History, Span, Time, decide, explain};
@@ -100,6 +100,25 @@ fn a_lead_follows_the_demand_as_long_as_pods_need() {
 }
 
 #[test]
+fn there_is_room_for_what_the_demand_usually_gains() {
+    let mut forecaster = Forecaster::default();
+    // In one of four horizons it gains four tenths, which are gone in the next one.
+    for step in 0..400i64 {
+        let at = NOW.after(Span::seconds((step - 400) * 300));
+        forecaster.observe(demand(at, if step % 4 == 0 { 14_000 } else { 10_000 }));
+    }
+    let base = || knowing(Fixture::of(10).queue(100, 10).settled(), &forecaster);
+    let ahead = |confidence_percent, most_percent| Ahead {
+        start_up: Some(Span::seconds(300)),
+        headroom: Some(Headroom { confidence_percent, most_percent }),
+        ..Ahead::default()
+    };
+    differs(base(), |e| e.ahead = ahead(90, 100), 10, 14);
+    assert_eq!(desired(&base().extend(|e| e.ahead = ahead(90, 20))), Some(12));
+    assert_eq!(desired(&base().extend(|e| e.ahead = ahead(50, 100))), Some(10));
+}
+
+#[test]
 fn the_time_that_pods_need_is_measured_on_them() {
     // Each of the fixture's pods became ready the moment it started; that leaves the time to react.
     let ahead = Ahead { predict: predict(0), ..Ahead::default() };
@@ -157,8 +176,21 @@ fn any_ahead() -> impl Strategy<Value = Ahead> {
         scale_in_guard,
     });
     let lead = any::<u32>().prop_map(|most_percent| Lead { most_percent });
-    (proptest::option::of(span()), proptest::option::of(predict), proptest::option::of(lead))
-        .prop_map(|(start_up, predict, lead)| Ahead { start_up, predict, lead })
+    let headroom = (any::<u8>(), any::<u32>()).prop_map(|(confidence_percent, most_percent)| {
+        Headroom { confidence_percent, most_percent }
+    });
+    let rules = (
+        proptest::option::of(span()),
+        proptest::option::of(predict),
+        proptest::option::of(lead),
+        proptest::option::of(headroom),
+    );
+    rules.prop_map(|(start_up, predict, lead, headroom)| Ahead {
+        start_up,
+        predict,
+        lead,
+        headroom,
+    })
 }
 
 proptest! {

@@ -6,12 +6,14 @@ mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
 
+mod adversarial;
 mod ahead;
 mod costs;
 mod fields;
 mod means;
 mod metrics;
 mod properties;
+mod queues;
 mod sequences;
 mod windows;
 mod zero;

@@ -4,10 +4,10 @@ use super::{Bytes, fixture};
 use podscale_core::history::{Asked, Burst, LastAnswer, Memory};
 use podscale_core::model::{
     Aggregate, Ahead, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
-    ForbiddenWindows, Formula, Hold, Lead, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace,
-    Part, Pause, PodRules, PodSelection, Predict, Readiness, ScaleToZero, Scheduled, Schedules,
-    ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Window, Wording,
-    ZeroedByOthers,
+    ForbiddenWindows, Formula, Headroom, Hold, Lead, MetricRules, Milli, Mode, NoMetrics,
+    OnMissing, Pace, Part, Pause, PodRules, PodSelection, Predict, Queue, Readiness, ScaleToZero,
+    Scheduled, Schedules, ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Window,
+    Wording, ZeroedByOthers,
 };
 use podscale_core::predict::Demand;
 use podscale_core::{Span, Time};
@@ -164,6 +164,12 @@ impl Bytes<'_> {
                 down: self.maybe(Self::span),
             },
             pace: self.one_of([Pace::Policies, pace]),
+            queue: self.maybe(|bytes| Queue {
+                length: u32::from(bytes.byte() % 4),
+                arrivals: u32::from(bytes.byte() % 4),
+                per_pod: Milli(i64::from(bytes.count())),
+                within: bytes.span(),
+            }),
             window: self.maybe(|bytes| Window {
                 stable: bytes.span(),
                 panic: bytes.span(),
@@ -176,6 +182,10 @@ impl Bytes<'_> {
                     scale_in_guard: bytes.span(),
                 }),
                 lead: self.maybe(|bytes| Lead { most_percent: u32::from(bytes.byte()) }),
+                headroom: self.maybe(|bytes| Headroom {
+                    confidence_percent: bytes.byte(),
+                    most_percent: u32::from(bytes.byte()),
+                }),
             },
             schedules: self.maybe(|bytes| {
                 let (min, max) = (bytes.count(), bytes.count());

@@ -44,9 +44,13 @@ pub struct Arguments {
     #[arg(long = "policy", value_name = "NAME", default_values = ["hpa-cpu", "hpa-rps", "keda", "knative", "oracle"])]
     policies: Vec<String>,
 
-    /// Run the objects with changes beside them, such as spec.maxReplicas=20;spec.minReplicas=4; may be
-    /// given several times.
-    #[arg(long = "variant", value_name = "PATH=VALUE[;PATH=VALUE]", conflicts_with = "recordings")]
+    /// Run the objects with changes beside them, such as spec.maxReplicas=20;spec.minReplicas=4, also with a
+    /// name, as in "larger: spec.maxReplicas=20"; may be given several times.
+    #[arg(
+        long = "variant",
+        value_name = "[NAME: ]PATH=VALUE[;PATH=VALUE]",
+        conflicts_with = "recordings"
+    )]
     variants: Vec<String>,
 
     /// Recover the load from recordings of podscale run --record: files, or folders of them.
@@ -201,8 +205,11 @@ impl Arguments {
     /// The changes that are tried beside the objects.
     fn variants(&self) -> Result<Vec<Variant>, Failure> {
         let variant = |text: &String| -> Result<Variant, Failure> {
-            let edits = text.split(';').map(|edit| Edit::parse(edit).map_err(Failure::usage));
-            Ok(Variant { text: text.clone(), edits: edits.collect::<Result<_, Failure>>()? })
+            // A name comes before anything that is changed.
+            let named = text.split_once(": ").filter(|(name, _)| !name.contains('='));
+            let (name, changes) = named.unwrap_or((text, text));
+            let edits = changes.split(';').map(|edit| Edit::parse(edit).map_err(Failure::usage));
+            Ok(Variant { text: name.to_owned(), edits: edits.collect::<Result<_, Failure>>()? })
         };
         self.variants.iter().map(variant).collect()
     }

@@ -62,10 +62,29 @@ impl Objective {
     }
 }
 
-/// How long the part is by which settings are chosen, of a run of this length; the rest shows how they do.
+/// A part of a load that is held out: settings are chosen by what comes before it, and scored in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldOut {
+    /// Where it begins, as a part of the load.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+}
+
+/// So many parts of a load after its first part, equally long and one after the other.
 #[must_use]
-pub fn trained(length: Span, share: f64) -> Span {
-    Span((length.0 as f64 * share.clamp(0.1, 0.9)) as i64)
+pub fn held_out(first: f64, parts: u32) -> Vec<HeldOut> {
+    let first = first.clamp(0.0, 1.0);
+    let parts = parts.max(1);
+    let border = |number: u32| first + (1.0 - first) * f64::from(number) / f64::from(parts);
+    (0..parts).map(|number| HeldOut { from: border(number), to: border(number + 1) }).collect()
+}
+
+/// So much of a run of this length.
+#[must_use]
+pub fn share_of(length: Span, share: f64) -> Span {
+    // The cast saturates.
+    Span((length.0 as f64 * share.clamp(0.0, 1.0)).round() as i64)
 }
 
 #[cfg(test)]
@@ -91,6 +110,14 @@ mod tests {
         let weight = Objective::Weight(3.0);
         assert!(weight.prefers(&worth(0.01, 10.0), &worth(0.02, 10.5)));
         assert!(!weight.prefers(&worth(0.01, 14.0), &worth(0.02, 10.5)));
+    }
+
+    #[test]
+    fn parts_that_are_held_out_follow_each_other() {
+        let part = |from, to| HeldOut { from, to };
+        assert_eq!(held_out(0.5, 2), [part(0.5, 0.75), part(0.75, 1.0)]);
+        assert_eq!(held_out(0.9, 0), [part(0.9, 1.0)]);
+        assert_eq!(share_of(Span::seconds(4000), 0.75), Span::seconds(3000));
     }
 
     #[test]

@@ -1,9 +1,30 @@
-//! The fields by which sizes follow the demand of a window, and the demand to come.
+//! The fields by which sizes follow a queue, the demand of a window, and the demand to come.
 
 use crate::pod_autoscaler::schema::{Object, Shape, field, rule};
 
 /// The words of `profile`.
 pub(super) const PROFILES: &[&str] = &["Balanced", "Cheap", "Safe"];
+
+pub(super) static QUEUE: Object = Object {
+    name: "Queue",
+    about: "There are never fewer pods than serve what arrives in a queue and, within a time, what waits in it (Little's law). The \
+            metrics still ask for what their targets say, and the larger size counts. While one of the two metrics has no usable \
+            value, they decide alone.",
+    fields: &[
+        field("length", METRIC_NAME, "The name of the metric that is how much waits: of type Object, External or Prometheus.")
+            .required(),
+        field("arrivals", METRIC_NAME, "The name of the metric that is how much arrives in a second: of one of these types, too.")
+            .required(),
+        field("itemsPerSecond", Shape::PositiveQuantity, "How much one pod gets through in a second.").required(),
+        field("within", Shape::Duration, "Within which time what waits is to be served.")
+            .default("\"60s\"")
+            .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
+    ],
+    rules: &[],
+};
+
+/// What a metric may be called.
+const METRIC_NAME: Shape = Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$");
 
 pub(super) static WINDOW: Object = Object {
     name: "Window",
@@ -61,5 +82,24 @@ pub(super) static LEAD: Object = Object {
         Shape::Integer(0, 1000),
         "How many percent of the demand are added at most; 25 without a profile, 0 is no lead.",
     )],
+    rules: &[],
+};
+
+pub(super) static HEADROOM: Object = Object {
+    name: "Headroom",
+    about: "There is room for what the demand has gained in the past until a pod that was added was ready: little where it is \
+            steady, more where it is restless.",
+    fields: &[
+        field(
+            "confidence",
+            Shape::Integer(1, 99),
+            "How many percent of past gains there is room for; 90 without a profile.",
+        ),
+        field(
+            "limitPercent",
+            Shape::Integer(0, 1000),
+            "How many percent of the demand it is at most; 50 without a profile, 0 is none.",
+        ),
+    ],
     rules: &[],
 };

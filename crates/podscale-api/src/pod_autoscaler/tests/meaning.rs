@@ -54,6 +54,7 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         ("server", _) => texts("http://a", "http://b"),
         ("apiVersion", _) => texts("a/v1", "b/v1"),
         ("metric", Shape::Pattern(..)) => texts("cpu", "rps"),
+        ("length" | "arrivals", _) => texts("queue", "hits"),
         (_, Shape::Text(_) | Shape::Pattern(..)) => texts("aa", "bb"),
         (_, Shape::OneOf(words)) => texts(words[0], words[1]),
         (_, Shape::Integer(..)) => Some([json!(12), json!(13)]),

@@ -1,5 +1,5 @@
-//! Raises a size before the demand is there: by a forecast, by where the demand is going, and by what will
-//! be needed again soon. Never lowers it.
+//! Raises a size before the demand is there: by a forecast, by where the demand is going, by what it usually
+//! gains, and by what will be needed again soon. Never lowers it.
 
 use super::Context;
 use super::ask::{Answer, Answers};
@@ -7,10 +7,10 @@ use crate::decide::ceil;
 use crate::decide::tolerance::Tolerances;
 use crate::decision::Decision;
 use crate::history::Memory;
-use crate::model::{Ahead, Combine, Lead, MetricTarget, Milli, Predict};
+use crate::model::{Ahead, Combine, Headroom, Lead, MetricTarget, Milli, Predict};
 use crate::pod::Pod;
 use crate::predict::{Demand, Forecaster, Gate};
-use crate::steps::{Forecasted, Guarded, Led};
+use crate::steps::{Forecasted, Guarded, Led, Spared};
 use crate::time::Span;
 use smallvec::SmallVec;
 
@@ -47,6 +47,9 @@ pub(super) fn raise(
     }
     if let Some(lead) = ahead.lead {
         raised = by_lead(context, forecaster, &demand, lead, raised, decision);
+    }
+    if let Some(headroom) = ahead.headroom {
+        raised = by_headroom(context, forecaster, &demand, headroom, raised, decision);
     }
     if let Some(predict) = ahead.predict {
         raised = by_guard(context, forecaster, &demand, predict, raised, decision);
@@ -97,6 +100,26 @@ fn by_lead(
     let to = size(context, Milli(demand.replicas.0.saturating_add(gained)), from);
     let (gained, horizon) = (Milli(gained), demand.horizon);
     decision.steps.extend().led = Some(Led { gained, horizon, from, to });
+    to
+}
+
+/// Room for what the demand gained in the past.
+fn by_headroom(
+    context: &Context<'_>,
+    forecaster: &Forecaster,
+    demand: &Demand,
+    headroom: Headroom,
+    from: i32,
+    decision: &mut Decision,
+) -> i32 {
+    let most = demand.replicas.0.max(0).saturating_mul(i64::from(headroom.most_percent)) / 100;
+    let room = forecaster.headroom(demand, headroom.confidence_percent).0.min(most);
+    if room <= 0 {
+        return from;
+    }
+    let to = size(context, Milli(demand.replicas.0.saturating_add(room)), from);
+    let (room, horizon) = (Milli(room), demand.horizon);
+    decision.steps.extend().spared = Some(Spared { room, horizon, from, to });
     to
 }
 

@@ -61,8 +61,8 @@ fn mean(asked: &[Asked], within: Span, now: Time) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// The size for a mean demand, unless the current one is close enough.
-fn size(context: &Context<'_>, mean: f64) -> i32 {
+/// The size for a demand, unless the current one is close enough.
+pub(super) fn size(context: &Context<'_>, mean: f64) -> i32 {
     let Context { snapshot, extensions, .. } = *context;
     let (autoscaler, settings) = (snapshot.autoscaler, snapshot.settings);
     let unset = MetricTarget::Unset;

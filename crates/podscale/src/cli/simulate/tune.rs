@@ -7,11 +7,14 @@ use super::input::Input;
 use super::{Failure, finish};
 use crate::settings::amount;
 use crate::simulate::Subject;
-use crate::simulate::tune::{Choice, Objective, Search, Space, Tried, Worth, frontier, trained};
-use clap::Args;
+use crate::simulate::tune::{
+    Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
+};
+use clap::{Args, ValueEnum};
 use podscale_sim::{Plan, Scores, simulate};
 use rayon::prelude::*;
-use report::{Report, Row};
+use report::{Fold, Report, Row};
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 /// No more settings of the frontier than these are tried on what is held out, and shown.
@@ -19,9 +22,10 @@ const MOST_ROWS: usize = 12;
 
 /// Search settings of autoscalers: targets, windows, policies and what is done ahead of the demand.
 ///
-/// Settings are chosen by the first part of each load. How they do is shown on the rest alone, which the
-/// search has not seen: the frontier of violations and pod-hours, the object as it is and the recommended one,
-/// as YAML with what changes in it. The same seed gives the same output, byte for byte.
+/// The end of each load is held out in parts. For each part settings are chosen by what comes before it, and
+/// scored in it alone, so that no score is of something that the search has seen. Shown are how they did, the
+/// frontier of violations and pod-hours in the last part, and the recommended object as YAML with what changes
+/// in it. The same seed gives the same output, byte for byte.
 ///
 /// Exit codes: 0 done, 1 something cannot be simulated, 2 usage error.
 #[derive(Debug, Args)]
@@ -34,9 +38,13 @@ pub struct Arguments {
     #[arg(long, value_name = "POD-HOURS", value_parser = amount, conflicts_with = "max_violations")]
     weight: Option<f64>,
 
-    /// Which part of each load settings are chosen by, from 0.1 to 0.9; the rest is held out.
+    /// How much of each load is never held out, from 0.1 to 0.9.
     #[arg(long, value_name = "SHARE", default_value = "0.6", value_parser = share)]
     train: f64,
+
+    /// In how many parts, one after the other, the rest is held out. A search is made for each.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = parts)]
+    parts: NonZeroU32,
 
     /// How many settings are tried at random before the best one is improved step by step.
     #[arg(long, value_name = "N", default_value_t = 40)]
@@ -46,9 +54,25 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 6)]
     rounds: usize,
 
+    /// Everything, or the recommended objects alone.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Output,
+
     #[command(flatten)]
     input: Input,
 }
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Tables, a chart, what changes, and the recommended objects.
+    #[default]
+    Text,
+    /// The recommended objects, to be applied.
+    Yaml,
+}
+
+/// More parts than these have too little of a load each.
+const MOST_PARTS: u32 = 20;
 
 fn percent(text: &str) -> Result<f64, String> {
     let wrong = || "not a part of the requests, such as 0.5%".to_owned();
@@ -62,6 +86,11 @@ fn share(text: &str) -> Result<f64, String> {
         Ok(share) if (0.1..=0.9).contains(&share) => Ok(share),
         _ => Err("not a number between 0.1 and 0.9".to_owned()),
     }
+}
+
+fn parts(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse().ok().filter(|number: &NonZeroU32| number.get() <= MOST_PARTS);
+    number.ok_or_else(|| format!("not a number between 1 and {MOST_PARTS}"))
 }
 
 /// Runs the command.
@@ -95,52 +124,74 @@ struct Bench<'a> {
 }
 
 /// The part of a load that is scored.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
-    Trained,
-    HeldOut,
+    /// What comes before this share of it, by which settings are chosen.
+    Before(f64),
+    /// What is held out.
+    HeldOut(HeldOut),
 }
 
 impl Bench<'_> {
     fn tune(&self, loads: &[&str]) -> Result<String, Failure> {
-        let Arguments { weight, max_violations, samples, rounds, input, .. } = self.arguments;
-        let objective = weight.map_or(Objective::MaxViolations(*max_violations), Objective::Weight);
+        let objective = self.objective();
+        let parts = held_out(self.arguments.train, self.arguments.parts.get());
+        let (mut folds, mut last) = (Vec::new(), None);
+        for part in parts {
+            let (tried, best) = self.search(objective, part)?;
+            let unchanged = vec![0; best.len()];
+            let worths = self.measure(&[unchanged, best.clone()], Part::HeldOut(part))?;
+            folds.push(Fold {
+                part,
+                settings: self.space.text(&best),
+                current: worths.first().copied().unwrap_or_default(),
+                chosen: worths.get(1).copied().unwrap_or_default(),
+            });
+            last = Some((part, tried, best));
+        }
+        // There is always a part that is held out.
+        let Some((part, tried, best)) = last else { return Ok(String::new()) };
+        let report = Report {
+            name: self.subject.name(),
+            loads: loads.join(", "),
+            tried: tried.len(),
+            objective,
+            rows: self.rows(part, &tried, &best)?,
+            folds,
+            current: self.subject.object.object.clone(),
+            recommended: self.changed(&best)?.object.object,
+        };
+        match self.arguments.output {
+            Output::Text => report.render(),
+            Output::Yaml => report.yaml(),
+        }
+        .map_err(Failure::Cannot)
+    }
+
+    fn objective(&self) -> Objective {
+        let Arguments { weight, max_violations, .. } = self.arguments;
+        weight.map_or(Objective::MaxViolations(*max_violations), Objective::Weight)
+    }
+
+    /// Looks for settings by what comes before a part: everything that was tried, and the best of it.
+    fn search(&self, objective: Objective, part: HeldOut) -> Result<(Tried, Choice), Failure> {
+        let Arguments { samples, rounds, input, .. } = self.arguments;
         let search = Search { objective, samples: *samples, rounds: *rounds, seed: input.seed };
-        let (tried, best) =
-            search.run(&self.space.sizes(), |choices| self.measure(choices, Part::Trained))?;
-        let shown = self.shown(&tried, &best);
-        let worths = self.measure(&shown, Part::HeldOut)?;
+        let before = Part::Before(part.from);
+        search.run(&self.space.sizes(), |choices| self.measure(choices, before))
+    }
+
+    /// The frontier of what was tried, the object as it is and the best one, scored in what is held out.
+    fn rows(&self, part: HeldOut, tried: &Tried, best: &Choice) -> Result<Vec<Row>, Failure> {
+        let shown = shown(tried, best);
+        let worths = self.measure(&shown, Part::HeldOut(part))?;
         let rows = shown.iter().zip(worths).map(|(choice, worth)| Row {
             settings: self.space.text(choice),
             worth,
             is_current: choice.iter().all(|place| *place == 0),
-            is_recommended: *choice == best,
+            is_recommended: choice == best,
         });
-        let report = Report {
-            name: self.subject.name(),
-            loads: loads.join(", "),
-            train_percent: (self.arguments.train * 100.0).round(),
-            tried: tried.len(),
-            objective,
-            rows: rows.collect(),
-            current: self.subject.object.object.clone(),
-            recommended: self.changed(&best)?.object.object,
-        };
-        report.render().map_err(Failure::Cannot)
-    }
-
-    /// The frontier of what was tried, thinned out, with the object as it is and the best one.
-    fn shown(&self, tried: &Tried, best: &Choice) -> Vec<Choice> {
-        let frontier = frontier(tried);
-        let every = frontier.len().div_ceil(MOST_ROWS).max(1);
-        let thinned = frontier.into_iter().step_by(every).map(|(choice, _)| choice.clone());
-        let mut shown: Vec<Choice> = thinned.collect();
-        for choice in [vec![0; best.len()], best.clone()] {
-            if !shown.contains(&choice) {
-                shown.push(choice);
-            }
-        }
-        shown
+        Ok(rows.collect())
     }
 
     fn changed(&self, choice: &Choice) -> Result<Subject, Failure> {
@@ -184,15 +235,31 @@ impl Bench<'_> {
         Ok(subjects.iter().map(worth).collect())
     }
 
-    /// A plan of which only a part is scored. What is held out is played after the rest, so that the
-    /// autoscaler has seen what comes before it.
+    /// A plan of which only a part is scored. What is held out is played after what comes before it, so that
+    /// the autoscaler has seen that.
     fn part(&self, plan: &Plan, part: Part) -> Plan {
-        let border = trained(plan.length, self.arguments.train);
+        let border = |share: f64| share_of(plan.length, share);
         match part {
-            Part::Trained => Plan { length: border, ..plan.clone() },
-            Part::HeldOut => Plan { warm_up: border.max(plan.warm_up), ..plan.clone() },
+            Part::Before(share) => Plan { length: border(share), ..plan.clone() },
+            Part::HeldOut(HeldOut { from, to }) => {
+                Plan { length: border(to), warm_up: border(from).max(plan.warm_up), ..plan.clone() }
+            }
         }
     }
+}
+
+/// The frontier of what was tried, thinned out, with the object as it is and the best one.
+fn shown(tried: &Tried, best: &Choice) -> Vec<Choice> {
+    let frontier = frontier(tried);
+    let every = frontier.len().div_ceil(MOST_ROWS).max(1);
+    let thinned = frontier.into_iter().step_by(every).map(|(choice, _)| choice.clone());
+    let mut shown: Vec<Choice> = thinned.collect();
+    for choice in [vec![0; best.len()], best.clone()] {
+        if !shown.contains(&choice) {
+            shown.push(choice);
+        }
+    }
+    shown
 }
 
 fn mean(scores: &[Scores]) -> Worth {

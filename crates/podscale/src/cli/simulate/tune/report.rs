@@ -1,12 +1,20 @@
 //! What came of a search, in words, as a chart and as YAML.
 
-use crate::simulate::tune::{Objective, Worth};
+use crate::simulate::tune::{HeldOut, Objective, Worth};
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The size of the chart, in characters.
 const COLUMNS: usize = 60;
 const LINES: usize = 12;
+
+/// What was chosen by what comes before a part that is held out, and how it did in that part.
+pub(super) struct Fold {
+    pub(super) part: HeldOut,
+    pub(super) settings: String,
+    pub(super) current: Worth,
+    pub(super) chosen: Worth,
+}
 
 /// One choice and what it is worth on what was held out.
 pub(super) struct Row {
@@ -30,20 +38,27 @@ impl Row {
 pub(super) struct Report {
     pub(super) name: String,
     pub(super) loads: String,
-    pub(super) train_percent: f64,
     pub(super) tried: usize,
     pub(super) objective: Objective,
+    /// In the last part that is held out.
     pub(super) rows: Vec<Row>,
+    pub(super) folds: Vec<Fold>,
     pub(super) current: Value,
     pub(super) recommended: Value,
 }
 
 impl Report {
+    /// The recommended object alone.
+    pub(super) fn yaml(&self) -> Result<String, String> {
+        Ok(format!("---\n{}", yaml(&self.recommended)?))
+    }
+
     /// The whole text.
     pub(super) fn render(&self) -> Result<String, String> {
-        let yaml = |object: &Value| serde_saphyr::to_string(object).map_err(|e| e.to_string());
         let (current, recommended) = (yaml(&self.current)?, yaml(&self.recommended)?);
         let mut out = self.head();
+        out.push_str(&self.parts());
+        let _ = writeln!(out, "\nthe frontier of {}, scored in {}:", self.before(), self.last());
         out.push_str(&self.table());
         out.push_str(&self.chart());
         out.push_str(&self.verdict());
@@ -63,10 +78,35 @@ impl Report {
                 format!("fewest pod-hours, {weight} more for each percent of violations")
             }
         };
+        let (name, loads) = (&self.name, &self.loads);
         format!(
-            "{}: {objective}\n{} settings tried on the first {}% of {}; all scores are those of the rest\n\n",
-            self.name, self.tried, self.train_percent, self.loads
+            "{name}: {objective}\non {loads}; every score is of a part that its settings were not chosen by\n\n"
         )
+    }
+
+    /// What was tried in the last search.
+    fn before(&self) -> String {
+        let percent = self.folds.last().map_or(0.0, |fold| fold.part.from * 100.0);
+        format!("{} settings tried on the first {percent:.0}%", self.tried)
+    }
+
+    /// The last part that was held out.
+    fn last(&self) -> String {
+        self.folds.last().map_or_else(String::new, |fold| part_text(fold.part))
+    }
+
+    /// How settings did that were chosen by what came before.
+    fn parts(&self) -> String {
+        let (chosen, current) = ("chosen before that", "as it is");
+        let mut out = format!("{:<11}  {chosen:<24}  {current:<24}  settings\n", "scored in");
+        for Fold { part, settings, current, chosen } in &self.folds {
+            let worth = |Worth { violations, pod_hours, .. }: &Worth| {
+                format!("{:>7.3}% {pod_hours:>9.1} pod-h", violations * 100.0)
+            };
+            let (part, chosen, current) = (part_text(*part), worth(chosen), worth(current));
+            let _ = writeln!(out, "{part:<11}  {chosen}  {current}  {settings}");
+        }
+        out
     }
 
     /// The rows, the cheapest first.
@@ -145,13 +185,25 @@ impl Report {
         {
             out.push_str("the recommended settings miss the objective on what was held out\n");
         }
-        if self.objective.prefers(&now.worth, &best.worth) {
-            out.push_str(
-                "on what was held out the object as it is does better: do not change it for this\n",
+        let worse = |fold: &&Fold| self.objective.prefers(&fold.current, &fold.chosen);
+        let worse = self.folds.iter().filter(worse).count();
+        if worse > 0 || self.objective.prefers(&now.worth, &best.worth) {
+            let _ = writeln!(
+                out,
+                "in {worse} of {} parts that were held out the object as it is does better: do not change it for this",
+                self.folds.len()
             );
         }
         out
     }
+}
+
+fn part_text(HeldOut { from, to }: HeldOut) -> String {
+    format!("{:.0}% to {:.0}%", from * 100.0, to * 100.0)
+}
+
+fn yaml(object: &Value) -> Result<String, String> {
+    serde_saphyr::to_string(object).map_err(|error| error.to_string())
 }
 
 /// The lines of two texts that differ, in their order, with those around them.
@@ -205,22 +257,29 @@ mod tests {
         let report = Report {
             name: "shop/web".to_owned(),
             loads: "a, b".to_owned(),
-            train_percent: 60.0,
             tried: 7,
             objective: Objective::MaxViolations(0.005),
             rows: vec![
                 row("as it is", 0.004, 12.0, (true, false)),
                 row("x=1", 0.006, 8.0, (false, true)),
             ],
+            folds: vec![Fold {
+                part: HeldOut { from: 0.6, to: 1.0 },
+                settings: "x=1".to_owned(),
+                current: Worth { violations: 0.004, pod_hours: 12.0, reversals_per_hour: 0.5 },
+                chosen: Worth { violations: 0.006, pod_hours: 8.0, reversals_per_hour: 0.5 },
+            }],
             current: json!({"spec": {"maxReplicas": 5}}),
             recommended: json!({"spec": {"maxReplicas": 9}}),
         };
         let text = report.render().expect("a report");
         for part in [
-            "7 settings tried on the first 60% of a, b; all scores are those of the rest",
+            "on a, b; every score is of a part that its settings were not chosen by",
+            "60% to 100%    0.600%       8.0 pod-h    0.400%      12.0 pod-h  x=1",
+            "the frontier of 7 settings tried on the first 60%, scored in 60% to 100%:",
             "*     0.600%        8.0         0.50  x=1\no     0.400%       12.0",
             "miss the objective on what was held out",
-            "the object as it is does better",
+            "in 1 of 1 parts that were held out the object as it is does better",
             "-   maxReplicas: 5\n+   maxReplicas: 9",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");

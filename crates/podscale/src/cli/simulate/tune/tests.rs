@@ -21,21 +21,26 @@ fn the_same_seed_gives_the_same_report_of_what_was_held_out() {
     let Ok(one) = tune_all(&arguments(&[])) else { panic!("it cannot be tuned") };
     let Ok(other) = tune_all(&arguments(&[])) else { panic!("it cannot be tuned") };
     assert_eq!(one, other);
-    assert!(one.contains("on the first 60% of sine:mean=200"), "{one}");
-    assert!(one.contains("\n* "), "something is recommended: {one}");
+    for part in ["on sine:mean=200", "\n60% to 80%", "\n80% to 100%", "\n* "] {
+        assert!(one.contains(part), "{part:?} is not in\n{one}");
+    }
+    let Ok(yaml) = tune_all(&arguments(&["-o", "yaml"])) else { panic!("it cannot be tuned") };
+    assert!(yaml.starts_with("---\n") && yaml.contains("\nspec:"), "{yaml}");
 }
 
 #[test]
 fn what_is_held_out_is_not_scored_in_the_search() {
-    let arguments = arguments(&["--train", "0.75"]);
+    let arguments = arguments(&[]);
     let Ok((objects, _)) = arguments.input.objects() else { panic!("no objects") };
     let Ok(subjects) = arguments.input.subjects(&objects) else { panic!("no autoscaler") };
     let plan = Plan { length: podscale_core::Span::seconds(4000), ..subjects[0].plan.clone() };
     let (subject, space) = (&subjects[0], Space::default());
     let bench = Bench { arguments: &arguments, subject, plans: Vec::new(), space };
-    let (trained, held_out) = (bench.part(&plan, Part::Trained), bench.part(&plan, Part::HeldOut));
-    assert_eq!(trained.length, podscale_core::Span::seconds(3000));
-    assert_eq!((held_out.length, held_out.warm_up), (plan.length, trained.length));
+    let part = HeldOut { from: 0.75, to: 1.0 };
+    let before = bench.part(&plan, Part::Before(part.from));
+    let after = bench.part(&plan, Part::HeldOut(part));
+    assert_eq!(before.length, podscale_core::Span::seconds(3000));
+    assert_eq!((after.length, after.warm_up), (plan.length, before.length));
 }
 
 #[test]
@@ -45,4 +50,5 @@ fn parts_and_percents_are_read() {
         assert!(percent(wrong).is_err(), "{wrong}");
     }
     assert!(share("0.05").is_err() && share("0.5").is_ok());
+    assert!(parts("0").is_err() && parts("21").is_err() && parts("3").is_ok());
 }
