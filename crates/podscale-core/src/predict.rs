@@ -109,7 +109,7 @@ pub enum Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forecast {
-    /// By which pattern; of several that may be used, the one that gained most.
+    /// By which pattern; of several that may be used, one.
     pub pattern: Pattern,
     /// Whether it may be used.
     pub gate: Gate,
@@ -219,19 +219,28 @@ impl Forecaster {
         }
     }
 
-    /// The best pattern that may be used now, and the demand that it leads to.
+    /// The pattern that is used now, and the demand that it leads to: of the seasons the one that gained
+    /// most, or the trend where that foretells more.
     fn expected(&self, demand: &Demand) -> Option<(usize, i64)> {
         let now = replicas(i64::from(demand.amount()));
-        let mut best: Option<(usize, i64)> = None;
+        let (mut season, mut trend): (Option<(usize, i64)>, _) = (None, None);
         for (place, pattern) in Pattern::ALL.into_iter().enumerate() {
             let fit = &self.fits[place];
             let Some(by) = self.foretold(pattern, demand.at, demand.horizon()) else { continue };
-            let better = best.is_none_or(|(before, _)| fit.gain() > self.fits[before].gain());
-            if better && fit.gate(pattern.judged(), now) == Gate::Open {
-                best = Some((place, demand.plus(by * fit.share())));
+            if fit.gate(pattern.judged(), now) != Gate::Open {
+                continue;
+            }
+            let found = Some((place, demand.plus(by * fit.share())));
+            match pattern {
+                Pattern::Trend => trend = found,
+                Pattern::Day | Pattern::Week => {
+                    let gains = |(before, _): (usize, i64)| fit.gain() > self.fits[before].gain();
+                    season = if season.is_none_or(gains) { found } else { season };
+                }
             }
         }
-        best
+        let more = |(_, milli): &(usize, i64)| season.is_none_or(|(_, most)| *milli > most);
+        trend.filter(more).or(season)
     }
 
     /// What is expected when a pod that is added now is ready. The margin is such that so many percent of

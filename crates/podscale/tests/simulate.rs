@@ -136,7 +136,7 @@ fn variants_stand_beside_the_objects_and_against_the_best_peer() {
     assert!(row("these objects").contains("| hpa-cpu:target=30 ("), "{goal}");
     row("larger");
     let small = row("spec.maxReplicas=3");
-    assert!(small.ends_with(&format!("| {SPIKE} |")), "it is worse under the spike: {small}");
+    assert!(small.contains(&format!("| {SPIKE}")), "it is worse under the spike: {small}");
     let wrong =
         podscale(&["simulate", "-f", "-", "--load", SPIKE, "--variant", "spec.x=1"], OBJECTS);
     assert_ne!(wrong.status.code(), Some(0), "there is no such field");

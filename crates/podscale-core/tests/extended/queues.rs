@@ -35,12 +35,12 @@ fn it_never_asks_for_less_than_the_metrics_and_says_what_it_does() {
     check(
         &busy(60, 20).extend(|e| e.queue = Some(QUEUE)),
         &[
-            "queue is at 15 per pod, target 1k (ratio 0.015): ask for 1",
-            "queue is at 5 per pod, target 1k (ratio 0.005): ask for 1",
-            "the metrics ask for 1",
+            "queue is at 15 per pod, target 1000 (ratio 0.015): asks for 1",
+            "queue is at 5 per pod, target 1000 (ratio 0.005): asks for 1",
+            "queue asks for most: 1",
             "20 arrive in a second, and 60 that wait are to be served within 30s: 6 instead of 1",
             "no recent recommendation stands against 6",
-            "so the size becomes 6",
+            "so the size changes from 4 to 6",
         ],
     );
 }
