@@ -1,6 +1,6 @@
 //! The fields by which sizes follow a queue, the demand of a window, and the demand to come.
 
-use crate::pod_autoscaler::schema::{Object, Shape, field, rule};
+use crate::pod_autoscaler::schema::{NAME, Object, Shape, field, rule};
 
 /// The words of `profile`.
 pub(super) const PROFILES: &[&str] = &["Balanced", "Cheap", "Safe"];
@@ -24,7 +24,7 @@ pub(super) static QUEUE: Object = Object {
 };
 
 /// What a metric may be called.
-const METRIC_NAME: Shape = Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$");
+const METRIC_NAME: Shape = Shape::Pattern(63, NAME);
 
 pub(super) static WINDOW: Object = Object {
     name: "Window",
