@@ -75,6 +75,8 @@ pub enum RescaleReason {
     Idle,
     /// No size could be computed for long.
     Fallback,
+    /// More will be needed before a pod that is added now is ready.
+    Expected,
 }
 
 impl RescaleReason {
@@ -94,6 +96,7 @@ impl RescaleReason {
             RescaleReason::Held => text::HELD_BY_SPEC,
             RescaleReason::Idle => text::NOTHING_ACTIVE,
             RescaleReason::Fallback => text::METRICS_GONE,
+            RescaleReason::Expected => text::MORE_EXPECTED,
         })
     }
 }

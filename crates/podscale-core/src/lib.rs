@@ -7,6 +7,7 @@
 //! that Kubernetes shows in conditions and events, [`explain`] puts a decision's steps into
 //! plain language.
 
+mod compact;
 pub mod decide;
 pub mod decision;
 pub mod deletion_cost;
@@ -15,6 +16,7 @@ pub mod history;
 pub mod model;
 pub mod pass;
 pub mod pod;
+pub mod predict;
 pub mod snapshot;
 pub mod status;
 pub mod steps;

@@ -19,11 +19,14 @@ use std::cmp::Ordering;
 
 mod activity;
 mod aggregate;
+mod ahead;
 mod ask;
 mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod queue;
+mod window;
 
 /// What the stages share.
 struct Context<'a> {
@@ -204,12 +207,11 @@ fn wanted(
     decision: &mut Decision,
 ) -> Option<Wanted> {
     let answers = ask::ask(context, pods, memory, decision);
-    if context.extensions.fallback.is_none() {
-        memory.metrics_gone_since = None;
-    }
+    forget(context.extensions, memory);
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
+        ahead::note_idle(context, pods, memory);
         let note = Note::text(text::IDLE.0, text::IDLE.1);
         set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
         let (reason, taken) = (RescaleReason::Idle, answers.oldest());
@@ -228,10 +230,14 @@ fn wanted(
         Some(combined) => {
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
-            let replicas = combined.replicas.max(0);
+            let asked = combined.replicas.max(0);
+            let (asked, replicas) = sized(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
+                Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
-                    combined.metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
+                    // A metric that did not ask for more gets no credit for it.
+                    let metric = combined.metric.filter(|_| combined.replicas > context.current());
+                    metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
                         RescaleReason::AboveTarget { metric: m as u32 }
                     })
                 }
@@ -247,6 +253,50 @@ fn wanted(
         }
         None => fall_back(context, &answers, memory, at_least, decision),
     }
+}
+
+/// Forgets what no rule of the spec needs.
+fn forget(extensions: &Extensions, memory: &mut Memory) {
+    if extensions.fallback.is_none() {
+        memory.metrics_gone_since = None;
+    }
+    if !extensions.ahead.is_on() {
+        memory.demand = None;
+    }
+    if extensions.window.is_none() {
+        memory.asked.clear();
+        memory.burst = None;
+    }
+}
+
+/// What a queue and a window make of the size that the metrics ask for, and what is asked for ahead of the
+/// demand.
+fn sized(
+    context: &Context<'_>,
+    pods: &[Pod],
+    answers: &Answers,
+    asked: i32,
+    memory: &mut Memory,
+    decision: &mut Decision,
+) -> (i32, i32) {
+    let Extensions { queue, window, ahead, .. } = context.extensions;
+    if queue.is_none() && window.is_none() && !ahead.is_on() {
+        return (asked, asked);
+    }
+    let demand = ahead::demand(context, pods, answers, asked);
+    let (asked, demand) = match *queue {
+        None => (asked, demand),
+        Some(queue) => queue::serve(context, queue, answers, (asked, demand), decision),
+    };
+    let asked = match *window {
+        None => asked,
+        Some(window) => {
+            let mean = window::smooth(context, window, pods, demand, asked, memory, decision);
+            // While a metric is broken the size may not go down, whatever the others asked for before.
+            if answers.holding > 0 { mean.max(context.current()) } else { mean }
+        }
+    };
+    (asked, ahead::raise(context, pods, demand, asked, memory, decision))
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

@@ -1,8 +1,12 @@
 //! What rules beyond a native autoscaler's remember from one pass to the next.
 
-use crate::model::{Metric, MetricTarget};
+use crate::model::{Metric, MetricTarget, Milli};
+use crate::predict::Demand;
 use crate::time::Time;
 use serde::Serialize;
+
+/// What was asked for is kept no more often than this, which is an hour of decisions fifteen seconds apart.
+pub const MAX_ASKED: usize = 240;
 
 /// Last answers of no more metrics than these are kept.
 pub const MAX_LAST_ANSWERS: usize = 64;
@@ -18,6 +22,33 @@ pub struct Memory {
     /// What metrics asked for last, where that stands in for a value that is missing; at most
     /// [`MAX_LAST_ANSWERS`].
     pub last_answers: Vec<LastAnswer>,
+    /// What the metrics asked for last, where sizes are forecast; the forecaster learns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<Demand>,
+    /// What the metrics asked for in the window, where sizes follow its mean; at most [`MAX_ASKED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// The burst that is on, where sizes follow the mean of a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
+}
+
+/// What the metrics asked for at a moment, before anything was rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// How many replicas.
+    pub replicas: Milli,
+    /// When.
+    pub at: Time,
+}
+
+/// A demand far beyond what the pods could serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Burst {
+    /// When it was last seen.
+    pub last: Time,
+    /// The size that it has led to, which does not go down while it is on.
+    pub replicas: i32,
 }
 
 /// What a metric asked for when it last had a value. The size is kept rather than the value: a value

@@ -13,6 +13,8 @@ pub const HELD_BY_SPEC: &str = "Size held by the spec";
 pub const NOTHING_ACTIVE: &str = "No metric above its activation threshold";
 /// Why the size becomes the fallback.
 pub const METRICS_GONE: &str = "Metrics gone for too long";
+/// Why the size goes up before a metric asks for it.
+pub const MORE_EXPECTED: &str = "More demand expected";
 
 /// What is said of a metric of pods while there are none on purpose.
 pub const NO_PODS_RUN: &str = "not read while no pods run";
