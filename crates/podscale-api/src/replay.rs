@@ -157,7 +157,6 @@ impl Replayer {
             pods: &pods,
             readings: &readings,
         };
-
         let pass = self.run(&snapshot, step, errors);
         let decision = &pass.decision;
         let replicas = decision.replicas().unwrap_or(self.replicas);
