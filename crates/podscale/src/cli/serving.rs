@@ -15,7 +15,6 @@ use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
 use crate::settings::{MetricsApi, ResourceMetrics, address, name, namespace};
 use clap::Args;
-use clap::builder::ArgPredicate;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
@@ -32,16 +31,8 @@ use tokio::sync::oneshot;
 #[group(id = "serving")]
 #[command(next_help_heading = "Serving metrics")]
 pub struct Arguments {
-    /// Which metrics APIs to serve.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "API,...",
-        value_delimiter = ',',
-        default_value = "resource",
-        default_value_if("singlecloud_port", ArgPredicate::IsPresent, None::<&str>),
-        env = "PODSCALE_SERVE"
-    )]
+    /// Which metrics APIs to serve. If not given, resource; or none, if singlecloud's API is served.
+    #[arg(long, value_enum, value_name = "API,...", value_delimiter = ',', env = "PODSCALE_SERVE")]
     serve: Vec<MetricsApi>,
 
     /// The address to serve on.
@@ -123,6 +114,26 @@ pub enum Failure {
     /// Custom or external metrics are wanted, but nothing says where they come from.
     #[error("--serve {0}: nothing says where these metrics come from; --prometheus-url does")]
     NoSource(&'static str),
+    /// Nothing says which custom or external metrics there are.
+    #[error(
+        "--serve {0}: nothing says which metrics there are; --metric-rules or \
+         --metric-rules-configmap does"
+    )]
+    NoRules(&'static str),
+    /// The certificate would be written.
+    #[error(
+        "--dry-run writes nothing, but a serving certificate of its own is kept in a Secret and in \
+         APIServices; give one with --tls-cert-file and --tls-private-key-file"
+    )]
+    DryRun,
+    /// A flag is about something that is not served.
+    #[error("{flag} has no effect without {needs}")]
+    NoEffect {
+        /// The flag.
+        flag: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
     /// Kubelets or Prometheus cannot be read.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -138,26 +149,78 @@ impl Arguments {
     /// Says what does not.
     pub fn check(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
         let known = pipeline.has_prometheus();
-        if self.serve.contains(&MetricsApi::Custom) && !known {
+        if self.wants(MetricsApi::Custom) && !known {
             return Err(Failure::NoSource("custom"));
         }
-        if self.routes()?.is_empty() && self.serve.contains(&MetricsApi::External) && !known {
+        if self.routes()?.is_empty() && self.wants(MetricsApi::External) && !known {
             return Err(Failure::NoSource("external"));
         }
-        Ok(())
+        let (flag, needs) = ("--plain-address", "resource in --serve");
+        let effect = self.plain_address.is_none() || self.wants(MetricsApi::Resource);
+        if effect { Ok(()) } else { Err(Failure::NoEffect { flag, needs }) }
+    }
+
+    /// Whether the flags make sense beside a controller, which serves metrics or not, and may write or not.
+    ///
+    /// # Errors
+    /// Says what does not.
+    pub fn check_beside(
+        &self,
+        pipeline: &pipeline::Arguments,
+        serves: bool,
+        dry_run: bool,
+    ) -> Result<(), Failure> {
+        if dry_run && (serves || self.has_singlecloud()) && self.tls_cert_file.is_none() {
+            return Err(Failure::DryRun);
+        }
+        if serves {
+            return self.check(pipeline);
+        }
+        let given = [
+            ("--serve", !self.serve.is_empty()),
+            ("--plain-address", self.plain_address.is_some()),
+            ("--external-metrics-routes", self.external_metrics_routes.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::NoEffect { flag, needs: "--serve-metrics" }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is said which custom and external metrics there are, as far as they are served.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_rules(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
+        // Rules may also follow from the autoscalers of singlecloud's API.
+        if pipeline.has_rules() || self.has_singlecloud() {
+            return Ok(());
+        }
+        let routed = !self.routes()?.is_empty();
+        match (self.wants(MetricsApi::Custom), self.wants(MetricsApi::External) && !routed) {
+            (true, _) => Err(Failure::NoRules("custom")),
+            (false, true) => Err(Failure::NoRules("external")),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn wants(&self, api: MetricsApi) -> bool {
+        let usual = self.serve.is_empty() && !self.has_singlecloud();
+        self.serve.contains(&api) || usual && api == MetricsApi::Resource
     }
 
     /// What must be read for what is served, if cpu and memory come from there: from the kubelets, unless
     /// it is Prometheus.
     #[must_use]
     pub fn wanted(&self, resource: ResourceMetrics) -> Wanted {
-        let wants = |api: MetricsApi| self.serve.contains(&api);
-        let roster = wants(MetricsApi::Resource) && resource == ResourceMetrics::Prometheus;
-        let kubelets = wants(MetricsApi::Resource) && !roster;
+        let roster = self.wants(MetricsApi::Resource) && resource == ResourceMetrics::Prometheus;
+        let kubelets = self.wants(MetricsApi::Resource) && !roster;
+        let others = self.wants(MetricsApi::Custom) || self.wants(MetricsApi::External);
         Wanted {
             kubelets: kubelets.then_some(Purpose::Serving),
-            prometheus: roster || wants(MetricsApi::Custom) || wants(MetricsApi::External),
+            prometheus: roster || others,
             roster,
+            ..Wanted::default()
         }
     }
 
@@ -170,10 +233,9 @@ impl Arguments {
     /// What is served, from what is read.
     #[must_use]
     pub fn served(&self, reading: &Reading, client: &Client) -> Served {
-        let wants = |api: MetricsApi| self.serve.contains(&api);
-        let engine = |api| reading.engine.clone().filter(|_| wants(api));
+        let engine = |api| reading.engine.clone().filter(|_| self.wants(api));
         Served {
-            resource: wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
+            resource: self.wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
             custom: engine(MetricsApi::Custom).map(|engine| {
                 let client = client.clone();
                 Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
