@@ -113,7 +113,7 @@ impl Arguments {
     pub fn check(&self, prometheus: bool) -> Result<(), PipelineError> {
         self.kubelet.check()?;
         if prometheus || self.has_prometheus() {
-            self.prometheus.check()?;
+            self.prometheus.connection().check()?;
         }
         let from_file = self.prometheus.rules_file().map(|_| "--metric-rules");
         let from_map = self.metric_rules_configmap.as_ref().map(|_| "--metric-rules-configmap");
@@ -132,7 +132,7 @@ impl Arguments {
     /// Whether it is said where Prometheus is.
     #[must_use]
     pub fn has_prometheus(&self) -> bool {
-        self.prometheus.is_given()
+        self.prometheus.connection().is_given()
     }
 
     /// Begins to scrape kubelets, and to follow rules and series, as far as it is wanted.
@@ -167,7 +167,7 @@ impl Arguments {
         } else {
             None
         };
-        let servers = self.prometheus.servers()?;
+        let servers = self.prometheus.connection().servers()?;
         let resolution = self.kubelet.resolution();
         Ok(Reading {
             kubelets,
