@@ -233,6 +233,7 @@ impl Arguments {
     ) -> Result<Reading, PipelineError> {
         let served = self.serve_metrics.then(|| self.serving.wanted(self.resource_metrics));
         let mut wanted = served.unwrap_or_default();
+        wanted.dry_run = self.dry_run;
         match self.resource_metrics {
             ResourceMetrics::Kubelet if wanted.kubelets.is_none() => {
                 wanted.kubelets = Some(Purpose::Deciding(role.leading.clone()));
@@ -295,9 +296,7 @@ impl Arguments {
         self.election.check()?;
         self.telemetry.check()?;
         self.pipeline.check(self.resource_metrics == ResourceMetrics::Prometheus)?;
-        if self.serve_metrics {
-            self.serving.check(&self.pipeline)?;
-        }
+        self.serving.check_beside(&self.pipeline, self.serve_metrics, self.dry_run)?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
@@ -321,7 +320,7 @@ pub(super) enum Failure {
     LeaseTimings(#[from] LeaseTimingsError),
     #[error("--record: {0}")]
     Record(#[from] RecordError),
-    #[error("--serve-metrics: {0}")]
+    #[error(transparent)]
     Serve(#[from] serving::Failure),
     #[error(transparent)]
     Pipeline(#[from] PipelineError),

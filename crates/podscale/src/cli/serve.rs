@@ -92,7 +92,8 @@ fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     let prometheus = arguments.pipeline.has_prometheus()
         || arguments.resource_metrics == ServedMetrics::Prometheus;
     arguments.pipeline.check(prometheus).map_err(Failure::from)?;
-    Ok(arguments.serving.check(&arguments.pipeline)?)
+    arguments.serving.check(&arguments.pipeline)?;
+    Ok(arguments.serving.check_rules(&arguments.pipeline)?)
 }
 
 fn start(arguments: &Arguments) -> Result<(), ServeFailure> {
@@ -120,4 +121,41 @@ async fn serve(arguments: &Arguments, metrics: Metrics) -> Result<(), Failure> {
     tracing::info!("ending");
     running.stop().await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn what_is_served_must_come_from_somewhere() {
+        let prometheus = "--prometheus-url=http://p";
+        for (line, problem) in [
+            ("--serve=resource".to_owned(), None),
+            (format!("--serve=custom {prometheus} --metric-rules=x"), None),
+            (format!("--serve=custom {prometheus} --singlecloud-port=1"), None),
+            ("--serve=custom".to_owned(), Some("--serve custom: nothing says where")),
+            (format!("--serve=custom {prometheus}"), Some("--serve custom: nothing says which")),
+            (
+                format!("--serve=external {prometheus}"),
+                Some("--serve external: nothing says which"),
+            ),
+        ] {
+            let words = ["serve"].into_iter().chain(line.split(' '));
+            let parsed = Line::try_parse_from(words).expect(&line);
+            let found = check(&parsed.arguments).err().map(|error| error.to_string());
+            let fits = match (&found, problem) {
+                (Some(found), Some(problem)) => found.contains(problem),
+                (found, problem) => found.is_none() && problem.is_none(),
+            };
+            assert!(fits, "{line}: {found:?}");
+        }
+    }
 }
