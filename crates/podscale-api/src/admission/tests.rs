@@ -61,16 +61,20 @@ fn what_the_controller_would_report_is_refused_and_nothing_else() {
         (
             pod_autoscaler(expression("cpu > 1")),
             &[
-                "spec.expression Invalid value: \"cpu > 1\": the expression must be a number, not a bool",
+                "spec.expression Invalid value: \"cpu > 1\": line 1, column 1: the expression must be a number",
             ],
         ),
         (
             pod_autoscaler(expression("cpu + queue")),
-            &["spec.expression Invalid value: \"cpu + queue\": unknown metric \"queue\""],
+            &[
+                "spec.expression Invalid value: \"cpu + queue\": line 1, column 7: unknown metric \"queue\"",
+            ],
         ),
         (
             pod_autoscaler(expression("cpu.rate")),
-            &["spec.expression Invalid value: \"cpu.rate\": a metric has no \"rate\""],
+            &[
+                "spec.expression Invalid value: \"cpu.rate\": line 1, column 5: a metric has no \"rate\"",
+            ],
         ),
         (
             pod_autoscaler(schedule(json!({"start": "8 o'clock"}))),

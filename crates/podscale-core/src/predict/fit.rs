@@ -17,6 +17,9 @@ const LEAST_SHARE: f64 = 0.25;
 const RECENTLY_WORSE: f64 = 1.05;
 /// Which part of the demand the recent error may be.
 const LARGEST_ERROR: f64 = 0.5;
+/// An error of so few replicas does no harm, however good the last value was: after a quiet time that one has next to
+/// no error, and the first minutes of a rise that comes a little later than usual are no reason to stop.
+const HARMLESS_ERROR: f64 = 0.1;
 
 /// Sums over what was foretold and what came, in replicas; the older, the less they count.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,8 +91,9 @@ impl Fit {
         if !proven {
             return Gate::NoPattern;
         }
-        let wrong = self.recent > self.recent_last * RECENTLY_WORSE;
-        let large = self.errors().0 > LARGEST_ERROR * demand.max(1.0);
+        let error = self.errors().0;
+        let wrong = self.recent > self.recent_last * RECENTLY_WORSE && error > HARMLESS_ERROR;
+        let large = error > LARGEST_ERROR * demand.max(1.0);
         if wrong || large { Gate::RecentlyWrong } else { Gate::Open }
     }
 

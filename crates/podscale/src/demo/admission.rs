@@ -59,7 +59,7 @@ mod tests {
         assert_eq!((code, &body["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")));
         let expected = "admission webhook \"validate.podscale.dev\" denied the request: \
             PodAutoscaler.podscale.dev \"web\" is invalid: spec.expression: Invalid value: \"cpu > 3\": \
-            the expression must be a number, not a bool";
+            line 1, column 1: the expression must be a number, not a bool";
         assert_eq!(body["message"], expected);
         assert_eq!(body["details"]["causes"][0]["field"], "spec.expression");
         let (code, body) = send(&router, "POST", path, &object("cpu + 1")).await;
