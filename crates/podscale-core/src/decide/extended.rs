@@ -182,7 +182,9 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
         decision.learned.memory = Some(Box::new(memory));
     }
     if let Some(wanted) = wanted {
-        let desired = limited(context, &wanted, decision);
+        // A rate counts from the size that there is, which may be above the bounds while its spec asks for
+        // zero.
+        let desired = limited(context, &wanted, decision).min(context.bounds.max);
         let desired = gate::forbidden(context, &wanted, desired, decision);
         settle(context, desired, wanted.reason, decision);
     }
