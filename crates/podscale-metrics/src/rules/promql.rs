@@ -12,14 +12,9 @@ pub(super) fn check(query: &str) -> Result<(), String> {
     let mut rest = query.char_indices();
     while let Some((at, character)) = rest.next() {
         match character {
-            '"' | '\'' | '`' => {
-                if !closes(&mut rest, character) {
-                    return Err(format!(
-                        "the text that begins with {} has no end",
-                        near(query, at)
-                    ));
-                }
-            }
+            '"' | '\'' | '`' => close(&mut rest, character).ok_or_else(|| {
+                format!("the text that begins with {} has no end", near(query, at))
+            })?,
             '#' => {
                 rest.by_ref().find(|(_, character)| *character == '\n');
             }
@@ -45,18 +40,18 @@ pub(super) fn check(query: &str) -> Result<(), String> {
     }
 }
 
-/// Goes on behind the end of a text in quotes; whether there is one.
-fn closes(rest: &mut std::str::CharIndices<'_>, quote: char) -> bool {
+/// Goes on behind the end of a text in quotes, if there is one.
+fn close(rest: &mut std::str::CharIndices<'_>, quote: char) -> Option<()> {
     while let Some((_, character)) = rest.next() {
         if character == quote {
-            return true;
+            return Some(());
         }
         // In back quotes nothing is escaped.
         if character == '\\' && quote != '`' {
             rest.next();
         }
     }
-    false
+    None
 }
 
 fn closing(open: char) -> char {
