@@ -26,9 +26,19 @@ pub struct Surroundings<'a> {
     pub selector: &'a str,
     /// Pods, at least all that the selector picks; those of other namespaces are passed over.
     pub pods: &'a [&'a Pod],
-    /// The other autoscalers of the namespace: name and selector. The kind stands before the name, with a
-    /// slash, unless it is an HPA.
-    pub others: &'a [(&'a str, &'a str)],
+    /// The other autoscalers of the namespace.
+    pub others: &'a [Other<'a>],
+}
+
+/// Another autoscaler, and which pods its target selects.
+#[derive(Clone, Copy, Debug)]
+pub struct Other<'a> {
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// The selector of its target.
+    pub selector: &'a str,
 }
 
 /// What the sources of metrics answered.
@@ -91,14 +101,14 @@ pub fn select<'a>(
             && selector.matches(|key| pod.metadata.labels.get(key))
     };
     let pods: Vec<&Pod> = around.pods.iter().filter(picked).copied().collect();
-    let overlapping = around.others.iter().find(|(_, other)| {
-        Selector::parse(other).is_ok_and(|other| {
+    let overlapping = around.others.iter().find(|other| {
+        Selector::parse(other.selector).is_ok_and(|other| {
             pods.iter().any(|pod| other.matches(|key| pod.metadata.labels.get(key)))
         })
     });
-    if let Some((overlapping, _)) = overlapping {
-        let other = overlapping.split_once('/').unwrap_or((v2::KIND, overlapping));
-        let autoscalers = both(&autoscaler.namespace, other, (around.kind, &autoscaler.name));
+    if let Some(&Other { kind, name, .. }) = overlapping {
+        let own = (around.kind, &*autoscaler.name);
+        let autoscalers = both(&autoscaler.namespace, (kind, name), own);
         return Err(Selection::Ambiguous { selector: around.selector.into(), autoscalers });
     }
     let places = pods.iter().enumerate().map(|(place, pod)| (&*pod.metadata.name, place));

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::hpa::v2::{
     HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus,
+    KIND as HPA,
 };
 use crate::labels::Labels;
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics};
+use crate::observe::Other;
 use crate::pod::Pod;
 use crate::serde_form::{is_zero, null_default};
 use crate::time::{ExactTimestamp, GoDuration};
@@ -190,10 +192,26 @@ pub struct RecordedScaleStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OtherAutoscaler {
-    /// Its name.
+    /// Its name, with its kind and a slash before it unless it is an HPA.
     pub name: String,
     /// Its target's selector.
     pub selector: String,
+}
+
+impl OtherAutoscaler {
+    /// One of this kind and name.
+    #[must_use]
+    pub fn new(kind: &str, name: &str, selector: &str) -> OtherAutoscaler {
+        let name = if kind == HPA { name.to_owned() } else { format!("{kind}/{name}") };
+        OtherAutoscaler { name, selector: selector.to_owned() }
+    }
+
+    /// As what decides about pods sees it.
+    #[must_use]
+    pub fn as_other(&self) -> Other<'_> {
+        let (kind, name) = self.name.split_once('/').unwrap_or((HPA, &self.name));
+        Other { kind, name, selector: &self.selector }
+    }
 }
 
 /// Calls that fail in a step, with what they answer.

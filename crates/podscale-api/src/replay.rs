@@ -4,12 +4,12 @@ use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
     CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, KIND,
 };
-use crate::observe::{Answers, Measured, Selected, Surroundings, select};
+use crate::observe::{Answers, Measured, Other, Selected, Surroundings, select};
 use crate::pod::{Pod, PodPhase};
 use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::recording::{
-    Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
-    StepErrors,
+    Origin, OtherAutoscaler, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue,
+    Recording, Step, StepErrors,
 };
 use crate::translate;
 use podscale_core::model::{Milli, Source};
@@ -118,11 +118,7 @@ impl Replayer {
     }
 
     /// What was read around the autoscaler.
-    fn around<'a>(
-        &'a self,
-        pods: &'a [&'a Pod],
-        others: &'a [(&'a str, &'a str)],
-    ) -> Surroundings<'a> {
+    fn around<'a>(&'a self, pods: &'a [&'a Pod], others: &'a [Other<'a>]) -> Surroundings<'a> {
         Surroundings { kind: &self.kind, selector: &self.selector, pods, others }
     }
 
@@ -132,8 +128,7 @@ impl Replayer {
         let no_errors = StepErrors::default();
         let errors = step.errors.as_ref().unwrap_or(&no_errors);
         let scale = self.scale(step, errors);
-        let others: Vec<_> =
-            step.other_autoscalers.iter().map(|o| (&*o.name, &*o.selector)).collect();
+        let others: Vec<_> = step.other_autoscalers.iter().map(OtherAutoscaler::as_other).collect();
         let pods: Vec<_> = step.pods.iter().collect();
         let pod_metrics: Vec<_> = step.pod_metrics.iter().collect();
         let answers = Answers {

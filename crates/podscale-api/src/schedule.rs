@@ -23,7 +23,7 @@
 //! the size is for the metrics and rates to say.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use podscale_core::model::{Bounds, Calendar, Scheduled, Schedules};
 use podscale_core::{Span, Time};
@@ -177,9 +177,7 @@ impl Schedule {
     fn chained(&self, begun: Timestamp, length: Span) -> (Timestamp, bool) {
         let mut since = begun;
         for _ in 0..MAX_CHAIN {
-            let moment_before = since.checked_sub(jiff::SignedDuration::from_micros(1));
-            let before = moment_before.ok().and_then(|at| last_at(&self.start, &self.zone, at));
-            match before {
+            match self.begun_before(since, length) {
                 Some(before) if elapsed(before, since) <= length => {
                     if elapsed(since, begun) >= self.ramp {
                         break;
@@ -190,6 +188,15 @@ impl Schedule {
             }
         }
         (since, true)
+    }
+
+    /// When it last began before a moment, as far as it can have lasted until then.
+    fn begun_before(&self, since: Timestamp, length: Span) -> Option<Timestamp> {
+        let moment_before = since.checked_sub(jiff::SignedDuration::from_micros(1)).ok()?;
+        let earliest = since.checked_sub(jiff::SignedDuration::from_micros(length.0)).ok()?;
+        // Where clocks change, a moment may be on the day before that of the clock.
+        let first = self.zone.to_datetime(earliest).date().yesterday().ok()?;
+        last_since(&self.start, &self.zone, moment_before, first)
     }
 
     /// The bounds on top of others, and how far they have been reached in percent.
@@ -265,6 +272,11 @@ fn elapsed(from: Timestamp, until: Timestamp) -> Span {
 
 /// The latest moment of an expression that is not after a moment.
 fn last_at(cron: &Cron, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    last_since(cron, zone, now, Date::MIN)
+}
+
+/// The same, looked for from a day of the clock on.
+fn last_since(cron: &Cron, zone: &TimeZone, now: Timestamp, first: Date) -> Option<Timestamp> {
     let local = zone.to_datetime(now);
     // Only while a time comes for the second time has a later time of the clock been there before.
     let repeats = matches!(
@@ -273,14 +285,18 @@ fn last_at(cron: &Cron, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     );
     let from = if repeats { local.checked_add(LONGEST_REPEAT).ok()? } else { local };
     let mut latest: Option<Timestamp> = None;
-    let mut at = cron.previous(from)?;
+    let mut at = cron.previous_since(from, first)?;
     loop {
         let passed = moments(cron, zone, at).into_iter().flatten().filter(|m| *m <= now).max();
         latest = latest.max(passed);
         if at <= local && latest.is_some() {
             return latest;
         }
-        at = cron.previous(at.checked_sub(jiff::SignedDuration::from_mins(1)).ok()?)?;
+        let before = at.checked_sub(jiff::SignedDuration::from_mins(1)).ok();
+        let Some(before) = before.and_then(|before| cron.previous_since(before, first)) else {
+            return latest;
+        };
+        at = before;
     }
 }
 

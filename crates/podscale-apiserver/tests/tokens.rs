@@ -126,6 +126,15 @@ async fn a_token_goes_with_what_it_is_bound_to() {
 #[tokio::test]
 async fn what_cannot_be_issued_is_refused() {
     let fixture = Fixture::new().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    for (name, account) in [("own", "editor"), ("others", "default")] {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"serviceAccountName": account, "containers": [{"name": "c", "image": "i"}]}});
+        let (code, answer) = fixture.send("secret", "POST", pods, pod).await;
+        assert_eq!(code, 201, "{answer}");
+    }
+    let own = json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "own"}});
+    fixture.token(own).await;
     let bound =
         |kind: &str| json!({"boundObjectRef": {"apiVersion": "v1", "kind": kind, "name": "x"}});
     for (name, spec, code, says) in [
@@ -138,10 +147,38 @@ async fn what_cannot_be_issued_is_refused() {
         ),
         ("editor", json!({"expirationSeconds": 1i64 << 33}), 422, "larger than 2^32 seconds"),
         ("editor", bound("Pod"), 404, "pods \"x\" not found"),
-        ("editor", bound("Service"), 400, "cannot bind token"),
+        (
+            "editor",
+            bound("Service"),
+            400,
+            "cannot bind token for serviceaccount to a type /v1, Kind=Service",
+        ),
+        (
+            "editor",
+            json!({"boundObjectRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}}),
+            400,
+            "to a type apps/v1, Kind=Deployment",
+        ),
+        (
+            "editor",
+            json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "others"}}),
+            400,
+            "cannot bind token for serviceaccount \"editor\" to pod running with different \
+             serviceaccount name.",
+        ),
     ] {
         let (found, answer) = fixture.request(name, spec.clone()).await;
         let message = answer["message"].as_str().unwrap_or_default();
         assert!(found == code && message.contains(says), "{spec}: {found} {message}");
     }
+}
+
+#[tokio::test]
+async fn a_server_without_a_token_knows_nobody_by_one() {
+    let server = ApiServer::new(Config::default());
+    let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": "made up"}});
+    let (code, answer) = send_as(&server, "", "POST", REVIEWS, body).await;
+    assert_eq!(code, 201, "{answer}");
+    assert_eq!(answer["status"], json!({"error": "the token is not that of this server"}));
 }

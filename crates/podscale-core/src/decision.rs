@@ -1,7 +1,7 @@
 //! What was decided, and what becomes of it as the results of its writes come in.
 
 use crate::history::{Learned, Scaled};
-use crate::model::Autoscaler;
+use crate::model::{Autoscaler, Scheduled};
 use crate::snapshot::Snapshot;
 use crate::status::{
     Condition, ConditionChanges, ConditionKind, Current, Note, Status, StoredMetric,
@@ -170,6 +170,18 @@ impl Decision {
     #[must_use]
     pub fn withheld(&self) -> Option<Withheld> {
         self.steps.withheld
+    }
+
+    /// What the schedules of the autoscaler make of its bounds, if one of them is in force. Only where no size
+    /// was found, and so nothing decided, is the calendar asked.
+    #[must_use]
+    pub fn scheduled(&self, snapshot: &Snapshot<'_>) -> Option<Cow<'_, Scheduled>> {
+        if self.found.is_some() {
+            return self.steps.scheduled().map(Cow::Borrowed);
+        }
+        let autoscaler = snapshot.autoscaler;
+        let schedules = autoscaler.extensions.as_deref()?.schedules.as_ref()?;
+        schedules.at(snapshot.now, autoscaler.bounds()).map(Cow::Owned)
     }
 
     /// What each metric of the spec said, in order; `None` where it could not be read.

@@ -1,6 +1,7 @@
 //! What happened on the way to a decision, in order, as data.
 
 use crate::history::Recommendation;
+use crate::model::Scheduled;
 use crate::snapshot::Scale;
 use serde::ser::{Serialize, Serializer};
 use smallvec::SmallVec;
@@ -83,6 +84,11 @@ impl Steps {
     /// Whether the autoscaler itself asks for its size to be decided and not set.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.extended.as_ref().is_some_and(|extended| extended.dry_run)
+    }
+
+    /// What schedules made of the bounds.
+    pub(crate) fn scheduled(&self) -> Option<&Scheduled> {
+        self.extended.as_ref()?.scheduled.as_ref()
     }
 
     /// The steps in the order in which they happened.

@@ -195,8 +195,15 @@ pub trait WireObject: fmt::Debug + Send + Sync {
 
     /// Whether the stored status shows something else than what the object does now, although the decision
     /// on it changes nothing there.
-    fn is_status_stale(&self, _snapshot: &Snapshot<'_>) -> bool {
+    fn is_status_stale(&self, _decision: &Decision, _snapshot: &Snapshot<'_>) -> bool {
         false
+    }
+
+    /// Whether the stored status, which says that another autoscaler is in the way, shows something else than
+    /// what there is now: at least the size that the other one gives the target.
+    fn is_conflict_stale(&self, _decision: &Decision, snapshot: &Snapshot<'_>) -> bool {
+        let found = snapshot.scale.as_ref().ok().map(|scale| scale.spec_replicas);
+        found.is_some_and(|found| found != snapshot.status.current_replicas)
     }
 
     /// The changes of its target's size that another autoscaler made before it took that one's place,
@@ -216,9 +223,23 @@ fn keep_status_writers(metadata: &mut ObjectMeta) {
 /// Puts the condition about another controller or autoscaler in the place of one that is there; without a
 /// conflict there is none.
 fn set_conflict(conditions: &mut Vec<Condition>, status: &NewStatus<'_>) {
-    conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-    if let NewStatus::Conflict { reason, message, now, .. } = *status {
-        conditions.push(condition(CONFLICT_CONDITION, "True", (reason, message), now));
+    match *status {
+        NewStatus::Decided { .. } => conditions.retain(|c| c.r#type != CONFLICT_CONDITION),
+        NewStatus::Conflict { reason, message, now, .. } => {
+            set(conditions, condition(CONFLICT_CONDITION, "True", (reason, message), now));
+        }
+    }
+}
+
+/// Puts a condition in the place of the one of its name, or at the end. Its time moves only if its status does.
+fn set(conditions: &mut Vec<Condition>, new: Condition) {
+    match conditions.iter_mut().find(|condition| condition.r#type == new.r#type) {
+        None => conditions.push(new),
+        Some(stored) => {
+            let since = stored.last_transition_time.filter(|_| stored.status == new.status);
+            let last_transition_time = since.or(new.last_transition_time);
+            *stored = Condition { last_transition_time, ..new };
+        }
     }
 }
 

@@ -125,8 +125,9 @@ fn fields_can_be_changed_and_peers_configured() {
 fn variants_stand_beside_the_objects_and_against_the_best_peer() {
     let loads = ["--load", SPIKE, "--load", "constant:100", "--seeds", "1", "--length", "30m"];
     let rows = ["--variant", "larger: spec.minReplicas=6", "--variant", "spec.maxReplicas=3"];
+    let rows = rows.iter().chain(&["--variant", "keda: spec.minReplicas=4"]);
     let peers = ["--policy", "hpa-cpu:target=30", "--policy", "oracle", "-o", "markdown"];
-    let all: Vec<&str> = loads.iter().chain(&rows).chain(&peers).copied().collect();
+    let all: Vec<&str> = loads.iter().chain(rows).chain(&peers).copied().collect();
     let page = simulate(&all);
     let (_, goal) = page.split_once("## Against the best peer").expect("a section");
     let row = |name: &str| {
@@ -135,11 +136,19 @@ fn variants_stand_beside_the_objects_and_against_the_best_peer() {
     };
     assert!(row("these objects").contains("| hpa-cpu:target=30 ("), "{goal}");
     row("larger");
+    row("keda"); // However it is called, it is none of the peers.
     let small = row("spec.maxReplicas=3");
     assert!(small.contains(&format!("| {SPIKE}")), "it is worse under the spike: {small}");
-    let wrong =
-        podscale(&["simulate", "-f", "-", "--load", SPIKE, "--variant", "spec.x=1"], OBJECTS);
-    assert_ne!(wrong.status.code(), Some(0), "there is no such field");
+    // Nothing is begun with variants that cannot be.
+    let file = folder("simulate-variants").join("run.jsonl");
+    let record =
+        ["simulate", "-f", "-", "--load", SPIKE, "--record", file.to_str().expect("UTF-8")];
+    for (variant, code) in [("spec.x=1", 1), ("larger", 2)] {
+        let all: Vec<&str> = record.iter().chain(&["--variant", variant]).copied().collect();
+        let wrong = podscale(&all, OBJECTS);
+        assert_eq!(wrong.status.code(), Some(code), "{variant}: {wrong:?}");
+        assert!(!file.exists(), "{variant}");
+    }
 }
 
 #[test]
@@ -198,6 +207,20 @@ fn usage_errors_say_what_to_do() {
         (
             vec!["simulate", "-f", "-", "--load", "constant:1", "--set", "x"],
             "is not a change such as",
+        ),
+        (
+            vec![
+                "simulate",
+                "-f",
+                "-",
+                "--load",
+                "constant:1",
+                "--variant",
+                "a=1",
+                "--explain",
+                "5m",
+            ],
+            "cannot be used with",
         ),
     ] {
         let output = podscale(&arguments, OBJECTS);
@@ -339,5 +362,30 @@ fn the_examples_of_the_documentation_work() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{command}: {error}");
         assert!(output.stdout.len() > 100, "{command}");
+    }
+}
+
+/// Every command of the page on tuning, as it stands there but for a smaller search.
+#[test]
+fn the_examples_of_tuning_work() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/tune.md")).expect("the page");
+    let commands: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("$ podscale tune ")).collect();
+    assert!(commands.len() >= 3, "{commands:?}");
+    for command in commands {
+        let (command, _) = command.split_once(" > ").unwrap_or((command, ""));
+        let output = Command::new(env!("CARGO_BIN_EXE_podscale"))
+            .arg("tune")
+            .args(command.split(' '))
+            .args(["--samples", "1", "--rounds", "0", "--seeds", "1", "--parts", "1"])
+            .current_dir(&root)
+            .output()
+            .expect("the program starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{command}: {error}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let expected = if command.contains("-o yaml") { "\nspec:\n" } else { "\n* recommended" };
+        assert!(text.contains(expected), "{command}: {text}");
     }
 }

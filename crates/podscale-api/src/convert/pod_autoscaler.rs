@@ -21,6 +21,10 @@ const METRIC_TYPES: [&str; 5] = [
     metric_type::EXTERNAL,
 ];
 
+/// How pods are picked, and how all others do it.
+const POD_SELECTION: &str = "spec.podSelection";
+const BY_SELECTOR: &str = "Selector";
+
 /// The form.
 pub(super) struct PodAutoscaler;
 
@@ -82,6 +86,8 @@ impl Form for PodAutoscaler {
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");
         }
+        // All others pick pods by the selector, which is not what a PodAutoscaler does if nobody says so.
+        put(&mut object, POD_SELECTION, BY_SELECTOR.into());
         for Loss { field, value } in &hub.beyond {
             put(&mut object, field, value.clone());
         }
@@ -94,18 +100,17 @@ fn is_known(metric: &Value) -> bool {
     METRIC_TYPES.iter().any(|kind| metric["type"] == *kind)
 }
 
-/// Whether a field could as well be absent. All others pick pods by the selector; whoever converts from one that
-/// does not say it gets the same.
+/// Whether a field could as well be absent in the other forms, which all pick pods by the selector.
 fn says_nothing(Loss { field, value }: &Loss) -> bool {
     let (parent, name) = field.rsplit_once('.').unwrap_or_default();
     let direct = ["spec", "spec.behavior.scaleUp", "spec.behavior.scaleDown"].contains(&parent)
         || (parent.starts_with("spec.metrics[") && parent.ends_with(']'));
     value.is_null()
-        || field == "spec.podSelection"
+        || (field == POD_SELECTION && *value == BY_SELECTOR)
         || (name == "forbiddenWindowSeconds" && *value == 0)
         || (field == "spec.schedules" && *value == json!([]))
         || (field == "spec.pause" && *value == json!({}))
-        || (direct && filled_in(field).as_ref() == Some(value))
+        || (direct && field != POD_SELECTION && filled_in(field).as_ref() == Some(value))
 }
 
 /// The others name even the namespace that is always meant.
@@ -187,6 +192,7 @@ mod tests {
     fn everything() -> Value {
         json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "web"},
             "spec": {"minReplicas": 1, "maxReplicas": 9, "mode": "DryRun", "combine": "Average",
+                "podSelection": "Selector",
                 "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "metrics": [
                     {"type": "Prometheus", "prometheus": {"query": "up", "target": {"type": "Value", "value": "1"}}},
@@ -217,7 +223,9 @@ mod tests {
         assert_eq!(hpa.object["spec"]["metrics"].as_array().map(Vec::len), Some(1));
         let back = convert(&hpa.object, &PodAutoscaler).expect("an autoscaler").expect("another");
         assert_eq!(back.losses, []);
-        assert_eq!(back.object["spec"], hpa.object["spec"]);
+        let mut expected = hpa.object["spec"].clone();
+        expected["podSelection"] = "Selector".into();
+        assert_eq!(back.object["spec"], expected, "its pods are picked as before");
         assert_eq!(back.object["kind"], KIND);
     }
 
@@ -242,7 +250,7 @@ mod tests {
         for (spec, metric, expected) in [
             (json!({"combine": "Max", "mode": "Active"}), &none, vec![]),
             (json!({"podSelection": "Selector", "schedules": [], "pause": {}}), &none, vec![]),
-            (json!({"podSelection": "Owned"}), &none, vec![]),
+            (json!({"podSelection": "Owned"}), &none, vec![r#"spec.podSelection: "Owned""#]),
             (
                 none.clone(),
                 &json!({"onMissing": "Hold", "aggregate": "Average", "utilizationOf": "Requests"}),

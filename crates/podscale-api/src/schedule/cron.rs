@@ -111,9 +111,18 @@ impl Cron {
     /// The latest matching minute at or before a time.
     #[must_use]
     pub fn previous(&self, at: DateTime) -> Option<DateTime> {
+        self.previous_since(at, Date::MIN)
+    }
+
+    /// The same, unless it is before a day.
+    #[must_use]
+    pub fn previous_since(&self, at: DateTime, first: Date) -> Option<DateTime> {
         let mut date = at.date();
         let mut latest = (at.hour() as u8, at.minute() as u8);
         for _ in 0..SEARCH_DAYS {
+            if date < first {
+                return None;
+            }
             if self.matches_day(date)
                 && let Some(time) = self.last_time(latest)
             {

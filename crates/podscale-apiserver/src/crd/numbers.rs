@@ -44,7 +44,12 @@ pub(super) fn check(path: &str, number: &Number, schema: &Schema, findings: &mut
         };
         findings.errors.extend(misfit);
         if let Some(message) = holds(compared) {
-            let value = BadValue::verbatim(compared.value());
+            // Of a factor of zero the factor is shown, as it is what is wrong.
+            let value = match (what, compared) {
+                ("MultipleOf", Compared::Integers(_, 0)) => "0".to_owned(),
+                _ => compared.value(),
+            };
+            let value = BadValue::verbatim(value);
             findings.errors.push(FieldError::invalid(&field, value, message));
         }
     };
@@ -95,7 +100,6 @@ impl Compared {
 
     fn value(self) -> String {
         match self {
-            Self::Integers(_, 0) => "0".to_owned(),
             Self::Integers(value, _) => value.to_string(),
             Self::Floats(value, _) => go_float(value),
         }

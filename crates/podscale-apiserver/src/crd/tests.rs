@@ -114,6 +114,30 @@ fn definitions_are_judged_as_by_kubernetes() {
 }
 
 #[test]
+fn the_value_that_is_out_of_bounds_is_shown() {
+    for (limit, value, expected) in [
+        (
+            json!({"minimum": 0}),
+            -3,
+            "Invalid value: -3: x in body should be greater than or equal to 0",
+        ),
+        (json!({"maximum": 0}), 3, "Invalid value: 3: x in body should be less than or equal to 0"),
+        (
+            json!({"minimum": 5}),
+            -3,
+            "Invalid value: -3: x in body should be greater than or equal to 5",
+        ),
+    ] {
+        let mut number = limit.clone();
+        number["type"] = json!("integer");
+        let schema =
+            Schema::parse(&json!({"type": "object", "properties": {"x": number}})).unwrap();
+        let found = summary(&check(&json!({"x": value}), None, &schema));
+        assert_eq!(found, format!("x: {expected}"), "{limit}");
+    }
+}
+
+#[test]
 fn names_are_accepted_unless_taken() {
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
     let definition = |name: &str, kind: &str| {

@@ -1,4 +1,5 @@
-//! Questions about access: whoever has the token of the server may do everything.
+//! Questions about access: whoever gets through to the server may do everything, with its token or that of a
+//! service account, or with none where the server asks for none.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -12,10 +13,10 @@ use crate::value::{fields, list, text};
 use crate::write::create::track;
 use crate::write::decode::{self, FieldValidation};
 
-/// Whether a token is the one that requests must carry, if they must carry any.
-fn is_accepted(call: &Call, given: &str) -> bool {
+/// Whether a token is the server's own. One that asks for no token has none, and knows nobody by one.
+fn is_own(call: &Call, given: &str) -> bool {
     let token = call.server.config.token.as_ref();
-    token.is_none_or(|token| same_secret(given.as_bytes(), token.as_bytes()))
+    token.is_some_and(|token| same_secret(given.as_bytes(), token.as_bytes()))
 }
 
 fn administrator() -> Value {
@@ -29,7 +30,7 @@ fn administrator() -> Value {
 fn token_status(call: &Call, review: &Value) -> Value {
     let given = text(review, "/spec/token");
     let Some(claims) = token::claims(&call.server, given) else {
-        return if is_accepted(call, given) {
+        return if is_own(call, given) {
             json!({ "authenticated": true, "user": administrator() })
         } else {
             json!({ "error": "the token is not that of this server" })

@@ -68,9 +68,9 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
 
 /// The service account of a request, with what its token is bound to.
 fn account(call: &Call, body: &Value) -> ApiResult<Account> {
-    let uid = uid(&call.server, "serviceaccounts", call.namespace(), call.name());
-    let uid = uid.ok_or_else(|| ApiError::not_found(&call.served.info, call.name()))?;
-    let serviceaccount = Named { name: call.name().to_owned(), uid };
+    let own = stored(&call.server, "serviceaccounts", call.namespace(), call.name());
+    let own = own.ok_or_else(|| ApiError::not_found(&call.served.info, call.name()))?;
+    let serviceaccount = Named { name: call.name().to_owned(), uid: own.uid };
     let namespace = call.namespace().to_owned();
     let mut account = Account { namespace, serviceaccount, pod: None, secret: None };
     let bound = body.pointer("/spec/boundObjectRef").filter(|bound| !bound.is_null());
@@ -80,15 +80,25 @@ fn account(call: &Call, body: &Value) -> ApiResult<Account> {
         ("v1", "Pod") => ("pods", &mut account.pod),
         ("v1", "Secret") => ("secrets", &mut account.secret),
         (version, kind) => {
-            let what = format!("{version}, Kind={kind}");
+            // The group stands before the version, also where it is that without a name.
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            let what = format!("{group}/{version}, Kind={kind}");
             let why = format!("cannot bind token for serviceaccount to a type {what}");
             return Err(ApiError::bad_request(why));
         }
     };
     let served = call.server.registry().find("", "v1", plural);
     let served = served.ok_or_else(ApiError::no_such_resource)?;
-    let uid = self::uid(&call.server, plural, call.namespace(), name);
-    let uid = uid.ok_or_else(|| ApiError::not_found(&served.info, name))?;
+    let found = stored(&call.server, plural, call.namespace(), name);
+    let Stored { uid, runs_as } = found.ok_or_else(|| ApiError::not_found(&served.info, name))?;
+    if plural == "pods" && runs_as != call.name() {
+        let why = format!(
+            "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount \
+             name.",
+            call.name()
+        );
+        return Err(ApiError::bad_request(why));
+    }
     let wanted = text(bound, "/uid");
     if !wanted.is_empty() && wanted != uid {
         let why = format!(
@@ -129,11 +139,21 @@ fn audiences(body: &Value) -> ApiResult<Vec<String>> {
     Ok(named)
 }
 
+/// What tokens have to know of an object.
+struct Stored {
+    uid: String,
+    /// The service account of a pod.
+    runs_as: String,
+}
+
 /// Which object of this name there is.
-fn uid(server: &Inner, plural: &str, namespace: &str, name: &str) -> Option<String> {
+fn stored(server: &Inner, plural: &str, namespace: &str, name: &str) -> Option<Stored> {
     let served = server.registry().find("", "v1", plural)?;
     let object = server.store.get(&served.storage, &key(namespace, name))?;
-    Some(text(&object.value(), "/metadata/uid").to_owned())
+    let value = object.value();
+    let [uid, runs_as] =
+        ["/metadata/uid", "/spec/serviceAccountName"].map(|path| text(&value, path).to_owned());
+    Some(Stored { uid, runs_as })
 }
 
 /// What a token of a service account says, if it is good now and its account, and what it is bound to, are
@@ -142,7 +162,8 @@ pub(super) fn claims(server: &Inner, token: &str) -> Option<Claims> {
     let claims = server.signer.read(token, server.now())?;
     let Account { namespace, serviceaccount, pod, secret } = &claims.account;
     let there = |plural: &str, named: &Named| {
-        uid(server, plural, namespace, &named.name).is_some_and(|uid| uid == named.uid)
+        let found = stored(server, plural, namespace, &named.name);
+        found.is_some_and(|found| found.uid == named.uid)
     };
     let good = there("serviceaccounts", serviceaccount)
         && pod.as_ref().is_none_or(|pod| there("pods", pod))

@@ -182,9 +182,7 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
         decision.learned.memory = Some(Box::new(memory));
     }
     if let Some(wanted) = wanted {
-        // A rate counts from the size that there is, which may be above the bounds while its spec asks for
-        // zero.
-        let desired = limited(context, &wanted, decision).min(context.bounds.max);
+        let desired = limited(context, &wanted, decision);
         let desired = gate::forbidden(context, &wanted, desired, decision);
         settle(context, desired, wanted.reason, decision);
     }

@@ -24,6 +24,7 @@ pub(super) fn limit(
         None => default_rate(bounds, pace, current, wanted),
         Some(behavior) => behavior_rate(snapshot, behavior, (bounds, pace), current, wanted),
     };
+    let cap = below_maximum(bounds.max, current, wanted, cap);
     let note = cap.map_or(Note::DesiredWithinRange, |cap| match (cap.limit, wanted > current) {
         (Limit::Bound(Bound::Min), _) => Note::TooFewReplicas,
         (Limit::Bound(Bound::Max), _) => Note::TooManyReplicas,
@@ -35,6 +36,16 @@ pub(super) fn limit(
     decision.steps.limited =
         cap.map(|Cap { replicas: to, limit }| Limited { from: wanted, to, limit });
     allowed
+}
+
+/// Keeps a size below the maximum that the target is above, which can be while its spec asks for zero: rates
+/// count from the size that there is.
+fn below_maximum(max: i32, current: i32, wanted: i32, cap: Option<Cap>) -> Option<Cap> {
+    let allowed = cap.map_or(wanted, |cap| cap.replicas);
+    if current > max && allowed > max {
+        return Some(Cap { replicas: max, limit: Limit::Bound(Bound::Max) });
+    }
+    cap
 }
 
 /// A limit that holds, and the size it allows.

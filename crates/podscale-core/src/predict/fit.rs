@@ -169,6 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn a_fraction_of_a_pod_after_a_quiet_time_is_no_reason_to_close_it() {
+        let season = |n: u32| if n.is_multiple_of(2) { 1.0 } else { -1.0 };
+        for (foretold, expected) in [(0.05, Gate::Open), (0.2, Gate::RecentlyWrong)] {
+            let mut fit = judged(6000, |n| (season(n), season(n)));
+            for _ in 0..3600 {
+                fit.add(foretold, 0.0, AFTER);
+            }
+            let (error, of_last) = fit.errors();
+            assert!(error > 3.0 * of_last, "{foretold}: {error} {of_last}");
+            assert_eq!(fit.gate(HOUR, 10.0), expected, "{foretold}");
+        }
+    }
+
+    #[test]
     fn what_is_no_number_is_not_learned() {
         let mut fit = judged(100, |n| (noise(n), noise(n)));
         let before = fit.clone();

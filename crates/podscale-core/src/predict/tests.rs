@@ -57,6 +57,21 @@ fn a_daily_rise_is_foretold_before_it_begins() {
 }
 
 #[test]
+fn the_trend_is_used_where_it_foretells_more_than_the_season() {
+    let before = 3 * DAY + 6 * 3600 - 120;
+    for (each_minute, expected) in [(0, Pattern::Day), (900, Pattern::Trend)] {
+        let mut forecaster = learned(before, working_day);
+        forecaster.trend = Trend::default();
+        for minute in 0..10u32 {
+            let at = demand(before - 600 + i64::from(minute) * 60, 0).at;
+            forecaster.trend.observe(at, 2000 + minute * each_minute);
+        }
+        let forecast = forecaster.forecast(&demand(before, 2000), 50);
+        assert_eq!((forecast.pattern, forecast.gate), (expected, Gate::Open), "{forecast:?}");
+    }
+}
+
+#[test]
 fn in_the_first_day_nothing_of_a_season_is_known() {
     for until in [0, 3600, DAY - 60] {
         let forecaster = learned(until, working_day);

@@ -8,9 +8,11 @@ use podscale_core::model::{
     Stabilization, Targets, Tolerance, Wording,
 };
 use podscale_core::pod::{Phase, ReadyStatus};
-use podscale_core::snapshot::{Reading, Scale};
+use podscale_core::snapshot::{Reading, Scale, ScaleError};
 use podscale_core::status::{ConditionKind, ConditionStatus};
 use podscale_core::{Metric, Settings, Span, Step, Time, decide, explain};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A calendar with one answer.
 struct Always(Bounds);
@@ -48,6 +50,36 @@ fn schedules_replace_the_bounds() {
             "so the size changes from 4 to 6",
         ],
     );
+}
+
+/// Counts how often it is asked.
+#[derive(Clone, Default)]
+struct Counted(Arc<AtomicU32>);
+
+impl Calendar for Counted {
+    fn at(&self, now: Time, base: Bounds) -> Option<Scheduled> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Always(base).at(now, base)
+    }
+
+    fn text(&self) -> &str {
+        "counted"
+    }
+}
+
+#[test]
+fn a_calendar_is_asked_once_for_a_decision() {
+    let four = Scale { spec_replicas: 4, status_replicas: 4 };
+    for scale in [Ok(four), Err(ScaleError::Unreadable("down".into()))] {
+        let counted = Counted::default();
+        let schedules = Schedules::new(counted.clone());
+        let mut fixture = Fixture::of(4).cpu(50, 50).extend(|e| e.schedules = Some(schedules));
+        fixture.scale = scale;
+        let snapshot = fixture.snapshot();
+        let decision = decide(&snapshot);
+        let scheduled = decision.scheduled(&snapshot).expect("it is in force");
+        assert_eq!((&*scheduled.schedule, counted.0.load(Ordering::Relaxed)), ("office", 1));
+    }
 }
 
 fn control(change: impl FnOnce(&mut Control)) -> impl FnOnce(&mut Extensions) {

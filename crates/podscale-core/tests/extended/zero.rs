@@ -35,6 +35,23 @@ fn a_target_zeroed_by_others_may_be_woken() {
     assert_eq!(desired(&Fixture::of(0).limits(1, 9).cpu(0, 50).extend(one)), Some(0));
 }
 
+/// Pods may still be there while the spec asks for none, and more of them than there may be.
+#[test]
+fn a_woken_target_is_limited_to_its_maximum_and_that_is_said() {
+    let mut above = Fixture::of(0).limits(1, 9).queue(300, 10).extend(|e| {
+        e.zeroed_by_others = ZeroedByOthers::Woken;
+        e.size_from = SizeFrom::Status;
+    });
+    above.scale = Ok(Scale { spec_replicas: 0, status_replicas: 30 });
+    let snapshot = above.snapshot();
+    let decision = decide(&snapshot);
+    assert_eq!(decision.desired, Some(9));
+    let conditions = decision.status(&snapshot).conditions;
+    let limited = conditions.iter().find(|c| c.kind == Ok(ConditionKind::ScalingLimited));
+    let limited = limited.map(|limited| (limited.status.clone(), limited.note.reason().to_owned()));
+    assert_eq!(limited, Some((ConditionStatus::True, "TooManyReplicas".to_owned())));
+}
+
 fn idles(cooldown: i64) -> impl FnOnce(&mut Extensions) {
     move |e| {
         let cooldown = Span::seconds(cooldown);

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 /// even those cannot hold is listed on standard error.
 ///
 /// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted, or would be refused
-/// then by an API server (it is printed as it was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
+/// then by an API server or the controller (it is printed as it was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]

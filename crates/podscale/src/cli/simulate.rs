@@ -17,7 +17,7 @@ use crate::simulate::edit::Edit;
 use crate::simulate::{RunRecorder, Subject};
 use clap::{Args, ValueEnum};
 use grid::{Grid, Variant};
-use input::Input;
+use input::Common;
 use podscale_api::recording::RecordingWriter;
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(
         long = "variant",
         value_name = "[NAME: ]PATH=VALUE[;PATH=VALUE]",
-        conflicts_with = "recordings"
+        conflicts_with_all = ["recordings", "explain"]
     )]
     variants: Vec<String>,
 
@@ -65,18 +65,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// A table, JSON, CSV with a line for each run, an HTML report in one file, or Markdown.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Output,
-
     #[command(flatten)]
-    input: Input,
+    common: Common<Output>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// A table with sparklines.
-    #[default]
     Text,
     /// One JSON object.
     Json,
@@ -134,10 +129,10 @@ fn finish(done: Result<String, Failure>) -> ExitCode {
 }
 
 fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
-    let (objects, scenario) = arguments.input.objects()?;
-    let input = &arguments.input;
+    let (objects, scenario) = arguments.common.input.objects()?;
+    let input = &arguments.common.input;
     let subjects = input.subjects(&objects)?;
-    let peers = arguments.peers()?;
+    let (peers, variants) = (arguments.peers()?, arguments.variants(&subjects)?);
     let mut plans = Vec::new();
     for subject in &subjects {
         for load in input.loads(&objects, scenario.as_ref(), subject)? {
@@ -150,9 +145,8 @@ fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
     if arguments.explain.is_some() {
         return explain(arguments, &plans);
     }
-    let variants = arguments.variants()?;
     let grid = Grid::run(arguments, &plans, &variants, &peers).map_err(Failure::cannot)?;
-    Ok(match arguments.output {
+    Ok(match arguments.common.output {
         Output::Text => table::render(&grid),
         Output::Json => output::json(&grid),
         Output::Csv => output::csv(&grid),
@@ -170,7 +164,7 @@ fn explain(arguments: &Arguments, plans: &[Planned<'_>]) -> Result<String, Failu
         let at = arguments.explain.unwrap_or_default();
         let at = plan.start.after(crate::settings::span(at));
         let detail = Detail { explain_at: Some(at), ..Detail::default() };
-        let plan = Plan { seed: arguments.input.seed, detail, ..plan.clone() };
+        let plan = Plan { seed: arguments.common.input.seed, detail, ..plan.clone() };
         let run = simulate(&plan, &mut subject.policy()).map_err(Failure::cannot)?;
         let Some(moment) = run.moment else {
             return Err(Failure::Usage("no decision has been made by then".to_owned()));
@@ -202,8 +196,8 @@ fn record(file: &Path, plans: &[Planned<'_>]) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// The changes that are tried beside the objects.
-    fn variants(&self) -> Result<Vec<Variant>, Failure> {
+    /// The changes that are tried beside the objects, once it is known that each can be made in all of them.
+    fn variants(&self, subjects: &[Subject]) -> Result<Vec<Variant>, Failure> {
         let variant = |text: &String| -> Result<Variant, Failure> {
             // A name comes before anything that is changed.
             let named = text.split_once(": ").filter(|(name, _)| !name.contains('='));
@@ -211,7 +205,13 @@ impl Arguments {
             let edits = changes.split(';').map(|edit| Edit::parse(edit).map_err(Failure::usage));
             Ok(Variant { text: name.to_owned(), edits: edits.collect::<Result<_, Failure>>()? })
         };
-        self.variants.iter().map(variant).collect()
+        let variants: Vec<Variant> =
+            self.variants.iter().map(variant).collect::<Result<_, Failure>>()?;
+        for (variant, subject) in variants.iter().flat_map(|v| subjects.iter().map(move |s| (v, s)))
+        {
+            variant.of(subject).map_err(Failure::Cannot)?;
+        }
+        Ok(variants)
     }
 
     /// The peers; always with the oracle last, if it is one of them.

@@ -190,6 +190,10 @@ impl Actor {
 
     /// Records the events of a decision.
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
+        // Most decisions have nothing to report, and a recorder of another name is a copy.
+        if events.is_empty() {
+            return;
+        }
         let recorder = self.recorder.named(object.key.kind.component());
         for event in events {
             let severity = if event.warning { Severity::Warning } else { Severity::Normal };

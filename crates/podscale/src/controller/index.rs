@@ -14,6 +14,7 @@ mod tests;
 
 use super::dry_run::{Comparison, ObservedWrite};
 use super::manage::Manage;
+use super::observer::OtherSelector;
 use super::overrides::Overrides;
 use super::ownership::Management;
 use super::recalled::Recalled;
@@ -265,13 +266,8 @@ impl Index {
         }
     }
 
-    /// The other objects of the namespace whose targets' selectors may pick any of these pods: name
-    /// and selector, by name.
-    pub(super) fn selector_overlap(
-        &self,
-        key: &Key,
-        pods: &[Arc<Pod>],
-    ) -> Vec<(Arc<str>, Arc<str>)> {
+    /// The other objects of the namespace whose targets' selectors may pick any of these pods, by name.
+    pub(super) fn selector_overlap(&self, key: &Key, pods: &[Arc<Pod>]) -> Vec<OtherSelector> {
         self.state.lock().selectors.overlap(key, pods)
     }
 

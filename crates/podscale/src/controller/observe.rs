@@ -3,7 +3,7 @@
 use super::deletion_cost::may_change;
 use super::dry_run::ObservedWrite;
 use super::index::Index;
-use super::observer::{Inputs, Took};
+use super::observer::{Inputs, OtherSelector, Took};
 use super::owned::{counts_owned, of_pods, owned};
 use super::target::{Freshness, Target, TargetReader};
 use crate::dialect::Managed;
@@ -11,7 +11,7 @@ use crate::pods::Pods;
 use crate::source::{Answer, Question, Sources, Topic};
 use futures::future::join_all;
 use podscale_api::metrics::PodMetrics;
-use podscale_api::observe::{Answers, Measured, Selected, Surroundings, select};
+use podscale_api::observe::{Answers, Measured, Other, Selected, Surroundings, select};
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
 use podscale_core::decide::reads_metrics;
@@ -65,7 +65,7 @@ struct Gathered {
     readings: Vec<Reading>,
     waits: SmallVec<[Duration; 2]>,
     pods: Vec<Arc<Pod>>,
-    others: Vec<(Arc<str>, Arc<str>)>,
+    others: Vec<OtherSelector>,
     answers: Vec<Answer>,
 }
 
@@ -127,7 +127,10 @@ impl Observatory {
         }
         // Pods that it owns are those of no other target, whoever's selector picks them too.
         let others = if only_owned { Vec::new() } else { self.index.selector_overlap(key, &pods) };
-        let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
+        let named: Vec<Other<'_>> = others
+            .iter()
+            .map(|OtherSelector { kind, name, selector }| Other { kind, name, selector })
+            .collect();
         let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
         let kind = key.kind.name;
         let around = Surroundings { kind, selector, pods: &seen, others: &named };

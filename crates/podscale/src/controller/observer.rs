@@ -77,10 +77,21 @@ pub(crate) struct Inputs {
     pub(crate) scale: Result<Scale, ScaleError>,
     /// The pods that the target's selector picks.
     pub(crate) pods: Vec<Arc<Pod>>,
-    /// The other objects whose selectors may pick them: name and selector.
-    pub(crate) others: Vec<(Arc<str>, Arc<str>)>,
+    /// The other objects whose selectors may pick them.
+    pub(crate) others: Vec<OtherSelector>,
     /// What each metric's source answered, in the order of the spec.
     pub(crate) answers: Vec<Answer>,
+}
+
+/// Another object whose target's selector may pick the same pods.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherSelector {
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// Its name.
+    pub(crate) name: Arc<str>,
+    /// The selector of its target.
+    pub(crate) selector: Arc<str>,
 }
 
 /// Hears of every pass. Must not wait: it is called between two passes.

@@ -116,7 +116,7 @@ impl Reconciler {
         let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
         let compared = attempt.as_ref().map(|attempt| (attempt, observed));
         self.perform(&mut pass, &observation, &state, object, compared).await?;
-        self.report_ownership(object, &pass, &state).await;
+        self.keep_status_current(object, &pass, &state).await;
         self.disown(object, &observation.target, &state).await;
         let outcome = pass.finish();
         if self.withheld(&state).is_none() {
@@ -241,7 +241,7 @@ impl Reconciler {
         let demand = RefreshDemand { autoscalers: self.index.len(), period: span(self.period) };
         let last = self.index.status_sent(key, uid);
         let due = self.refresh_rate.is_due(change, last, snapshot.now, demand);
-        if !due && !says_conflict(snapshot.status) {
+        if !due && !must_be_stored(object, pass) {
             return StatusWrite::Withheld(Withheld::Deferred);
         }
         self.store_status(object, pass).await
@@ -261,8 +261,9 @@ impl Reconciler {
         }
     }
 
-    /// Keeps what the status says of other controllers up to date, where the pass has nothing to write.
-    async fn report_ownership(&self, object: &Managed, pass: &Pass<'_>, state: &ReconcileState) {
+    /// Keeps what the status says besides what was decided up to date, where the pass has nothing to write: of
+    /// other controllers, and of what depends on the time.
+    async fn keep_status_current(&self, object: &Managed, pass: &Pass<'_>, state: &ReconcileState) {
         if dry_run::withheld(self.dry_run).is_some() {
             return;
         }
@@ -272,7 +273,7 @@ impl Reconciler {
             // Its status is its own, and shows the size that the other autoscaler gives the target.
             Management::Ceded
                 if state.precedent.is_some()
-                    && found.is_some_and(|found| found != snapshot.status.current_replicas) =>
+                    && object.wire.is_conflict_stale(pass.decision(), snapshot) =>
             {
                 self.store_conflict(object, state, found, snapshot.now).await;
             }
@@ -286,8 +287,7 @@ impl Reconciler {
                 }
             }
             Management::Active
-                if (says_conflict(snapshot.status) || object.wire.is_status_stale(snapshot))
-                    && !pass.decision().changes_status(snapshot) =>
+                if must_be_stored(object, pass) && !pass.decision().changes_status(snapshot) =>
             {
                 // That it could not be taken back shows at the next reconcile.
                 let _ = self.store_status(object, pass).await;
@@ -349,6 +349,12 @@ impl Reconciler {
             }
         }
     }
+}
+
+/// Whether what is stored says something that is not so any more, whatever was decided: it may not wait.
+fn must_be_stored(object: &Managed, pass: &Pass<'_>) -> bool {
+    let snapshot = pass.snapshot();
+    says_conflict(snapshot.status) || object.wire.is_status_stale(pass.decision(), snapshot)
 }
 
 /// What is in the way of an object.

@@ -7,7 +7,7 @@ use crate::controller::observer::Decided;
 use crate::controller::outcome::{OutcomeKind, holds};
 use crate::dialect::{CONFLICT_CONDITION, Kind};
 use podscale_api::hpa::wording;
-use podscale_core::model::{MetricTarget, Milli, Source};
+use podscale_core::model::{Bounds, MetricTarget, Milli, Source};
 use podscale_core::status::{Condition, Current};
 use podscale_core::steps::{Proposal, Steps, Verdict};
 use podscale_core::{Autoscaler, Decision, Metric, Rescale, Snapshot, Step, Time, explain};
@@ -24,6 +24,7 @@ pub struct Picture {
     pub(super) rescaled: bool,
     pub(super) current: i32,
     pub(super) desired: i32,
+    bounds: Bounds,
     found: Option<i32>,
     rescale: Option<Rescale>,
     last_scale: Option<Time>,
@@ -67,6 +68,10 @@ impl Picture {
                 None if status.desired_replicas == 0 => decision.found.unwrap_or_default(),
                 _ => status.desired_replicas,
             },
+            bounds: match decision.scheduled(snapshot) {
+                Some(scheduled) => scheduled.bounds,
+                None => autoscaler.bounds(),
+            },
             found: decision.found,
             rescale: decision.rescale,
             last_scale: status.last_scale,
@@ -89,17 +94,7 @@ impl Picture {
 
     /// The fewest and the most replicas it may set, by the schedule in force if there is one.
     pub(super) fn bounds(&self) -> (i32, i32) {
-        let scheduled = self.steps.iter().find_map(|step| match step {
-            Step::Scheduled(scheduled) => Some(scheduled.bounds),
-            _ => None,
-        });
-        // Where nothing could be decided, no step says it.
-        let at_the_time = || {
-            let schedules = self.autoscaler.extensions.as_deref()?.schedules.as_ref()?;
-            Some(schedules.at(self.time, self.autoscaler.bounds())?.bounds)
-        };
-        let bounds = scheduled.or_else(at_the_time).unwrap_or_else(|| self.autoscaler.bounds());
-        (bounds.min, bounds.max)
+        (self.bounds.min, self.bounds.max)
     }
 
     /// Which other controller or autoscaler is in the way, if so.

@@ -1,6 +1,6 @@
 //! What the admission webhook does on a real cluster, the embedded API server does by itself for PodAutoscalers.
 
-use podscale_api::admission::{POD_AUTOSCALERS, WEBHOOK, find};
+use podscale_api::admission::{POD_AUTOSCALERS, WEBHOOK};
 use podscale_apiserver::admission::{Admission, Candidate};
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// incorrect one is reported in a condition.
 pub(super) fn admission() -> Admission {
     let judge = |candidate: &Candidate<'_>| {
-        let kind = find(candidate.group, candidate.kind)?;
-        if kind.kind != POD_AUTOSCALERS.kind {
+        let kind = &POD_AUTOSCALERS;
+        if (candidate.group, candidate.kind) != (kind.group, kind.kind) {
             return None;
         }
         let causes = kind.judge(candidate.object, candidate.old).causes;

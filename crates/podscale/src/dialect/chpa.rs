@@ -2,8 +2,8 @@
 //! may be ours or the original one, which has no status subresource.
 
 use super::{
-    Dialect, Key, Kind, Managed, NewStatus, WireObject, condition, keep_status_writers,
-    set_conflict,
+    Dialect, Key, Kind, Managed, NewStatus, TARGET_TAKEN, WireObject, condition,
+    keep_status_writers, set, set_conflict,
 };
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate};
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
@@ -77,10 +77,12 @@ impl WireObject for Chpa {
             NewStatus::Conflict { reason, message, replicas, now } => {
                 let mut stored = self.status.clone().unwrap_or_default();
                 stored.current_replicas = replicas.unwrap_or(stored.current_replicas);
-                // The column that shows it is about what has this condition.
-                stored.conditions.retain(|condition| condition.r#type != ABLE_TO_SCALE);
-                let able = condition(ABLE_TO_SCALE, "False", (reason, message), now);
-                stored.conditions.insert(0, able);
+                // The column that shows it is about what has this condition. Where another controller writes the
+                // status as well, that one says whether it can scale.
+                if reason == TARGET_TAKEN {
+                    let able = condition(ABLE_TO_SCALE, "False", (reason, message), now);
+                    set(&mut stored.conditions, able);
+                }
                 stored
             }
         };
@@ -112,5 +114,43 @@ impl WireObject for Chpa {
 
     fn recorded(&self) -> HorizontalPodAutoscaler {
         translate::recorded(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CONFLICT_CONDITION, CONFLICT_REASON};
+    use super::*;
+    use podscale_core::Time;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_conflict_has_the_time_at_which_it_began() {
+        let able = json!({"type": ABLE_TO_SCALE, "status": "True", "reason": "ReadyForNewScale",
+            "lastTransitionTime": "1970-01-01T00:00:00Z", "message": "m"});
+        let chpa = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+            "status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": null,
+                "conditions": [able]}});
+        for (reason, scales) in [(CONFLICT_REASON, "True 0"), (TARGET_TAKEN, "False 3")] {
+            let chpa: Chpa = serde_json::from_value(chpa.clone()).expect("an autoscaler");
+            let conflict = |message, seconds: i64| {
+                let (replicas, now) = (Some(4), Time(seconds * 1_000_000));
+                NewStatus::Conflict { reason, message, replicas, now }
+            };
+            let said = chpa.with_status(conflict("why", 3));
+            let said = said.with_status(conflict("still", 9));
+            let body: Value = serde_json::from_slice(&said.to_body().expect("JSON")).expect("JSON");
+            let shown = |name: &str| {
+                let all = body["status"]["conditions"].as_array().expect("conditions");
+                let condition = all.iter().find(|c| c["type"] == name).expect("a condition");
+                let time = condition["lastTransitionTime"].as_str().expect("a time");
+                let seconds = time.trim_end_matches('Z').trim_start_matches("1970-01-01T00:00:0");
+                format!("{} {seconds}", condition["status"].as_str().unwrap_or_default())
+            };
+            assert_eq!((&*shown(ABLE_TO_SCALE), &*shown(CONFLICT_CONDITION)), (scales, "True 3"));
+            let last = &body["status"]["conditions"][1]["message"];
+            assert_eq!(last, "still", "what it says is new");
+        }
     }
 }

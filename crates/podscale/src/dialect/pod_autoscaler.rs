@@ -18,7 +18,7 @@ use podscale_api::pod_autoscaler::{
 use podscale_api::time::Timestamp;
 use podscale_api::translate::pod_autoscaler::{self as translate, status};
 use podscale_client::watch::{Presence, Watched};
-use podscale_core::{Snapshot, Status};
+use podscale_core::{Decision, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -117,8 +117,12 @@ impl WireObject for PodAutoscaler {
         recorded(self)
     }
 
-    fn is_status_stale(&self, snapshot: &Snapshot<'_>) -> bool {
-        status::is_stale(self, snapshot)
+    fn is_status_stale(&self, decision: &Decision, snapshot: &Snapshot<'_>) -> bool {
+        status::is_stale(self, decision, snapshot)
+    }
+
+    fn is_conflict_stale(&self, decision: &Decision, snapshot: &Snapshot<'_>) -> bool {
+        status::is_stale_in_conflict(self, decision, snapshot)
     }
 
     fn sync_period(&self) -> Option<Duration> {

@@ -1,6 +1,7 @@
 //! What a decision was made on, in the form of a step of a Recording.
 
 use super::Entry;
+use crate::controller::observer::OtherSelector;
 use crate::source::Answer;
 use podscale_api::hpa::v2::{MetricIdentifier, MetricSpec};
 use podscale_api::metrics::PodMetrics;
@@ -85,11 +86,10 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
     }
     let inputs = &entry.inputs;
     step.pods = inputs.pods.iter().map(|pod| Pod::clone(pod)).collect();
-    let overlaps = |(name, selector): &(Arc<str>, Arc<str>)| {
+    let overlaps = |OtherSelector { kind, name, selector }: &OtherSelector| {
         let other = Selector::parse(selector).ok()?;
         let is_theirs = |pod: &Pod| other.matches(|key| pod.metadata.labels.get(key));
-        let recorded =
-            || OtherAutoscaler { name: name.to_string(), selector: selector.to_string() };
+        let recorded = || OtherAutoscaler::new(kind, name, selector);
         step.pods.iter().any(is_theirs).then(recorded)
     };
     step.other_autoscalers = inputs.others.iter().filter_map(overlaps).collect();

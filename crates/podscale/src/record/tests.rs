@@ -1,12 +1,13 @@
 use super::*;
-use crate::controller::observer::Took;
+use crate::controller::observer::{OtherSelector, Took};
 use crate::dialect::hpa::managed;
 use crate::source::Answer;
-use podscale_api::hpa::v2::{MetricSpec, metric_type};
+use podscale_api::hpa::v2::{self, MetricSpec, metric_type};
 use podscale_api::labels::Labels;
 use podscale_api::metrics::MetricValue;
+use podscale_api::observe::Other;
 use podscale_api::pod::Pod;
-use podscale_api::recording::{Recording, RecordingReader, Step};
+use podscale_api::recording::{OtherAutoscaler, Recording, RecordingReader, Step};
 use podscale_api::replay::Replayer;
 use podscale_api::replay::difference::differences;
 use podscale_api::scale::Scale;
@@ -87,8 +88,12 @@ fn inputs(
     let in_namespace = |pod: &&Pod| *pod.metadata.namespace == *snapshot.autoscaler.namespace;
     let (pods, unselected): (Vec<&Pod>, Vec<&Pod>) =
         step.pods.iter().filter(in_namespace).partition(|pod| selects(&pod.metadata.labels));
-    let others = step.other_autoscalers.iter();
-    inputs.others = others.map(|o| (o.name.as_str().into(), o.selector.as_str().into())).collect();
+    let other = |other: &OtherAutoscaler| {
+        let Other { kind, name, selector } = other.as_other();
+        assert_eq!(kind, v2::KIND, "the only kind of these recordings");
+        OtherSelector { kind: v2::KIND, name: name.into(), selector: selector.into() }
+    };
+    inputs.others = step.other_autoscalers.iter().map(other).collect();
     inputs.answers = answers(step, hpa, selects, &unselected);
     inputs.pods = pods.into_iter().cloned().map(Arc::new).collect();
     inputs

@@ -1,6 +1,6 @@
 //! What was changed in a PodAutoscaler since it took the place of an HPA.
 
-use super::{AdoptError, replacement, restored};
+use super::{ADOPTED, AdoptError, plain, replacement, restored};
 use crate::pod_autoscaler::default::default_spec;
 use crate::pod_autoscaler::fields::SPEC;
 use crate::pod_autoscaler::schema::Object;
@@ -43,8 +43,8 @@ impl Display for Edit {
     }
 }
 
-/// The fields of a PodAutoscaler's spec, and its labels, that are not as they were when it took the place
-/// of its HPA.
+/// The fields of a PodAutoscaler's spec, and its labels and annotations, that are not as they were when it took
+/// the place of its HPA. What kubectl notes for itself is nobody's edit.
 ///
 /// # Errors
 /// It has taken no HPA's place.
@@ -54,6 +54,12 @@ pub fn edits(pa: &PodAutoscaler) -> Result<Vec<Edit>, AdoptError> {
     compare("spec", &whole(&before.spec)?, &whole(&pa.spec)?, &mut edits);
     let labels = |pa: &PodAutoscaler| serde_json::to_value(&pa.metadata.labels);
     compare("metadata.labels", &labels(&before)?, &labels(pa)?, &mut edits);
+    let annotations = |pa: &PodAutoscaler| {
+        let mut annotations = plain(&pa.metadata).annotations;
+        annotations.remove(ADOPTED);
+        serde_json::to_value(annotations)
+    };
+    compare("metadata.annotations", &annotations(&before)?, &annotations(pa)?, &mut edits);
     Ok(edits)
 }
 
@@ -123,7 +129,8 @@ mod tests {
 
     #[test]
     fn only_what_somebody_changed_is_an_edit() {
-        let hpa = json!({"metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}},
+        let hpa = json!({"metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"},
+                "annotations": {"note": "x"}},
             "spec": {"maxReplicas": 5, "metrics": [{"type": "Resource", "resource":
                     {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}],
                 "behavior": {"scaleDown": {"stabilizationWindowSeconds": 30}},
@@ -139,6 +146,7 @@ mod tests {
         let change = |place: &str, value: Value| {
             let mut object = serde_json::to_value(&stored).expect("JSON");
             let (parent, name) = place.rsplit_once('/').expect("a place");
+            let name = &name.replace("~1", "/");
             let parent = object.pointer_mut(parent).expect("it is there").as_object_mut();
             let parent = parent.expect("an object");
             match value {
@@ -162,6 +170,17 @@ mod tests {
             ),
             ("/spec/behavior", Value::Null, "spec.behavior was removed"),
             ("/metadata/labels/a", json!("c"), "metadata.labels.a: \"b\" became \"c\""),
+            (
+                "/metadata/annotations/podscale.dev~1tolerance",
+                json!("0.2"),
+                "metadata.annotations.podscale.dev/tolerance: \"0.2\" was added",
+            ),
+            ("/metadata/annotations/note", Value::Null, "metadata.annotations.note was removed"),
+            (
+                "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration",
+                json!("{}"),
+                "",
+            ),
         ] {
             assert_eq!(change(place, value), expected);
         }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 mod columns;
 mod standing;
 
-pub use standing::is_stale;
 use standing::{Standing, found, reason};
+pub use standing::{is_stale, is_stale_in_conflict};
 
 /// The condition that says whether the spec can be used.
 pub const VALID: &str = "Valid";
@@ -62,7 +62,7 @@ pub fn to_wire(
     let status = decision.status(snapshot);
     let stored = pa.status.clone().unwrap_or_default();
     let results = || decision.read_metrics().zip(&pa.spec.metrics);
-    let Standing { mode, schedule, bounds } = Standing::at(snapshot.autoscaler, now);
+    let Standing { mode, schedule, bounds } = Standing::decided(decision, snapshot);
     let conditions: Vec<v2::Condition> =
         status.conditions.iter().map(|c| condition(c, generation, now)).collect();
     let mut new = PodAutoscalerStatus {

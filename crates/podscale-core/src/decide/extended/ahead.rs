@@ -92,14 +92,11 @@ fn by_lead(
     from: i32,
     decision: &mut Decision,
 ) -> i32 {
-    let most = demand.replicas.0.max(0).saturating_mul(i64::from(lead.most_percent)) / 100;
-    let gained = forecaster.lead(demand).0.min(most);
-    if gained <= 0 {
+    let gained = forecaster.lead(demand);
+    let Some((gained, to)) = beyond(context, demand, gained, lead.most_percent, from) else {
         return from;
-    }
-    let to = size(context, Milli(demand.replicas.0.saturating_add(gained)), from);
-    let (gained, horizon) = (Milli(gained), demand.horizon);
-    decision.steps.extend().led = Some(Led { gained, horizon, from, to });
+    };
+    decision.steps.extend().led = Some(Led { gained, horizon: demand.horizon, from, to });
     to
 }
 
@@ -112,15 +109,27 @@ fn by_headroom(
     from: i32,
     decision: &mut Decision,
 ) -> i32 {
-    let most = demand.replicas.0.max(0).saturating_mul(i64::from(headroom.most_percent)) / 100;
-    let room = forecaster.headroom(demand, headroom.confidence_percent).0.min(most);
-    if room <= 0 {
+    let room = forecaster.headroom(demand, headroom.confidence_percent);
+    let Some((room, to)) = beyond(context, demand, room, headroom.most_percent, from) else {
         return from;
-    }
-    let to = size(context, Milli(demand.replicas.0.saturating_add(room)), from);
-    let (room, horizon) = (Milli(room), demand.horizon);
-    decision.steps.extend().spared = Some(Spared { room, horizon, from, to });
+    };
+    decision.steps.extend().spared = Some(Spared { room, horizon: demand.horizon, from, to });
     to
+}
+
+/// What is added to a demand of what it may gain, as so many percent of it at most, and the size for both;
+/// `None` if that is nothing.
+fn beyond(
+    context: &Context<'_>,
+    demand: &Demand,
+    gained: Milli,
+    most_percent: u32,
+    from: i32,
+) -> Option<(Milli, i32)> {
+    let most = demand.replicas.0.max(0).saturating_mul(i64::from(most_percent)) / 100;
+    let gained = gained.0.min(most);
+    let sum = demand.replicas.0.saturating_add(gained);
+    (gained > 0).then(|| (Milli(gained), size(context, Milli(sum), from)))
 }
 
 /// Pods that a season says will be needed again soon stay.

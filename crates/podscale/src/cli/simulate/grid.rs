@@ -43,12 +43,22 @@ pub(super) struct Grid {
     pub(super) trials: Vec<Trial>,
     /// Each policy over all trials, if there are several.
     pub(super) overall: Vec<(String, Summary)>,
+    /// Which of the policies are peers, and what they are; a variant may be called like one.
+    pub(super) peers: Vec<Option<PeerKind>>,
 }
 
 /// Changes of an object that are tried beside it.
 pub(super) struct Variant {
     pub(super) text: String,
     pub(super) edits: Vec<Edit>,
+}
+
+impl Variant {
+    /// An object with these changes.
+    pub(super) fn of(&self, subject: &Subject) -> Result<Subject, String> {
+        let changed = subject.with_object(&subject.object.object, &self.edits);
+        changed.map_err(|error| format!("{}: {error}", self.text))
+    }
 }
 
 /// Who decides in a run: the object itself, the object with some changes, or a peer.
@@ -68,14 +78,17 @@ impl Decider<'_> {
         }
     }
 
+    fn peer(self) -> Option<PeerKind> {
+        match self {
+            Decider::Own | Decider::Variant(_) => None,
+            Decider::Peer(peer) => Some(peer.kind()),
+        }
+    }
+
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
             Decider::Own => simulate(plan, &mut subject.policy()),
-            Decider::Variant(variant) => {
-                let changed = subject.with_object(&subject.object.object, &variant.edits);
-                let changed = changed.map_err(|error| format!("{}: {error}", variant.text))?;
-                simulate(plan, &mut changed.policy())
-            }
+            Decider::Variant(variant) => simulate(plan, &mut variant.of(subject)?.policy()),
             Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))
@@ -92,7 +105,7 @@ impl Grid {
     ) -> Result<Grid, String> {
         let own = std::iter::once(Decider::Own).chain(variants.iter().map(Decider::Variant));
         let deciders: Vec<Decider<'_>> = own.chain(peers.iter().map(Decider::Peer)).collect();
-        let seeds = u64::from(arguments.input.seeds.get());
+        let seeds = u64::from(arguments.common.input.seeds.get());
         let mut jobs = Vec::new();
         for planned in plans {
             for decider in &deciders {
@@ -102,11 +115,11 @@ impl Grid {
             }
         }
         let bar = progress(jobs.len(), "runs");
-        let runs: Result<Vec<Run>, String> = workers(&arguments.input)?.install(|| {
+        let runs: Result<Vec<Run>, String> = workers(&arguments.common.input)?.install(|| {
             let work = jobs.par_iter().map(|((subject, plan, _), decider, offset)| {
-                let seed = arguments.input.seed.wrapping_add(*offset);
+                let seed = arguments.common.input.seed.wrapping_add(*offset);
                 let detail =
-                    if *offset == 0 { detail(arguments.output) } else { Detail::default() };
+                    if *offset == 0 { detail(arguments.common.output) } else { Detail::default() };
                 let run = decider.run(subject, &Plan { seed, detail, ..plan.clone() });
                 bar.inc(1);
                 run
@@ -125,7 +138,8 @@ impl Grid {
         };
         let trials: Vec<Trial> = plans.iter().map(trial).collect();
         let overall = overall(&trials, &deciders);
-        Ok(Grid { first_seed: arguments.input.seed, trials, overall })
+        let peers = deciders.iter().map(|decider| decider.peer()).collect();
+        Ok(Grid { first_seed: arguments.common.input.seed, trials, overall, peers })
     }
 }
 
@@ -163,8 +177,7 @@ impl Trial {
 }
 
 fn oracle_place(deciders: &[Decider<'_>]) -> Option<usize> {
-    let is_oracle = |decider: &Decider<'_>| matches!(decider, Decider::Peer(peer) if peer.kind() == PeerKind::Oracle);
-    deciders.iter().position(is_oracle)
+    deciders.iter().position(|decider| decider.peer() == Some(PeerKind::Oracle))
 }
 
 fn overall(trials: &[Trial], deciders: &[Decider<'_>]) -> Vec<(String, Summary)> {

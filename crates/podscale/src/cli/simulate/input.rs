@@ -7,13 +7,24 @@ use crate::scenario::Scenario;
 use crate::settings::{amount, duration, period};
 use crate::simulate::edit::Edit;
 use crate::simulate::{InputError, ModelOptions, Objects, Subject};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use podscale_api::time::parse_rfc3339;
 use podscale_core::{Span, Time};
 use podscale_sim::Plan;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What every command has that simulates: what is tried, and how the outcome is printed.
+#[derive(Debug, Args)]
+pub(super) struct Common<F: ValueEnum + Clone + Send + Sync + 'static> {
+    /// How the outcome is printed.
+    #[arg(short, long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(super) output: F,
+
+    #[command(flatten)]
+    pub(super) input: Input,
+}
 
 /// Which objects are tried, on which loads.
 #[derive(Debug, Args)]

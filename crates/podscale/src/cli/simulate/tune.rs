@@ -3,15 +3,20 @@
 mod report;
 
 use super::grid::{progress, workers};
-use super::input::Input;
+use super::input::Common;
+use super::loads::NamedLoad;
+use super::table::span;
 use super::{Failure, finish};
 use crate::settings::amount;
 use crate::simulate::Subject;
 use crate::simulate::tune::{
     Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
 };
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use podscale_core::Span;
 use podscale_sim::{Plan, Scores, simulate};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use report::{Fold, Report, Row};
 use std::num::NonZeroU32;
@@ -35,7 +40,13 @@ pub struct Arguments {
     max_violations: f64,
 
     /// Look for the smallest sum instead: pod-hours, and so many of them for each percent of violations.
-    #[arg(long, value_name = "POD-HOURS", value_parser = amount, conflicts_with = "max_violations")]
+    #[arg(
+        long,
+        value_name = "POD-HOURS",
+        value_parser = amount,
+        allow_negative_numbers = true,
+        conflicts_with = "max_violations"
+    )]
     weight: Option<f64>,
 
     /// How much of each load is never held out, from 0.1 to 0.9.
@@ -47,32 +58,34 @@ pub struct Arguments {
     parts: NonZeroU32,
 
     /// How many settings are tried at random before the best one is improved step by step.
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_most(MOST_SAMPLES))]
     samples: usize,
 
     /// How many steps are made at most.
-    #[arg(long, value_name = "N", default_value_t = 6)]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = at_most(MOST_ROUNDS))]
     rounds: usize,
 
-    /// Everything, or the recommended objects alone.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    output: Output,
-
     #[command(flatten)]
-    input: Input,
+    common: Common<Output>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// Tables, a chart, what changes, and the recommended objects.
-    #[default]
     Text,
-    /// The recommended objects, to be applied.
+    /// The recommended objects, to be applied; as they are where a change did worse in a part.
     Yaml,
 }
 
 /// More parts than these have too little of a load each.
 const MOST_PARTS: u32 = 20;
+/// More settings and steps than these take longer than anybody waits.
+const MOST_SAMPLES: u64 = 10_000;
+const MOST_ROUNDS: u64 = 1000;
+
+fn at_most(most: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(0..=most)
+}
 
 fn percent(text: &str) -> Result<f64, String> {
     let wrong = || "not a part of the requests, such as 0.5%".to_owned();
@@ -100,19 +113,45 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
-    let input = &arguments.input;
+    let input = &arguments.common.input;
     let (objects, scenario) = input.objects()?;
     let subjects = input.subjects(&objects)?;
+    let pool = workers(input).map_err(Failure::Cannot)?;
     let mut out = String::new();
     for subject in &subjects {
         let loads = input.loads(&objects, scenario.as_ref(), subject)?;
-        let plans = loads.iter().map(|load| input.plan(subject, load, &objects)).collect();
+        let plan = |load: &NamedLoad| {
+            let plan = input.plan(subject, load, &objects);
+            leaves_something(&plan, &load.name, arguments.train)?;
+            Ok(plan)
+        };
+        let plans = loads.iter().map(plan).collect::<Result<_, Failure>>()?;
         let space = Space::of(&subject.object.object);
-        let bench = Bench { arguments, subject, plans, space };
+        if space.sizes().is_empty() {
+            let nothing = "there is nothing to tune: no metric of it has a target";
+            return Err(Failure::Cannot(format!("{}: {nothing}", subject.name())));
+        }
+        let bench = Bench { arguments, subject, plans, space, pool: &pool };
         let names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
         out.push_str(&bench.tune(&names)?);
     }
     Ok(out)
+}
+
+/// What comes before the first part that is held out must be longer than what is not scored.
+fn leaves_something(plan: &Plan, load: &str, train: f64) -> Result<(), Failure> {
+    let first = share_of(plan.length, train);
+    if plan.warm_up < first {
+        return Ok(());
+    }
+    let text = |length: Span| span(length.0 as f64 / 1e6);
+    Err(Failure::Usage(format!(
+        "{load}: settings are chosen by its first {:.0}%, which is {}, and the warm-up of {} leaves nothing of that; \
+         give a shorter --warm-up, a larger --train or a longer load",
+        train * 100.0,
+        text(first),
+        text(plan.warm_up)
+    )))
 }
 
 /// One autoscaler with the loads that it is tuned on.
@@ -121,6 +160,7 @@ struct Bench<'a> {
     subject: &'a Subject,
     plans: Vec<Plan>,
     space: Space,
+    pool: &'a ThreadPool,
 }
 
 /// The part of a load that is scored.
@@ -139,29 +179,33 @@ impl Bench<'_> {
         let (mut folds, mut last) = (Vec::new(), None);
         for part in parts {
             let (tried, best) = self.search(objective, part)?;
-            let unchanged = vec![0; best.len()];
-            let worths = self.measure(&[unchanged, best.clone()], Part::HeldOut(part))?;
+            // Where nothing is better, there is nothing to compare it with.
+            let mut choices = vec![vec![0; best.len()], best.clone()];
+            choices.dedup();
+            let worths = self.measure(&choices, Part::HeldOut(part))?;
             folds.push(Fold {
                 part,
                 settings: self.space.text(&best),
                 current: worths.first().copied().unwrap_or_default(),
-                chosen: worths.get(1).copied().unwrap_or_default(),
+                chosen: worths.last().copied().unwrap_or_default(),
             });
-            last = Some((part, tried, best));
+            last = Some((tried, best));
         }
         // There is always a part that is held out.
-        let Some((part, tried, best)) = last else { return Ok(String::new()) };
+        let (Some((tried, best)), Some(fold)) = (last, folds.last()) else {
+            return Ok(String::new());
+        };
         let report = Report {
             name: self.subject.name(),
             loads: loads.join(", "),
             tried: tried.len(),
             objective,
-            rows: self.rows(part, &tried, &best)?,
+            rows: self.rows(fold, &tried, &best)?,
             folds,
             current: self.subject.object.object.clone(),
             recommended: self.changed(&best)?.object.object,
         };
-        match self.arguments.output {
+        match self.arguments.common.output {
             Output::Text => report.render(),
             Output::Yaml => report.yaml(),
         }
@@ -175,20 +219,29 @@ impl Bench<'_> {
 
     /// Looks for settings by what comes before a part: everything that was tried, and the best of it.
     fn search(&self, objective: Objective, part: HeldOut) -> Result<(Tried, Choice), Failure> {
-        let Arguments { samples, rounds, input, .. } = self.arguments;
-        let search = Search { objective, samples: *samples, rounds: *rounds, seed: input.seed };
+        let Arguments { samples, rounds, common, .. } = self.arguments;
+        let seed = common.input.seed;
+        let search = Search { objective, samples: *samples, rounds: *rounds, seed };
         let before = Part::Before(part.from);
         search.run(&self.space.sizes(), |choices| self.measure(choices, before))
     }
 
-    /// The frontier of what was tried, the object as it is and the best one, scored in what is held out.
-    fn rows(&self, part: HeldOut, tried: &Tried, best: &Choice) -> Result<Vec<Row>, Failure> {
+    /// The frontier of what was tried, the object as it is and the best one, scored in the last part that is
+    /// held out. Of the latter two the scores are known.
+    fn rows(&self, fold: &Fold, tried: &Tried, best: &Choice) -> Result<Vec<Row>, Failure> {
+        let is_current = |choice: &Choice| choice.iter().all(|place| *place == 0);
         let shown = shown(tried, best);
-        let worths = self.measure(&shown, Part::HeldOut(part))?;
-        let rows = shown.iter().zip(worths).map(|(choice, worth)| Row {
+        let others = shown.iter().filter(|choice| !is_current(choice) && *choice != best);
+        let others: Vec<Choice> = others.cloned().collect();
+        let mut worths = self.measure(&others, Part::HeldOut(fold.part))?.into_iter();
+        let rows = shown.iter().map(|choice| Row {
             settings: self.space.text(choice),
-            worth,
-            is_current: choice.iter().all(|place| *place == 0),
+            worth: match (is_current(choice), choice == best) {
+                (true, _) => fold.current,
+                (false, true) => fold.chosen,
+                (false, false) => worths.next().unwrap_or_default(),
+            },
+            is_current: is_current(choice),
             is_recommended: choice == best,
         });
         Ok(rows.collect())
@@ -201,7 +254,7 @@ impl Bench<'_> {
 
     /// What choices are worth on a part of every load, with every seed.
     fn measure(&self, choices: &[Choice], part: Part) -> Result<Vec<Worth>, Failure> {
-        let input = &self.arguments.input;
+        let input = &self.arguments.common.input;
         let seeds = u64::from(input.seeds.get());
         // What an API server would refuse is not tried.
         let subjects: Vec<Option<Subject>> =
@@ -213,18 +266,16 @@ impl Bench<'_> {
             }
         }
         let bar = progress(jobs.len(), "runs");
-        let scores: Result<Vec<Scores>, String> =
-            workers(input).map_err(Failure::Cannot)?.install(|| {
-                let work = jobs.par_iter().map(|(subject, plan, offset)| {
-                    let seed = input.seed.wrapping_add(*offset);
-                    let plan = Plan { seed, ..self.part(plan, part) };
-                    let run = simulate(&plan, &mut subject.policy());
-                    bar.inc(1);
-                    run.map(|run| run.scores)
-                        .map_err(|error| format!("{}: {error}", subject.name()))
-                });
-                work.collect()
+        let scores: Result<Vec<Scores>, String> = self.pool.install(|| {
+            let work = jobs.par_iter().map(|(subject, plan, offset)| {
+                let seed = input.seed.wrapping_add(*offset);
+                let plan = Plan { seed, ..self.part(plan, part) };
+                let run = simulate(&plan, &mut subject.policy());
+                bar.inc(1);
+                run.map(|run| run.scores).map_err(|error| format!("{}: {error}", subject.name()))
             });
+            work.collect()
+        });
         bar.finish_and_clear();
         let scores = scores.map_err(Failure::Cannot)?;
         let mut runs = scores.chunks((self.plans.len() * seeds as usize).max(1));

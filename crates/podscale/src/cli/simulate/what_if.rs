@@ -47,9 +47,9 @@ struct Moment {
 
 /// Compares, and gives the answer in the form that was asked for.
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
-    let edits = arguments.input.edits()?;
+    let edits = arguments.common.input.edits()?;
     let mut given = Objects::default();
-    for file in &arguments.input.files {
+    for file in &arguments.common.input.files {
         given.add_file(file).map_err(Failure::cannot)?;
     }
     let recorded = demand::read(&arguments.recordings).map_err(Failure::cannot)?;
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
         });
         compared.collect()
     };
-    let compared = workers(&arguments.input).map_err(Failure::Cannot)?.install(work);
+    let compared = workers(&arguments.common.input).map_err(Failure::Cannot)?.install(work);
     bar.finish_and_clear();
     let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
     for one in compared {
@@ -83,7 +83,7 @@ fn rendered(arguments: &Arguments, comparisons: Vec<Comparison>, failures: &[Str
     if arguments.explain.is_some() {
         return comparisons.iter().map(Comparison::moment).collect();
     }
-    match arguments.output {
+    match arguments.common.output {
         Output::Json => {
             let all: Vec<Value> = comparisons.iter().map(Comparison::json).collect();
             output::pretty(&json!({"autoscalers": all, "leftOut": failures}))
@@ -103,7 +103,7 @@ fn rendered(arguments: &Arguments, comparisons: Vec<Comparison>, failures: &[Str
 
 fn grid(arguments: &Arguments, comparisons: Vec<Comparison>) -> Grid {
     let trials = comparisons.into_iter().map(Comparison::into_trial).collect();
-    Grid { first_seed: arguments.input.seed, trials, overall: Vec::new() }
+    Grid { first_seed: arguments.common.input.seed, trials, overall: Vec::new(), peers: Vec::new() }
 }
 
 fn compare(
@@ -114,16 +114,16 @@ fn compare(
 ) -> Result<Comparison, String> {
     let Recovered { subject, sizes, unknown } = recovered;
     let changed = changed(&subject, given, edits)?;
-    let objective = arguments.input.model.options().objective_seconds;
+    let objective = arguments.common.input.model.options().objective_seconds;
     let explain_at = arguments.explain.map(|at| subject.plan.start.after(settings::span(at)));
     let plan = Plan {
         detail: Detail {
-            points: points(arguments.output),
+            points: points(arguments.common.output),
             changes: true,
             explain_at,
             ..Detail::default()
         },
-        seed: arguments.input.seed,
+        seed: arguments.common.input.seed,
         objective_seconds: objective.unwrap_or(subject.plan.objective_seconds),
         ..subject.plan.clone()
     };
@@ -135,7 +135,7 @@ fn compare(
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,
         start: plan.start,
-        edits: arguments.input.edits.clone(),
+        edits: arguments.common.input.edits.clone(),
         unknown,
         moments: moments(&plan, &unchanged, &changed),
         recorded,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(in crate::controller) const SHARDS: u8 = 32;
 /// No window and no period reaches further back, so what is older decides nothing.
 const LONGEST_MEMORY: Span = Span::seconds(3600);
-/// What was learned of a demand is of use for longer, also of an object that is paused meanwhile.
+/// What was learned of the demand for an object that is there is of use for longer, also while that is paused.
 const LONGEST_LEARNED: Span = Span::seconds(14 * 86_400);
 
 /// The shard that an object's history is stored in.
@@ -81,10 +81,13 @@ impl Histories {
     ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
         let mut parts: BTreeMap<u8, BTreeMap<String, Vec<u8>>> =
             shards.iter().map(|shard| (*shard, BTreeMap::new())).collect();
-        let restored = self.restored.iter().map(|(uid, recalled)| (&**uid, &recalled.history));
-        for (uid, history) in known.chain(restored) {
+        let known = known.map(|(uid, history)| (uid, history, Presence::Seen));
+        let restored = self.restored.iter();
+        let restored =
+            restored.map(|(uid, recalled)| (&**uid, &recalled.history, Presence::NotSeen));
+        for (uid, history, presence) in known.chain(restored) {
             if let Some(part) = parts.get_mut(&shard(uid))
-                && matters(history, now)
+                && matters(history, presence, now)
             {
                 part.insert(uid.to_owned(), history.to_bytes());
             }
@@ -146,9 +149,18 @@ impl Index {
     }
 }
 
+/// Whether the object of a history is known to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Seen,
+    /// It may be gone.
+    NotSeen,
+}
+
 /// Whether what an object left behind can still decide something.
-fn matters(history: &History, now: Time) -> bool {
-    let demand = history.memory.as_ref().and_then(|memory| memory.demand);
+fn matters(history: &History, presence: Presence, now: Time) -> bool {
+    let learns = presence == Presence::Seen && history.forecaster.is_some();
+    let demand = history.memory.as_ref().filter(|_| learns).and_then(|memory| memory.demand);
     let learned = demand.is_some_and(|demand| demand.at > now.before(LONGEST_LEARNED));
     learned || newest(history) > now.before(LONGEST_MEMORY)
 }
@@ -175,14 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learned_of_a_demand_is_stored_for_longer() {
+    fn what_was_learned_of_a_demand_is_stored_for_longer_while_its_object_is_there() {
+        use Presence::{NotSeen, Seen};
         let mut history = recalled(&[1000], false).history;
         let at = |seconds| Time(0).after(Span::seconds(seconds));
-        assert!(matters(&history, at(1500)) && !matters(&history, at(9000)));
+        for presence in [Seen, NotSeen] {
+            assert!(matters(&history, presence, at(1500)), "{presence:?}");
+            assert!(!matters(&history, presence, at(9000)), "{presence:?}");
+        }
         let demand = Demand { replicas: Milli(1000), at: at(1000), horizon: Span::seconds(60) };
         let memory = Memory { demand: Some(demand), ..Memory::default() };
         history.memory = Some(Box::new(memory));
-        assert!(matters(&history, at(9000)) && !matters(&history, at(15 * 86_400)));
+        assert!(!matters(&history, Seen, at(9000)), "nothing has learned from it");
+        history.forecaster = Some(Box::default());
+        assert!(matters(&history, Seen, at(9000)) && !matters(&history, Seen, at(15 * 86_400)));
+        assert!(!matters(&history, NotSeen, at(9000)), "it may be gone for good");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! As upstream's controller does it, an object's selector is registered when its metrics are computed,
 //! and the last good one stays until the object is gone.
 
+use crate::controller::observer::OtherSelector;
 use crate::dialect::Key;
-use crate::dialect::hpa::HPA;
 use crate::pods::{demanded, label_number};
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
@@ -41,20 +41,16 @@ impl Selectors {
         self.0.entry(Arc::clone(&key.namespace)).or_default().insert(key, selector, &parsed);
     }
 
-    /// The other objects of the namespace whose selectors may pick any of these pods: name and
-    /// selector, by name. The kind stands before the name of one that is no HPA.
-    pub(super) fn overlap(&self, key: &Key, pods: &[Arc<Pod>]) -> Vec<(Arc<str>, Arc<str>)> {
+    /// The other objects of the namespace whose selectors may pick any of these pods, by name.
+    pub(super) fn overlap(&self, key: &Key, pods: &[Arc<Pod>]) -> Vec<OtherSelector> {
         let Some(here) = self.0.get(&key.namespace) else { return Vec::new() };
         let labels = pods.iter().flat_map(|pod| pod.metadata.labels.iter());
         let listed = labels.filter_map(|(k, v)| here.by_label.get(&label_number(k, v)));
         let mut others: BTreeSet<&Key> = listed.flatten().chain(&here.anywhere).collect();
         others.remove(key);
         let found = |other: &Key| {
-            let name = match other.kind {
-                kind if *kind == HPA => Arc::clone(&other.name),
-                kind => format!("{}/{}", kind.name, other.name).into(),
-            };
-            Some((name, Arc::clone(&here.by_key.get(other)?.selector)))
+            let selector = Arc::clone(&here.by_key.get(other)?.selector);
+            Some(OtherSelector { kind: other.kind.name, name: Arc::clone(&other.name), selector })
         };
         others.into_iter().filter_map(found).collect()
     }
@@ -101,6 +97,7 @@ impl Namespace {
 mod tests {
     use super::*;
     use crate::dialect::chpa::CHPA;
+    use crate::dialect::hpa::HPA;
 
     #[test]
     fn only_those_that_may_pick_the_pods_are_found() {
@@ -122,14 +119,15 @@ mod tests {
         ] {
             selectors.register(&key(own), selector);
             let others = selectors.overlap(&key(own), &pods);
-            let names: Vec<&str> = others.iter().map(|(name, _)| &**name).collect();
+            let names: Vec<&str> = others.iter().map(|other| &*other.name).collect();
             assert_eq!(names.join(","), expected, "{own} {selector}");
         }
         let other = Key { kind: &CHPA, ..key("web") };
         selectors.register(&other, "app=web");
         let others = selectors.overlap(&key("x"), &pods);
-        let names: Vec<&str> = others.iter().map(|(name, _)| &**name).collect();
-        assert_eq!(names.join(","), "all,CHPA/web,web");
+        let kinds = others.iter().map(|other| (other.kind, &*other.name));
+        let expected = [(HPA.name, "all"), (CHPA.name, "web"), (HPA.name, "web")];
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
         selectors.remove(&other);
         for name in ["web", "db", "x", "all"] {
             selectors.remove(&key(name));

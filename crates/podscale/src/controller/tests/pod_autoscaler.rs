@@ -52,14 +52,24 @@ impl Cluster {
     }
 
     fn control_observed(&self, load: &Arc<Load>, observers: Vec<Arc<dyn Observer>>) -> Controller {
+        let load = Arc::clone(load) as Arc<dyn MetricSource>;
+        self.control_set(load, Config::default(), observers)
+    }
+
+    fn control_set(
+        &self,
+        external: Arc<dyn MetricSource>,
+        config: Config,
+        observers: Vec<Arc<dyn Observer>>,
+    ) -> Controller {
         let client = self.client("podscale/0");
         let mapper = RestMapper::new(client.clone(), self.clock);
         let metrics = Metrics::new();
         let mut sources = Sources::metrics_apis(&client, self.clock, mapper.clone(), &metrics);
-        sources.external = Arc::clone(load) as Arc<dyn MetricSource>;
+        sources.external = external;
         let announcements = source::notifications().1;
         let parts = Parts {
-            config: Config::default(),
+            config,
             dialects: dialect::built_in(),
             watchers: Watchers { observers, ..Watchers::default() },
             role: Role::alone(),

@@ -90,21 +90,28 @@ impl Space {
     }
 }
 
+/// Where metrics have targets in percent, and others; the first that is there counts. Behind the names of
+/// `autoscaling/v2` stand those of `autoscaling/v2beta1`, which a CHPA has.
+const PERCENT_FIELDS: [&str; 2] = ["target.averageUtilization", "targetAverageUtilization"];
+const VALUE_FIELDS: [&str; 5] =
+    ["target.averageValue", "target.value", "targetAverageValue", "averageValue", "targetValue"];
+
 /// The target of a metric.
 fn target(index: usize, metric: &Value) -> Option<Knob> {
-    let (source, target) = metric
-        .as_object()?
-        .iter()
-        .find_map(|(name, source)| Some((name, source.get("target")?.as_object()?)))?;
-    let path = |field: &str| format!("spec.metrics[{index}].{source}.target.{field}");
-    if let Some(now) = target.get("averageUtilization").and_then(Value::as_i64) {
-        let others = PERCENTS.into_iter().filter(|percent| *percent != now);
+    let sources = metric.as_object()?.iter().filter(|(_, source)| source.is_object());
+    let find = |fields: &[&'static str]| {
+        sources.clone().find_map(|(name, source)| {
+            let mut fields = fields.iter().map(|field| (field, at(source, field)));
+            let (field, now) = fields.find(|(_, now)| !now.is_null())?;
+            Some((format!("spec.metrics[{index}].{name}.{field}"), now))
+        })
+    };
+    if let Some((path, now)) = find(&PERCENT_FIELDS) {
+        let others = PERCENTS.into_iter().filter(|percent| now.as_i64() != Some(*percent));
         let values = others.map(|percent| json!(percent)).collect();
-        return Some(Knob { path: path("averageUtilization"), values });
+        return Some(Knob { path, values });
     }
-    let (field, now) = ["averageValue", "value"]
-        .into_iter()
-        .find_map(|field| Some((field, target.get(field).filter(|value| !value.is_null())?)))?;
+    let (path, now) = find(&VALUE_FIELDS)?;
     let now: Quantity = serde_json::from_value(now.clone()).ok()?;
     let now = now.as_approximate_f64();
     let values = FACTORS.map(|factor| (now * factor * 1000.0).round());
@@ -113,7 +120,12 @@ fn target(index: usize, metric: &Value) -> Option<Knob> {
         .filter(|milli| *milli >= 1.0 && *milli < 1e15)
         .map(|milli| json!(format!("{}m", milli as i64)))
         .collect();
-    Some(Knob { path: path(field), values })
+    (!values.is_empty()).then_some(Knob { path, values })
+}
+
+/// A field of a source; null if it is not there.
+fn at<'a>(source: &'a Value, field: &str) -> &'a Value {
+    field.split('.').fold(source, |value, name| &value[name])
 }
 
 #[cfg(test)]
@@ -154,5 +166,34 @@ mod tests {
         let object = |kind: &str| json!({"kind": kind, "spec": {}});
         assert_eq!(Space::of(&object("PodAutoscaler")).sizes(), [5, 3, 3, 3, 2]);
         assert_eq!(Space::of(&object("CHPA")).sizes(), [0usize; 0]);
+    }
+
+    #[test]
+    fn the_targets_of_a_chpa_have_names_of_their_own() {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+        for (metric, expected) in [
+            (
+                json!({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 60}}),
+                "metrics[0].resource.targetAverageUtilization=40",
+            ),
+            (
+                json!({"type": "Pods", "pods": {"metricName": "qps", "targetAverageValue": "10"}}),
+                r#"metrics[0].pods.targetAverageValue="6000m""#,
+            ),
+            (
+                json!({"type": "External", "external": {"metricName": "q", "targetValue": "10"}}),
+                r#"metrics[0].external.targetValue="6000m""#,
+            ),
+            // What it is about is called its target.
+            (
+                json!({"type": "Object", "object": {"target": deployment, "metricName": "q",
+                    "targetValue": "10"}}),
+                r#"metrics[0].object.targetValue="6000m""#,
+            ),
+        ] {
+            let object = json!({"kind": "CHPA", "spec": {"metrics": [metric]}});
+            let space = Space::of(&object);
+            assert_eq!((space.sizes(), &*space.text(&[1])), (vec![5], expected), "{metric}");
+        }
     }
 }

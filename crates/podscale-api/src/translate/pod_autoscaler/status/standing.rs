@@ -3,9 +3,9 @@
 
 use crate::hpa::v2::Condition;
 use crate::pod_autoscaler::PodAutoscaler;
-use podscale_core::model::{Bounds, Control, Mode};
+use podscale_core::model::{Bounds, Control, Mode, Scheduled};
 use podscale_core::status::ConditionKind;
-use podscale_core::{Autoscaler, Snapshot, Time};
+use podscale_core::{Autoscaler, Decision, Snapshot, Time};
 
 /// The mode of an autoscaler whose spec cannot be used.
 const INVALID: &str = "Invalid";
@@ -23,11 +23,22 @@ pub(super) struct Standing {
 }
 
 impl Standing {
+    /// As it was when this was decided.
+    pub(super) fn decided(decision: &Decision, snapshot: &Snapshot<'_>) -> Standing {
+        let scheduled = decision.scheduled(snapshot);
+        Standing::of(snapshot.autoscaler, scheduled.as_deref(), snapshot.now)
+    }
+
+    /// As it is at a time about which nothing was decided.
     pub(super) fn at(autoscaler: &Autoscaler, now: Time) -> Standing {
-        let base = autoscaler.bounds();
         let extensions = autoscaler.extensions.as_deref();
         let schedules = extensions.and_then(|extensions| extensions.schedules.as_ref());
-        let scheduled = schedules.and_then(|schedules| schedules.at(now, base));
+        let scheduled = schedules.and_then(|schedules| schedules.at(now, autoscaler.bounds()));
+        Standing::of(autoscaler, scheduled.as_ref(), now)
+    }
+
+    fn of(autoscaler: &Autoscaler, scheduled: Option<&Scheduled>, now: Time) -> Standing {
+        let extensions = autoscaler.extensions.as_deref();
         let control = extensions.map_or_else(Control::default, |extensions| extensions.control);
         let mode = match autoscaler.invalid() {
             Some(_) => INVALID.to_owned(),
@@ -38,7 +49,7 @@ impl Standing {
                 let schedule = scheduled.schedule.to_string();
                 Standing { mode, schedule, bounds: scheduled.bounds }
             }
-            None => Standing { mode, schedule: String::new(), bounds: base },
+            None => Standing { mode, schedule: String::new(), bounds: autoscaler.bounds() },
         }
     }
 }
@@ -83,11 +94,28 @@ pub(super) fn found(snapshot: &Snapshot<'_>, decided: Option<i32>) -> Option<i32
 /// Whether the stored status does not show what the object does at this time, although nothing else about
 /// it has changed: a schedule has begun, an order has run out.
 #[must_use]
-pub fn is_stale(pa: &PodAutoscaler, snapshot: &Snapshot<'_>) -> bool {
+pub fn is_stale(pa: &PodAutoscaler, decision: &Decision, snapshot: &Snapshot<'_>) -> bool {
     let Some(stored) = &pa.status else { return false };
-    let Standing { mode, schedule, bounds } = Standing::at(snapshot.autoscaler, snapshot.now);
-    let shown = (&stored.mode, &stored.active_schedule, stored.min_replicas, stored.max_replicas);
-    shown != (&mode, &schedule, Some(bounds.min), Some(bounds.max))
+    let standing = Standing::decided(decision, snapshot);
+    stored.mode != standing.mode || differs(pa, &standing, found(snapshot, decision.found))
+}
+
+/// The same of the status that [`super::in_conflict`] gives, which shows no mode of its own.
+#[must_use]
+pub fn is_stale_in_conflict(
+    pa: &PodAutoscaler,
+    decision: &Decision,
+    snapshot: &Snapshot<'_>,
+) -> bool {
+    differs(pa, &Standing::decided(decision, snapshot), found(snapshot, None))
+}
+
+/// Whether the stored status shows another spec, other bounds or another size.
+fn differs(pa: &PodAutoscaler, standing: &Standing, found: Option<i32>) -> bool {
+    let Some(stored) = &pa.status else { return false };
+    let Standing { schedule, bounds, .. } = standing;
+    let shown = (&stored.active_schedule, stored.min_replicas, stored.max_replicas);
+    shown != (schedule, Some(bounds.min), Some(bounds.max))
         || stored.observed_generation != Some(pa.metadata.generation)
-        || found(snapshot, None).is_some_and(|found| found != stored.current_replicas)
+        || found.is_some_and(|found| found != stored.current_replicas)
 }

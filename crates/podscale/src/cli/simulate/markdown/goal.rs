@@ -1,7 +1,6 @@
 //! How objects and their variants do against the best of their peers, over all loads.
 
 use super::super::grid::Grid;
-use podscale_sim::policy::Peer;
 use podscale_sim::policy::peers::PeerKind;
 use podscale_sim::score::Summary;
 
@@ -42,9 +41,10 @@ pub(super) fn cells(grid: &Grid) -> Option<Vec<Vec<String>>> {
     let policies: Vec<Policy<'_>> = grid
         .overall
         .iter()
+        .zip(&grid.peers)
         .enumerate()
-        .map(|(place, (name, summary))| {
-            let kind = Peer::parse(name).ok().map(|peer| peer.kind());
+        .map(|(place, ((name, summary), kind))| {
+            let kind = *kind;
             let cost = summary.against_oracle?.mean;
             Some(Policy { name, place, kind, summary, cost })
         })

@@ -7,6 +7,8 @@ use std::fmt::Write;
 /// The size of the chart, in characters.
 const COLUMNS: usize = 60;
 const LINES: usize = 12;
+/// The fields of the metadata that are not a cluster's.
+const OWN_METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 /// What was chosen by what comes before a part that is held out, and how it did in that part.
 pub(super) struct Fold {
@@ -48,9 +50,24 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The recommended object alone.
+    /// The recommended object alone; the object as it is where a change is not recommended.
     pub(super) fn yaml(&self) -> Result<String, String> {
+        if self.is_worse() {
+            let why = "# As it is: what was tried did worse in a part that was held out.";
+            return Ok(format!("---\n{why}\n{}", yaml(&self.current)?));
+        }
         Ok(format!("---\n{}", yaml(&self.recommended)?))
+    }
+
+    /// In how many parts that were held out the object as it is did better.
+    fn worse_parts(&self) -> usize {
+        let worse = |fold: &&Fold| self.objective.prefers(&fold.current, &fold.chosen);
+        self.folds.iter().filter(worse).count()
+    }
+
+    /// Whether nothing should be changed for what was found.
+    fn is_worse(&self) -> bool {
+        self.worse_parts() > 0
     }
 
     /// The whole text.
@@ -62,7 +79,7 @@ impl Report {
         out.push_str(&self.table());
         out.push_str(&self.chart());
         out.push_str(&self.verdict());
-        if current != recommended {
+        if current != recommended && !self.is_worse() {
             let _ = write!(out, "\nwhat changes:\n{}", diff(&current, &recommended));
             let _ = write!(out, "\nthe recommended object:\n---\n{recommended}");
         }
@@ -172,10 +189,7 @@ impl Report {
         let mut out =
             "\n* recommended, o as it is, + others that nothing was better than in both\n"
                 .to_owned();
-        let (Some(best), Some(now)) = (find(|row| row.is_recommended), find(|row| row.is_current))
-        else {
-            return out;
-        };
+        let Some(best) = find(|row| row.is_recommended) else { return out };
         if best.is_current {
             out.push_str("nothing that was tried is better than the object as it is\n");
             return out;
@@ -185,12 +199,11 @@ impl Report {
         {
             out.push_str("the recommended settings miss the objective on what was held out\n");
         }
-        let worse = |fold: &&Fold| self.objective.prefers(&fold.current, &fold.chosen);
-        let worse = self.folds.iter().filter(worse).count();
-        if worse > 0 || self.objective.prefers(&now.worth, &best.worth) {
+        if self.is_worse() {
             let _ = writeln!(
                 out,
-                "in {worse} of {} parts that were held out the object as it is does better: do not change it for this",
+                "in {} of {} parts that were held out the object as it is does better: do not change it for this",
+                self.worse_parts(),
                 self.folds.len()
             );
         }
@@ -202,8 +215,16 @@ fn part_text(HeldOut { from, to }: HeldOut) -> String {
     format!("{:.0}% to {:.0}%", from * 100.0, to * 100.0)
 }
 
+/// An object as people write it, without what a cluster adds.
 fn yaml(object: &Value) -> Result<String, String> {
-    serde_saphyr::to_string(object).map_err(|error| error.to_string())
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| OWN_METADATA.contains(&field.as_str()));
+    }
+    serde_saphyr::to_string(&object).map_err(|error| error.to_string())
 }
 
 /// The lines of two texts that differ, in their order, with those around them.
@@ -252,38 +273,63 @@ mod tests {
         Row { settings: settings.to_owned(), worth, is_current, is_recommended }
     }
 
-    #[test]
-    fn a_report_says_what_is_better_and_what_changes() {
-        let report = Report {
+    /// One whose choice costs so much, and needs no more than twelve pod-hours as it is.
+    fn report(violations: f64, pod_hours: f64) -> Report {
+        let object = |most: i32| {
+            json!({"metadata": {"name": "web", "generation": 3, "uid": "u"},
+                "spec": {"maxReplicas": most}, "status": {"currentReplicas": 2}})
+        };
+        Report {
             name: "shop/web".to_owned(),
             loads: "a, b".to_owned(),
             tried: 7,
             objective: Objective::MaxViolations(0.005),
             rows: vec![
                 row("as it is", 0.004, 12.0, (true, false)),
-                row("x=1", 0.006, 8.0, (false, true)),
+                row("x=1", violations, pod_hours, (false, true)),
             ],
             folds: vec![Fold {
                 part: HeldOut { from: 0.6, to: 1.0 },
                 settings: "x=1".to_owned(),
                 current: Worth { violations: 0.004, pod_hours: 12.0, reversals_per_hour: 0.5 },
-                chosen: Worth { violations: 0.006, pod_hours: 8.0, reversals_per_hour: 0.5 },
+                chosen: Worth { violations, pod_hours, reversals_per_hour: 0.5 },
             }],
-            current: json!({"spec": {"maxReplicas": 5}}),
-            recommended: json!({"spec": {"maxReplicas": 9}}),
-        };
+            current: object(5),
+            recommended: object(9),
+        }
+    }
+
+    #[test]
+    fn a_report_says_what_is_better_and_what_changes() {
+        let report = report(0.002, 8.0);
         let text = report.render().expect("a report");
         for part in [
             "on a, b; every score is of a part that its settings were not chosen by",
-            "60% to 100%    0.600%       8.0 pod-h    0.400%      12.0 pod-h  x=1",
+            "60% to 100%    0.200%       8.0 pod-h    0.400%      12.0 pod-h  x=1",
             "the frontier of 7 settings tried on the first 60%, scored in 60% to 100%:",
-            "*     0.600%        8.0         0.50  x=1\no     0.400%       12.0",
-            "miss the objective on what was held out",
-            "in 1 of 1 parts that were held out the object as it is does better",
+            "*     0.200%        8.0         0.50  x=1\no     0.400%       12.0",
             "-   maxReplicas: 5\n+   maxReplicas: 9",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
+        let expected = "---\nmetadata:\n  name: web\nspec:\n  maxReplicas: 9\n";
+        assert!(text.ends_with(expected), "without what a cluster adds:\n{text}");
+        assert_eq!(report.yaml().expect("YAML"), expected);
+    }
+
+    #[test]
+    fn what_did_worse_is_not_recommended() {
+        let report = report(0.006, 8.0);
+        let text = report.render().expect("a report");
+        for part in [
+            "miss the objective on what was held out",
+            "in 1 of 1 parts that were held out the object as it is does better",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        assert!(!text.contains("maxReplicas"), "there is nothing to apply:\n{text}");
+        let yaml = report.yaml().expect("YAML");
+        assert!(yaml.starts_with("---\n# As it is: ") && yaml.contains("maxReplicas: 5"), "{yaml}");
     }
 
     #[test]

@@ -170,6 +170,63 @@ async fn what_is_shown_follows_orders_schedules_and_names() {
     controller.stop().await;
 }
 
+/// Says another value each time, and always one that leads to the same size.
+#[derive(Default)]
+struct Drift(Mutex<u32>);
+
+impl MetricSource for Drift {
+    fn ask<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Answer> {
+        let mut asked = self.0.lock();
+        *asked += 1;
+        let value = json!([{"metricName": "load", "metricLabels": {},
+            "value": format!("{}m", 2000 + *asked), "timestamp": "2026-01-01T00:00:00Z"}]);
+        let values: Vec<_> = serde_json::from_value(value).expect("values");
+        async move { Answer::External(values.into()) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn columns_follow_the_clock_also_where_values_are_not_written() {
+    let cluster = Cluster::with_definition().await;
+    cluster.resize(2).await;
+    let config = Config { refresh_rate: RefreshRate(0.0), ..Config::default() };
+    let controller = cluster.control_set(Arc::new(Drift::default()), config, Vec::new());
+    let at = cluster.clock.now() + jiff::SignedDuration::from_mins(3);
+    let minute = at.strftime("%-M %-H * * *").to_string();
+    let soon = json!({"name": "soon", "start": minute, "duration": "10m", "maxReplicas": 8});
+    cluster.send("POST", PAS, &pa("web", json!({"schedules": [soon]}))).await;
+    let value = async || cluster.pa("web").await["status"]["currentMetrics"].to_string();
+    until("it is shown", async || cluster.columns("web").await["Max"] == "9").await;
+    let before = value().await;
+    // It begins two to three minutes after the test.
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(value().await, before, "a value alone is not worth a write");
+    tokio::time::sleep(MINUTE).await;
+    until("the schedule is shown", async || cluster.columns("web").await["Max"] == "8").await;
+    controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_autoscaler_that_gave_way_shows_its_spec_as_it_is() {
+    let cluster = Cluster::with(json!({})).await;
+    cluster.send("POST", CRDS, &crd::definition()).await;
+    let controller = cluster.control_by(&Arc::new(Load::default()));
+    cluster.send("POST", PAS, &pa("taken", json!({}))).await;
+    until("it gives way", async || cluster.columns("taken").await["Mode"] == "Conflict").await;
+    until("the HPA acts", async || cluster.columns("taken").await["Replicas"] == "3").await;
+    let wider = json!({"spec": {"maxReplicas": 12}});
+    let changed = cluster.send("PATCH", &format!("{PAS}/taken"), &wider).await;
+    until("its bounds are shown", async || cluster.columns("taken").await["Max"] == "12").await;
+    let status = cluster.pa("taken").await["status"].take();
+    assert_eq!(status["observedGeneration"], changed["metadata"]["generation"]);
+    assert_eq!(status["mode"], "Conflict");
+    let version = async || cluster.pa("taken").await["metadata"]["resourceVersion"].take();
+    let stored = version().await;
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(version().await, stored, "nothing more is written");
+    controller.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn autoscalers_that_select_the_same_pods_are_named_with_their_kinds() {
     let cluster = Cluster::with(json!({})).await;
