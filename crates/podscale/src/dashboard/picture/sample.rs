@@ -34,6 +34,7 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
         behavior: None,
         extensions: None,
     };
+    let bounds = autoscaler.bounds();
     Picture {
         kind: &HPA,
         autoscaler: Arc::new(autoscaler),
@@ -42,6 +43,7 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
         rescaled: matches!(outcome, OutcomeKind::Up | OutcomeKind::Down),
         current,
         desired: current,
+        bounds,
         found: Some(current),
         rescale: None,
         last_scale: Some(Time(5_000_000)),

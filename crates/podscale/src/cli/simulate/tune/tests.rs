@@ -37,14 +37,14 @@ fn what_is_held_out_is_not_scored_in_the_search() {
     let arguments = arguments(&[]);
     let Ok((objects, _)) = arguments.common.input.objects() else { panic!("no objects") };
     let Ok(subjects) = arguments.common.input.subjects(&objects) else { panic!("no autoscaler") };
-    let plan = Plan { length: podscale_core::Span::seconds(4000), ..subjects[0].plan.clone() };
+    let plan = Plan { length: Span::seconds(4000), ..subjects[0].plan.clone() };
     let (subject, space) = (&subjects[0], Space::default());
     let Ok(pool) = workers(&arguments.common.input) else { panic!("no threads") };
     let bench = Bench { arguments: &arguments, subject, plans: Vec::new(), space, pool: &pool };
     let part = HeldOut { from: 0.75, to: 1.0 };
     let before = bench.part(&plan, Part::Before(part.from));
     let after = bench.part(&plan, Part::HeldOut(part));
-    assert_eq!(before.length, podscale_core::Span::seconds(3000));
+    assert_eq!(before.length, Span::seconds(3000));
     assert_eq!((after.length, after.warm_up), (plan.length, before.length));
 }
 
