@@ -11,6 +11,7 @@ pub mod decide;
 pub mod decision;
 pub mod explain;
 pub mod history;
+pub mod jobs;
 pub mod model;
 pub mod pass;
 pub mod pod;

@@ -8,6 +8,7 @@ mod control;
 mod extensions;
 mod formula;
 mod schedule;
+mod trigger;
 
 pub use control::{Control, Hold, Mode, Pause};
 pub use extensions::{
@@ -17,6 +18,9 @@ pub use extensions::{
 };
 pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
+pub use trigger::{
+    Activation, Composite, EventSource, StandIn, StandInSize, Trigger, TriggerOf, Waking,
+};
 
 /// A metric's amount in thousandths of its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -127,7 +131,7 @@ impl Metric {
 }
 
 /// Where a metric's values come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// What the containers of each pod use of a resource.
     Resource {
@@ -154,6 +158,8 @@ pub enum Source {
     External(Series),
     /// One value that a Prometheus server computes.
     Prometheus(PrometheusQuery),
+    /// One value of an event source, or of several.
+    Trigger(Trigger),
     /// A source that no rule knows.
     Unknown {
         /// What the spec calls it, in quotation marks.
@@ -172,6 +178,7 @@ impl Source {
             Source::Object { .. } => "Object",
             Source::External(_) => "External",
             Source::Prometheus(_) => "Prometheus",
+            Source::Trigger(_) => "Trigger",
             Source::Unknown { .. } => "Unknown",
         }
     }
@@ -179,7 +186,16 @@ impl Source {
     /// Whether it can be read while no pod runs.
     #[must_use]
     pub const fn needs_no_pods(&self) -> bool {
-        matches!(self, Source::Object { .. } | Source::External(_) | Source::Prometheus(_))
+        match self {
+            Source::Object { .. }
+            | Source::External(_)
+            | Source::Prometheus(_)
+            | Source::Trigger(_) => true,
+            Source::Resource { .. }
+            | Source::ContainerResource { .. }
+            | Source::Pods(_)
+            | Source::Unknown { .. } => false,
+        }
     }
 }
 
@@ -268,7 +284,7 @@ impl MetricTarget {
         let chosen = match source {
             Source::Resource { .. } | Source::ContainerResource { .. } => average.or(utilization),
             Source::Pods(_) => average,
-            Source::External(_) | Source::Prometheus(_) => average.or(value),
+            Source::External(_) | Source::Prometheus(_) | Source::Trigger(_) => average.or(value),
             Source::Object { .. } => match targets.kind {
                 TargetKind::Value => value,
                 TargetKind::AverageValue => average,

@@ -5,7 +5,7 @@ use super::{change, held_at_zero, keep, limit, propose, selected_pods, set, stab
 use crate::decision::{Decision, MetricResults, RescaleReason};
 use crate::history::{Memory, Recommendation};
 use crate::model::{
-    Autoscaler, Bounds, Extensions, Mode, Settings, SizeFrom, Stabilization, Wording,
+    Autoscaler, Bounds, Extensions, Mode, Settings, SizeFrom, Stabilization, Waking, Wording,
     ZeroedByOthers,
 };
 use crate::pod::Pod;
@@ -19,11 +19,13 @@ use std::cmp::Ordering;
 
 mod activity;
 mod aggregate;
+mod answer;
 mod ask;
 mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod trigger;
 
 /// What the stages share.
 struct Context<'a> {
@@ -117,7 +119,8 @@ fn by_order_or_size(context: &Context<'_>, found: Scale, decision: &mut Decision
     let Context { snapshot, extensions, bounds, .. } = *context;
     let current = context.current();
     if let Some(hold) = extensions.control.hold_at(snapshot.now) {
-        let replicas = bounds.clamp(hold.replicas);
+        let is_free = extensions.control.hold_beyond_bounds;
+        let replicas = if is_free { hold.replicas.max(0) } else { bounds.clamp(hold.replicas) };
         decision.steps.extend().order = Some(Order::Held { replicas, until: hold.until });
         let note = Note::text("Held", text::held(replicas));
         set(snapshot, decision, ConditionKind::ScalingActive, false, note);
@@ -178,11 +181,15 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
     if stored.map_or(memory != Memory::default(), |stored| *stored != memory) {
         decision.learned.memory = Some(Box::new(memory));
     }
-    if let Some(wanted) = wanted {
+    let Some(wanted) = wanted else { return };
+    let desired = if wanted.reason == RescaleReason::Activated {
+        // Neither what was recommended before nor a rate is about the first step away from idle.
+        context.bounds.clamp(wanted.replicas)
+    } else {
         let desired = limited(context, &wanted, decision);
-        let desired = gate::forbidden(context, &wanted, desired, decision);
-        settle(context, desired, wanted.reason, decision);
-    }
+        gate::forbidden(context, &wanted, desired, decision)
+    };
+    settle(context, desired, wanted.reason, decision);
 }
 
 /// A size that is asked for.
@@ -217,6 +224,14 @@ fn wanted(
     }
     let min = context.bounds.min;
     let at_least = if standing == Standing::Awake { min.max(1) } else { min };
+    let waking = context.extensions.activation.waking == Waking::ToMinimum;
+    if waking && standing == Standing::Awake && context.current() < at_least {
+        memory.metrics_gone_since = None;
+        let note = Note::text(text::ACTIVATED.0, text::ACTIVATED.1);
+        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
+        let (reason, taken) = (RescaleReason::Activated, answers.oldest());
+        return Some(Wanted { replicas: at_least, reason, taken, idle: false, at_least });
+    }
     let combined = match standing {
         Standing::Unknown if context.is_at_idle_size() => {
             combine::blocked(context, &answers, None, decision);

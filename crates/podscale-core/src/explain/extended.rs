@@ -107,6 +107,8 @@ fn combined_line(by: CombinedBy, replicas: i32) -> String {
 fn activity_line(activity: Activity, autoscaler: &Autoscaler, now: Time) -> String {
     match activity {
         Activity::Active { metric } => format!("{} is active", metric_name(autoscaler, metric)),
+        Activity::Inactive => "nothing is active".to_owned(),
+        Activity::Forced => "it counts as active, as ordered".to_owned(),
         Activity::Cooling { until } => {
             format!("nothing is active; it is idle in {}", span_text(until.since(now)))
         }

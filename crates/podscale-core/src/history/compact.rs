@@ -6,21 +6,24 @@
 //!
 //! A history with a memory has the next version: after the lists come two times that may be absent
 //! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
-//! the metric it is of.
+//! the metric it is of. If triggers have failed, the version is the one after that, and pairs of a
+//! trigger and a count follow.
 
 use super::{
-    History, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+    Failures, History, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation,
+    ScaleEvent,
 };
 use crate::time::Time;
 
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
+const VERSION_WITH_FAILURES: u8 = 3;
 
 /// Why bytes are not a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {
     /// Written by a version that this one does not know.
-    #[error("history has version {0}, only versions up to {VERSION_WITH_MEMORY} are known")]
+    #[error("history has version {0}, only versions up to {VERSION_WITH_FAILURES} are known")]
     Version(u8),
     /// The bytes end too early.
     #[error("history ends in the middle of an entry")]
@@ -37,8 +40,11 @@ impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let version = if self.memory.is_some() { VERSION_WITH_MEMORY } else { VERSION };
-        let mut out = vec![version];
+        let mut out = vec![match &self.memory {
+            None => VERSION,
+            Some(memory) if memory.failures.is_empty() => VERSION_WITH_MEMORY,
+            Some(_) => VERSION_WITH_FAILURES,
+        }];
         let recommendations = self.recommendations.iter().map(|r| (r.at, i64::from(r.replicas)));
         write_list(&mut out, recommendations);
         for events in [&self.ups, &self.downs] {
@@ -59,7 +65,7 @@ impl History {
     pub fn from_bytes(bytes: &[u8]) -> Result<History, CompactError> {
         let mut reader = Reader { bytes, at: 0 };
         let version = reader.byte()?;
-        if !(VERSION..=VERSION_WITH_MEMORY).contains(&version) {
+        if !(VERSION..=VERSION_WITH_FAILURES).contains(&version) {
             return Err(CompactError::Version(version));
         }
         let recommendations = reader.list(|at, number, range| {
@@ -71,8 +77,8 @@ impl History {
         };
         let (ups, downs) = (reader.list(event)?, reader.list(event)?);
         let memory = match version {
-            VERSION_WITH_MEMORY => Some(Box::new(reader.memory()?)),
-            _ => None,
+            VERSION => None,
+            version => Some(Box::new(reader.memory(version)?)),
         };
         if reader.at != bytes.len() {
             return Err(CompactError::Trailing(reader.at));
@@ -101,6 +107,14 @@ fn write_memory(out: &mut Vec<u8>, memory: &Memory) {
     write_list(out, memory.last_answers.iter().map(|a| (a.at, i64::from(a.replicas))));
     for answer in &memory.last_answers {
         write_varint(out, u64::from(answer.metric));
+    }
+    if memory.failures.is_empty() {
+        return;
+    }
+    write_varint(out, memory.failures.len() as u64);
+    for Failures { trigger, count } in &memory.failures {
+        write_varint(out, u64::from(*trigger));
+        write_varint(out, u64::from(*count));
     }
 }
 
@@ -158,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    fn memory(&mut self) -> Result<Memory, CompactError> {
+    fn memory(&mut self, version: u8) -> Result<Memory, CompactError> {
         let (last_active, metrics_gone_since) = (self.time()?, self.time()?);
         let start = self.at;
         let mut last_answers = self.list(|at, number, range| {
@@ -169,11 +183,28 @@ impl Reader<'_> {
             return Err(CompactError::Range(start));
         }
         for answer in &mut last_answers {
-            let start = self.at;
-            let metric = self.varint()?;
-            answer.metric = u32::try_from(metric).map_err(|_| CompactError::Range(start))?;
+            answer.metric = self.small()?;
         }
-        Ok(Memory { last_active, metrics_gone_since, last_answers })
+        let failures = match version {
+            VERSION_WITH_FAILURES => self.failures()?,
+            _ => Vec::new(),
+        };
+        Ok(Memory { last_active, metrics_gone_since, last_answers, failures })
+    }
+
+    fn failures(&mut self) -> Result<Vec<Failures>, CompactError> {
+        let start = self.at;
+        let count = self.small()?;
+        // None of them would have been written as an earlier version.
+        if !(1..=MAX_LAST_ANSWERS as u32).contains(&count) {
+            return Err(CompactError::Range(start));
+        }
+        (0..count).map(|_| Ok(Failures { trigger: self.small()?, count: self.small()? })).collect()
+    }
+
+    fn small(&mut self) -> Result<u32, CompactError> {
+        let start = self.at;
+        u32::try_from(self.varint()?).map_err(|_| CompactError::Range(start))
     }
 
     fn list<T>(

@@ -67,6 +67,9 @@ fn bytes_that_are_no_history_are_refused() {
     for (bytes, error) in [
         (&[][..], CompactError::Truncated),
         (&[9], CompactError::Version(9)),
+        (&[3, 0, 0, 0, 0, 0, 0, 0], CompactError::Range(7)),
+        (&[3, 0, 0, 0, 0, 0, 0, 65], CompactError::Range(7)),
+        (&[3, 0, 0, 0, 0, 0, 0, 1, 7], CompactError::Truncated),
         (&[0], CompactError::Version(0)),
         (&[2, 0, 0, 0], CompactError::Truncated),
         (&[2, 0, 0, 0, 2], CompactError::Range(4)),

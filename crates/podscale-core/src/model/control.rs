@@ -17,6 +17,8 @@ pub struct Control {
     pub pause_down: Option<Pause>,
     /// The size is this one.
     pub hold: Option<Hold>,
+    /// Whether bounds do not apply to the hold.
+    pub hold_beyond_bounds: bool,
 }
 
 /// Whether sizes are decided and set.
@@ -39,7 +41,8 @@ pub struct Pause {
     pub until: Option<Time>,
 }
 
-/// A size that is to be held, within the bounds in force; it is set at once.
+/// A size that is to be held, within the bounds in force unless the order says otherwise; it is set at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The size.

@@ -110,6 +110,10 @@ pub enum Activity {
         /// When that will have been long ago.
         until: Time,
     },
+    /// No metric is, which is all that follows from it.
+    Inactive,
+    /// It counts as active, whatever metrics say.
+    Forced,
     /// No metric is, nor has been for long.
     Idle {
         /// The size of an idle target.

@@ -10,6 +10,7 @@ mod fields;
 mod metrics;
 mod properties;
 mod sequences;
+mod triggers;
 mod zero;
 
 use fixture::Fixture;

@@ -67,8 +67,8 @@ fn rules() -> impl Strategy<Value = MetricRules> {
         proptest::option::weighted(0.3, watermarks),
     )
         .prop_map(|(max_age, on_missing, share_of, aggregate, activation, watermarks)| {
-            let name = None;
-            MetricRules { name, max_age, on_missing, share_of, aggregate, activation, watermarks }
+            let rules = MetricRules { max_age, on_missing, share_of, ..MetricRules::DEFAULT };
+            MetricRules { aggregate, activation, watermarks, ..rules }
         })
 }
 
@@ -140,6 +140,7 @@ fn control() -> impl Strategy<Value = Control> {
             pause_up,
             pause_down,
             hold,
+            hold_beyond_bounds: false,
         },
     )
 }
@@ -225,7 +226,8 @@ fn memory() -> impl Strategy<Value = Option<Box<Memory>>> {
         proptest::collection::vec(answer, 0..4),
     )
         .prop_map(|(last_active, metrics_gone_since, last_answers)| {
-            Box::new(Memory { last_active, metrics_gone_since, last_answers })
+            let failures = Vec::new();
+            Box::new(Memory { last_active, metrics_gone_since, last_answers, failures })
         });
     proptest::option::of(memory)
 }
@@ -254,7 +256,7 @@ fn newest(fixture: &Fixture) -> Option<Time> {
     let times = fixture.readings.iter().filter_map(|reading| match reading {
         Reading::PerPod(readings) => readings.samples.iter().flatten().map(|s| s.taken).max(),
         Reading::Total { taken, .. } | Reading::Series { taken, .. } => *taken,
-        Reading::Empty | Reading::Failed(_) => None,
+        _ => None,
     });
     times.max()
 }
