@@ -126,7 +126,8 @@ impl Sources {
             Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
             Source::External(_) => Some(&*self.external),
             Source::Prometheus(_) => Some(&*self.queries),
-            Source::Unknown { .. } => None,
+            // No kind of object that this controller reads has triggers.
+            Source::Trigger(_) | Source::Unknown { .. } => None,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::History;
 use podscale_core::history::{
-    LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+    Failures, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,18 @@ pub struct RecordedMemory {
     /// What metrics asked for last.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub last_answers: Vec<RecordedLastAnswer>,
+    /// How often in a row triggers have failed.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub failures: Vec<RecordedFailures>,
+}
+
+/// How often in a row a trigger has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedFailures {
+    /// Which trigger, as a number made from its metric's name.
+    pub trigger: u32,
+    /// How often.
+    pub count: u32,
 }
 
 /// What a metric asked for when it last had a value.
@@ -63,6 +75,11 @@ impl From<&Memory> for RecordedMemory {
             last_active: memory.last_active.map(ExactTimestamp),
             metrics_gone_since: memory.metrics_gone_since.map(ExactTimestamp),
             last_answers: memory.last_answers.iter().map(answer).collect(),
+            failures: memory
+                .failures
+                .iter()
+                .map(|f| RecordedFailures { trigger: f.trigger, count: f.count })
+                .collect(),
         }
     }
 }
@@ -78,6 +95,12 @@ impl From<&RecordedMemory> for Memory {
             last_active: recorded.last_active.map(|time| time.0),
             metrics_gone_since: recorded.metrics_gone_since.map(|time| time.0),
             last_answers: recorded.last_answers.iter().take(MAX_LAST_ANSWERS).map(answer).collect(),
+            failures: recorded
+                .failures
+                .iter()
+                .take(MAX_LAST_ANSWERS)
+                .map(|f| Failures { trigger: f.trigger, count: f.count })
+                .collect(),
         }
     }
 }
@@ -161,6 +184,7 @@ mod tests {
             last_active: Some(Time(2_000_000)),
             metrics_gone_since: None,
             last_answers: vec![answer],
+            failures: vec![Failures { trigger: 9, count: 4 }],
         };
         let history = History { memory: Some(Box::new(memory)), ..History::default() };
         let text = serde_json::to_string(&RecordedHistory::from(&history)).expect("JSON");

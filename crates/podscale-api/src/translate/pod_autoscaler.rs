@@ -143,6 +143,7 @@ fn rules_of(metric: &spec::Metric) -> MetricRules {
             let (low, high) = (milli(marks.low.as_ref()?), milli(marks.high.as_ref()?));
             Some(Watermarks { low, high })
         }),
+        stand_in: None,
     }
 }
 
@@ -190,6 +191,7 @@ fn control(spec: &PodAutoscalerSpec) -> Control {
             .hold
             .as_ref()
             .map(|hold| Hold { replicas: hold.replicas, until: time(hold.until) }),
+        hold_beyond_bounds: false,
     }
 }
 
