@@ -288,12 +288,7 @@ impl MetricFailure<'_> {
                 };
             }
             // Event sources say themselves what they are.
-            Source::Trigger(_) => {
-                return match self.error {
-                    MetricError::Fetch(error) => f.write_str(error),
-                    _ => f.write_str(NO_TRIGGER_VALUE),
-                };
-            }
+            Source::Trigger(_) => return f.write_str(trigger_error(self.error)),
             Source::Unknown { .. } => "unknown",
         };
         match self.error {

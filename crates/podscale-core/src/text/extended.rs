@@ -1,6 +1,7 @@
 //! The texts of rules that native autoscalers do not have. Those of the configurable HPA are the same
 //! to the letter; a pair is a reason for programs and a message for people.
 
+use super::MetricError;
 use crate::model::{Trigger, TriggerOf};
 use crate::steps::CombinedBy;
 
@@ -62,6 +63,15 @@ pub const BACKOFF_BOTH: (&str, &str) = (
 
 /// What is said of an event source that answered with nothing.
 pub const NO_TRIGGER_VALUE: &str = "the event source returned no value";
+
+/// What an event source said of its failure.
+pub(super) fn trigger_error(error: &MetricError) -> &str {
+    match error {
+        MetricError::Fetch(error) => error,
+        _ => NO_TRIGGER_VALUE,
+    }
+}
+
 /// What is said of a trigger that nothing can stand in for.
 pub const NO_STAND_IN: &str = "error performing fallback: no pod is ready";
 
