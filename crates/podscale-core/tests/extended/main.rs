@@ -6,11 +6,13 @@ mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
 
+mod costs;
 mod fields;
 mod metrics;
 mod properties;
 mod sequences;
 mod triggers;
+mod windows;
 mod zero;
 
 use fixture::Fixture;
