@@ -173,6 +173,7 @@ fn difference(one: &Course, other: &Course) -> Option<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes, and a machine that does nothing else"]
 async fn the_simulator_does_as_the_cluster_does() {
     let cases = scenarios::cases();
     assert!(cases.len() >= 10);

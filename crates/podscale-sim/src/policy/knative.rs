@@ -147,7 +147,7 @@ impl Policy for Knative {
         while self.seen.len() > kept {
             self.seen.pop_front();
         }
-        if self.count % SCRAPES_PER_DECISION != 0 {
+        if !self.count.is_multiple_of(SCRAPES_PER_DECISION) {
             return None;
         }
         let size = self.size(world.now, world.ready());

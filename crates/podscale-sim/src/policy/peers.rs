@@ -132,7 +132,7 @@ impl Peer {
             let wrong = || PeerError::Value { policy: kind.name(), text: given.to_owned() };
             let (parameter, value) = given.split_once('=').ok_or_else(wrong)?;
             let value: f64 = value.parse().map_err(|_| wrong())?;
-            if !(value >= 0.0 && value <= 1e9) {
+            if !(0.0..=1e9).contains(&value) {
                 return Err(wrong());
             }
             let known = kind.parameters().iter().find(|known| **known == parameter);

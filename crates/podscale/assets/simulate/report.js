@@ -31,9 +31,16 @@ function s(name, attributes = {}, text = null) {
 }
 
 function amount(value) {
+  if (Number.isInteger(value)) return String(value);
   if (value >= 100) return value.toFixed(0);
   if (value >= 10) return value.toFixed(1);
-  return value === 0 ? "0" : value.toFixed(2);
+  return value.toFixed(2);
+}
+
+// The next round number, so that half of it is one as well.
+function round(value) {
+  const digit = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 6, 8, 10].map((part) => part * digit).find((top) => top >= value);
 }
 
 function clock(seconds) {
@@ -79,14 +86,14 @@ class Pane {
   }
 
   begin(top) {
-    this.top = top > 0 ? top * 1.05 : 1;
+    this.top = top > 0 ? round(top) : 1;
     this.width = Math.max(200, this.svg.clientWidth);
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
     this.svg.replaceChildren();
     for (const part of [0, 0.5, 1]) {
-      const y = this.y(this.top * part * 0.95);
+      const y = this.y(this.top * part);
       this.svg.append(s("line", { class: "grid", x1: LEFT, x2: this.width, y1: y, y2: y }));
-      this.svg.append(s("text", { x: 0, y: y + 4 }, amount(this.top * part * 0.95)));
+      this.svg.append(s("text", { x: 0, y: y + 4 }, amount(this.top * part)));
     }
     for (const part of [0, 0.25, 0.5, 0.75]) {
       const seconds = this.length * part;
@@ -200,8 +207,8 @@ class Trial {
     this.tip.hidden = false;
     const around = charts.getBoundingClientRect();
     const left = event.clientX - around.left + 14;
-    const width = this.tip.offsetWidth;
-    this.tip.style.left = `${left + width > around.width ? Math.max(0, left - width - 28) : left}px`;
+    const wide = this.tip.offsetWidth;
+    this.tip.style.left = `${left + wide > around.width ? Math.max(0, left - wide - 28) : left}px`;
     this.tip.style.top = `${event.clientY - around.top + 14}px`;
     for (const pane of this.panes) pane.cross(seconds);
   }

@@ -92,7 +92,7 @@ impl Ownership {
     }
 
     /// Takes in that another controller does what only one that manages the object would do.
-    pub(super) fn contested(&mut self, now: Time) {
+    pub(super) fn begin_conflict(&mut self, now: Time) {
         match self {
             Ownership::Conflict { foreign, .. } => *foreign = Some(now),
             Ownership::Ours { .. } => {
@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn what_only_another_controller_does_is_a_conflict_at_once() {
         let mut ownership = Ownership::default();
-        ownership.contested(at(0));
+        ownership.begin_conflict(at(0));
         assert_eq!(decide(&mut ownership, at(0)), Management::SteppingBack);
-        ownership.contested(at(100));
+        ownership.begin_conflict(at(100));
         assert_eq!(decide(&mut ownership, at(400)), Management::Ceded, "it is reported once");
         assert_eq!(decide(&mut ownership, at(401)), Management::Active);
     }

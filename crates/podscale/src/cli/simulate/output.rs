@@ -37,7 +37,10 @@ fn trial_json(trial: &Trial) -> Value {
     })
 }
 
-const COLUMNS: [(&str, fn(&Scores) -> f64); 16] = [
+/// A column: its name, and how a run scores in it.
+type Column = (&'static str, fn(&Scores) -> f64);
+
+const COLUMNS: [Column; 16] = [
     ("violations", |s| s.violations),
     ("refused", |s| s.refused),
     ("worstMinute", |s| s.worst_minute),

@@ -8,8 +8,11 @@ use podscale_sim::score::{Estimate, Moment, Summary};
 use std::fmt::Write as _;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// A column: its head, and what a summary has there.
+type Column = (&'static str, fn(&Summary) -> String);
+
 /// The columns, and what is in them. The second is only shown over several loads.
-static COLUMNS: [(&str, fn(&Summary) -> String); 11] = [
+static COLUMNS: [Column; 11] = [
     ("VIOLATED", |s| with_confidence(&s.violations, percent)),
     ("WORST RUN", |s| percent(s.violations.worst)),
     ("WORST MINUTE", |s| percent(s.worst_minute.worst)),

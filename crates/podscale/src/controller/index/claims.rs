@@ -209,7 +209,7 @@ impl Index {
             Release::OwnedAgain => {
                 // Once that one is gone, it is to be released again.
                 entry.released = None;
-                entry.ownership.contested(now);
+                entry.ownership.begin_conflict(now);
             }
         }
     }

@@ -108,8 +108,10 @@ fn what_a_queue_got_is_recovered_as_far_as_it_can_be() {
     let recovered = recover(&only(&recording)).expect("a load");
     let plan = &recovered.subject.plan;
     assert!(plan.workload.rps_per_pod > 10.0 && plan.workload.rps_per_pod < 51.0);
-    let at_peak = plan.load.rate(Span::seconds(1500));
-    assert!(at_peak > 100.0 && at_peak < 400.0, "{at_peak}");
+    // While pods keep the queue empty, nothing is known; before that, it grows.
+    let rates = (900..1500).step_by(15).map(|seconds| plan.load.rate(Span::seconds(seconds)));
+    let peak = rates.fold(0.0, f64::max);
+    assert!(peak > 100.0 && peak < 400.0, "{peak}");
     let unknown = recovered.unknown.join("\n");
     assert!(unknown.contains("while the queue was empty"), "{unknown}");
 }

@@ -73,7 +73,8 @@ fn pod_autoscalers_are_refused_as_their_definition_says_it() {
         (
             "maxReplicas: 5",
             "maxReplicas: 0",
-            "f:7:3: spec.maxReplicas: Invalid value: 0: spec.maxReplicas in body should be greater than or equal to 1",
+            "f:6:3: spec.minReplicas: Invalid value: must not be greater than maxReplicas\n\
+             f:7:3: spec.maxReplicas: Invalid value: 0: spec.maxReplicas in body should be greater than or equal to 1",
         ),
         (
             "minReplicas: 1",
@@ -82,9 +83,9 @@ fn pod_autoscalers_are_refused_as_their_definition_says_it() {
         ),
         (
             "  maxReplicas: 5\n",
-            "  maxReplicas: 5\n  mode: Off\n",
-            "f:8:3: spec.mode: Unsupported value: \"Off\": supported values: \"Active\", \"DryRun\", \"Paused\"\n\
-             f:1:1: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+            "  maxReplicas: 5\n  mode: Stopped\n",
+            "f:1:1: <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation\n\
+             f:8:3: spec.mode: Unsupported value: \"Stopped\": supported values: \"Active\", \"DryRun\", \"Paused\"",
         ),
         (
             "    name: web\n  metrics",
@@ -96,14 +97,12 @@ fn pod_autoscalers_are_refused_as_their_definition_says_it() {
             "metadata:\n  name: Web!",
             "f:4:3: metadata.name: Invalid value: \"Web!\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
         ),
-        (
-            "metadata:\n  name: web",
-            "metadata:\n  name: 5",
-            "f:4:3: metadata.name: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
-        ),
     ] {
         assert_eq!(changed(PA, from, to), expected);
     }
+    let found = changed(PA, "metadata:\n  name: web", "metadata:\n  name: 5");
+    let expected = "f:4:3: metadata.name: json: cannot unmarshal number into Go struct field";
+    assert!(found.starts_with(expected), "{found}");
 }
 
 #[test]
@@ -148,7 +147,7 @@ fn chpas_are_refused_by_either() {
         (
             "targetAverageUtilization: 80",
             "targetAverageUtilization: 80, target: {}, averageValue: 3",
-            "f:12:71: warning: spec.metrics[0].resource.averageValue: nobody reads \"spec.metrics[0].resource.averageValue\" [unread-field]",
+            "f:12:69: warning: spec.metrics[0].resource.averageValue: nobody reads \"spec.metrics[0].resource.averageValue\" [unread-field]",
         ),
         (
             "- type: Resource",
@@ -171,8 +170,8 @@ fn singleclouds_are_refused_in_its_words_or_the_api_servers() {
         (
             "\"maxReplicas\": 5",
             "\"maxReplicas\": -5",
-            "f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to 1\n\
-             f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to `minReplicas`",
+            "f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to `minReplicas`\n\
+             f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to 1",
         ),
         (
             "\"averageUtilization\": 50",

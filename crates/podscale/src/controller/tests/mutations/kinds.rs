@@ -1,9 +1,6 @@
-//! The same for HorizontalPodAutoscalers and PodAutoscalers.
+//! The same for HorizontalPodAutoscalers.
 
 use super::*;
-use podscale_api::pod_autoscaler::{self, crd};
-
-const PAS: &str = "/apis/podscale.dev/v1alpha1/namespaces/default/podautoscalers";
 
 /// An HPA with everything in it, of a target that is not there.
 fn whole_hpa(name: &str) -> Value {
@@ -36,37 +33,6 @@ fn whole_hpa(name: &str) -> Value {
     })
 }
 
-/// A PodAutoscaler with everything in it that does not keep it from deciding.
-fn whole_pa(name: &str) -> Value {
-    let mut object = whole_hpa(name);
-    object["apiVersion"] = pod_autoscaler::API_VERSION.into();
-    object["kind"] = pod_autoscaler::KIND.into();
-    let spec = &mut object["spec"];
-    let metrics = spec["metrics"].as_array_mut().expect("metrics");
-    metrics.push(json!({"type": "Prometheus", "maxAge": "90s", "onMissing": "LastValue",
-        "prometheus": {"query": "up", "target": {"type": "Value", "value": "5"}}}));
-    metrics[0]["utilizationOf"] = "Limits".into();
-    metrics[2]["aggregate"] = "P95".into();
-    metrics[2]["watermarks"] = json!({"low": "50", "high": "150"});
-    metrics[4]["onMissing"] = 3.into();
-    metrics[4]["activation"] = "2".into();
-    for (index, metric) in metrics.iter_mut().enumerate() {
-        metric["name"] = format!("m{index}").into();
-    }
-    let more = json!({"combine": "Expression", "expression": "max(m0, m1 + 1.0)", "mode": "Active",
-        "podSelection": "Owned", "warmUp": "30s", "syncPeriod": "5s", "fallback": {"replicas": 3, "after": "2m"},
-        "pause": {"scaleUp": {"until": "2020-01-01T00:00:00Z"}},
-        "hold": {"replicas": 4, "until": "2020-01-01T00:00:00Z"},
-        "schedules": [{"name": "long-ago", "timeZone": "Europe/Zurich", "start": "0 8 29 2 *", "duration": "1h",
-            "minReplicas": 3, "maxReplicas": 20, "ramp": "10m"}]});
-    for (field, value) in more.as_object().expect("fields") {
-        spec[field] = value.clone();
-    }
-    spec["behavior"]["scaleUp"]["limit"] = json!({"factor": "3", "minimum": 6});
-    spec["behavior"]["scaleDown"]["forbiddenWindowSeconds"] = 60.into();
-    object
-}
-
 fn names_its_field(message: &str) -> bool {
     // The decoder of amounts says of none of them where it is, neither does Kubernetes'.
     ["spec", "quantities must match"].iter().any(|name| message.contains(name))
@@ -93,7 +59,7 @@ async fn send_all(cluster: &Cluster, path: &str, whole: fn(&str) -> Value) -> (u
 fn is_reported(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     let mut reasons = conditions.map(|condition| condition["reason"].as_str().unwrap_or_default());
-    reasons.any(|reason| ["FailedGetScale", "Invalid", TARGET_TAKEN].contains(&reason))
+    reasons.any(|reason| ["FailedGetScale", TARGET_TAKEN].contains(&reason))
 }
 
 async fn until_all_are_reported(cluster: &Cluster, path: &str, stored: usize) {
@@ -115,22 +81,5 @@ async fn hpas_that_the_server_lets_in_are_decided_or_reported() {
     cluster.send("POST", HPA, &whole_hpa("web")).await;
     until("the sound one is decided", async || cluster.replicas().await == 3).await;
     until_all_are_reported(&cluster, HPA, stored).await;
-    controller.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn pod_autoscalers_that_the_server_lets_in_are_decided_or_reported() {
-    let cluster = Cluster::with(json!({})).await;
-    cluster.send("DELETE", &format!("{HPA}/web"), &json!({})).await;
-    cluster.send("POST", CRDS, &crd::definition()).await;
-    let about = About { resource: "", name: "" };
-    let client = cluster.client("tester");
-    until("they are served", async || call::get::<Value>(&client, PAS, about).await.is_ok()).await;
-    let (stored, refused) = send_all(&cluster, PAS, whole_pa).await;
-    assert!(stored > 100 && refused > 300, "{stored} stored, {refused} refused");
-    let controller = cluster.control(Config::default(), &Metrics::new(), Role::alone());
-    cluster.send("POST", PAS, &whole_pa("web")).await;
-    until("the sound one is decided", async || cluster.replicas().await == 3).await;
-    until_all_are_reported(&cluster, PAS, stored).await;
     controller.stop().await;
 }
