@@ -99,7 +99,8 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
         let Ok(metric) = u32::try_from(place) else { continue };
         let mut own = RecordedAnswer { metric, ..RecordedAnswer::default() };
         match answer {
-            Answer::Nothing => continue,
+            // Objects with triggers are not recorded.
+            Answer::Nothing | Answer::Trigger { .. } | Answer::Inputs(_) => continue,
             Answer::Failed(error) => own.error = Some(error.to_string()),
             Answer::Value(value) => own.values = Some(value.iter().map(recorded_value).collect()),
             Answer::Resource(values) => {
