@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::readiness::Readiness;
 use crate::source::{self, Announcements, Sources};
+use crate::triggers::Triggers;
 
 pub use crate::source::PrometheusServers;
 use act::{Actor, COMPONENT};
@@ -138,6 +139,8 @@ pub struct MetricSources {
     pub resource: ResourceSource,
     /// The Prometheus servers that specs may ask.
     pub prometheus: Arc<PrometheusServers>,
+    /// The triggers of objects that have some, if such are managed.
+    pub triggers: Option<Arc<Triggers>>,
 }
 
 impl From<ResourceSource> for MetricSources {
@@ -187,13 +190,17 @@ impl Controller {
         role: Role,
         reading: impl Into<MetricSources>,
     ) -> Controller {
-        let MetricSources { resource, prometheus } = reading.into();
+        let MetricSources { resource, prometheus, triggers } = reading.into();
         let mapper = RestMapper::new(client.clone(), clock);
         let metrics = &watchers.metrics;
         let pods = Arc::new(Pods::default());
         let (notifier, announcements) = source::notifications();
         let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
         sources.ask_servers(prometheus, metrics);
+        if let Some(triggers) = triggers {
+            triggers.count_pods(&pods);
+            sources.poll_triggers(triggers, metrics);
+        }
         match resource {
             ResourceSource::Api => {}
             ResourceSource::Kubelets(kubelets) => {

@@ -20,6 +20,7 @@ mod server;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+mod trigger;
 
 pub(crate) use answer::Answer;
 pub use prometheus_query::PrometheusServers;
@@ -30,6 +31,7 @@ use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::spans;
+use crate::triggers::Triggers;
 use decode::Codec;
 use futures::future::BoxFuture;
 use kube::Client;
@@ -65,6 +67,8 @@ pub(crate) struct Sources {
     pub(crate) external: Arc<dyn MetricSource>,
     /// Queries that specs bring along.
     pub(crate) queries: Arc<dyn MetricSource>,
+    /// Event sources, where objects with triggers are managed.
+    pub(crate) triggers: Option<Arc<dyn MetricSource>>,
 }
 
 impl Sources {
@@ -86,6 +90,7 @@ impl Sources {
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
             external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
             queries: Arc::new(queries),
+            triggers: None,
         }
     }
 
@@ -119,6 +124,11 @@ impl Sources {
         self.queries = Arc::new(queries);
     }
 
+    /// Polls triggers.
+    pub(crate) fn poll_triggers(&mut self, triggers: Arc<Triggers>, metrics: &Metrics) {
+        self.triggers = Some(Arc::new(trigger::TriggerPolls::new(triggers, metrics.clone())));
+    }
+
     /// The source that answers for a metric, if any does.
     pub(crate) fn find(&self, metric: &Source) -> Option<&dyn MetricSource> {
         match metric {
@@ -126,8 +136,8 @@ impl Sources {
             Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
             Source::External(_) => Some(&*self.external),
             Source::Prometheus(_) => Some(&*self.queries),
-            // No kind of object that this controller reads has triggers.
-            Source::Trigger(_) | Source::Unknown { .. } => None,
+            Source::Trigger(_) => self.triggers.as_deref(),
+            Source::Unknown { .. } => None,
         }
     }
 

@@ -88,7 +88,11 @@ impl Reading {
             ResourceMetrics::Kubelet => kubelets(),
             ResourceMetrics::Prometheus => prometheus(),
         };
-        MetricSources { resource: found.unwrap_or_default(), prometheus: Arc::clone(&self.servers) }
+        MetricSources {
+            resource: found.unwrap_or_default(),
+            prometheus: Arc::clone(&self.servers),
+            triggers: None,
+        }
     }
 }
 
