@@ -30,9 +30,12 @@ use podscale_core::{Autoscaler, Metric, Span};
 use std::sync::Arc;
 
 pub mod events;
+mod hpa_form;
 pub mod status;
 #[cfg(test)]
 mod tests;
+
+pub use hpa_form::hpa_form;
 
 /// What one trigger measures.
 #[derive(Clone, Debug, PartialEq)]

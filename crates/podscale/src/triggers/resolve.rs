@@ -32,6 +32,19 @@ pub(crate) struct Resolution {
     pub(crate) is_unsure: bool,
 }
 
+impl Resolution {
+    /// Of an object of which nothing could be looked up in time.
+    pub(crate) fn failed(problem: String) -> Resolution {
+        Resolution {
+            metrics: Err(problem),
+            connections: Connections::new(),
+            authentications: BTreeSet::new(),
+            refers: true,
+            is_unsure: true,
+        }
+    }
+}
+
 /// One trigger that is understood.
 struct Understood {
     metric: TriggerMetric,
