@@ -4,11 +4,13 @@
 pub mod metrics;
 mod roles;
 pub mod singlecloud;
+mod triggers;
 mod workload;
 
 pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 pub use singlecloud::SinglecloudOptions;
+pub use triggers::TriggerOptions;
 
 use podscale_api::crds;
 use serde_json::{Value, json};
@@ -39,6 +41,8 @@ pub struct Options {
     pub crds: bool,
     /// Whether pods may be given a deletion cost, so that busy ones go last.
     pub pod_deletion_cost: bool,
+    /// Objects with triggers, if they are managed.
+    pub triggers: Option<TriggerOptions>,
 }
 
 impl Default for Options {
@@ -53,6 +57,7 @@ impl Default for Options {
             metrics: MetricOptions::default(),
             crds: false,
             pod_deletion_cost: false,
+            triggers: None,
         }
     }
 }
@@ -62,6 +67,7 @@ impl Options {
     #[must_use]
     pub fn run_flags(&self) -> Vec<String> {
         let mut flags = self.metrics.arguments(&self.namespace);
+        flags.extend(self.triggers.iter().flat_map(TriggerOptions::arguments));
         flags.extend(self.arguments.iter().cloned());
         flags
     }
@@ -89,6 +95,7 @@ pub fn manifests(options: &Options) -> Vec<Value> {
         workload::disruption_budget(namespace),
     ];
     objects.extend(options.metrics.manifests(namespace));
+    objects.extend(options.triggers.iter().flat_map(|triggers| triggers.manifests(namespace)));
     if options.crds {
         // Before all that may be about them.
         objects.splice(0..0, crds::all());

@@ -1,6 +1,8 @@
 //! The Helm chart must render to what `podscale install` prints, and what the documentation says of both must work.
 
-use podscale::install::{MetricOptions, Options, ScaleResource, SinglecloudOptions, manifests};
+use podscale::install::{
+    MetricOptions, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
+};
 use podscale::settings::{MetricsApi, ResourceMetrics};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -68,6 +70,7 @@ fn the_chart_renders_to_what_install_prints() {
         },
         crds: true,
         pod_deletion_cost: true,
+        triggers: Some(TriggerOptions { namespaces: vec!["shop".into(), "web".into()] }),
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -90,6 +93,8 @@ fn the_chart_renders_to_what_install_prints() {
         "singlecloud.adapter.name=monitor-prometheus-adapter",
         "crds=true",
         "podDeletionCost=true",
+        "triggers.enabled=true",
+        "triggers.namespaces={shop,web}",
     ];
     let singlecloud = Options {
         metrics: MetricOptions {
@@ -116,8 +121,10 @@ fn the_chart_renders_to_what_install_prints() {
         "metrics.serve={resource}",
         "metrics.prometheusUrl=http://prometheus:9090",
     ];
+    let triggers = Options { triggers: Some(TriggerOptions::default()), ..Options::default() };
     let rows = [
         (Options::default(), &[][..]),
+        (triggers, &["triggers.enabled=true"][..]),
         (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
         (singlecloud, &["singlecloud.enabled=true"][..]),

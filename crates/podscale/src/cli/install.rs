@@ -3,7 +3,9 @@
 use super::{conclude, print, print_error, run as controller};
 use crate::controller::manage::Which;
 use crate::install::singlecloud::DEFAULT_CLUSTER;
-use crate::install::{MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, manifests};
+use crate::install::{
+    MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
+};
 use crate::serve::rules::Location;
 use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
 use clap::{Args, Parser, ValueEnum};
@@ -61,6 +63,21 @@ pub struct Arguments {
     /// Allow to patch pods, for PodAutoscalers with podDeletionCost: busy pods go last.
     #[arg(long)]
     pod_deletion_cost: bool,
+
+    /// Manage KEDA's ScaledObjects, with the rights to read the credentials that their triggers refer to. KEDA's
+    /// definitions must be in the cluster.
+    #[arg(long)]
+    triggers: bool,
+
+    /// Allow to read Secrets and ConfigMaps for triggers only in these namespaces and the controller's own.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = namespace,
+        requires = "triggers"
+    )]
+    trigger_namespaces: Vec<String>,
 
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
@@ -163,6 +180,9 @@ impl Arguments {
             original_chpas: self.original_chpas,
             crds: self.crds,
             pod_deletion_cost: self.pod_deletion_cost,
+            triggers: self
+                .triggers
+                .then(|| TriggerOptions { namespaces: self.trigger_namespaces.clone() }),
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

@@ -1,14 +1,14 @@
 //! `podscale run`: the controller on a real cluster.
 
 use super::pipeline::{self, PipelineError, Reading};
-use super::{conclude, leader, logs, print_error, recording, serving, signal};
+use super::{conclude, leader, logs, print_error, recording, serving, signal, triggers};
 use crate::admin::{Admin, AdminError, Shown};
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
-use crate::controller::{Config, Controller, Role, Watchers};
+use crate::controller::{Config, Controller, MetricSources, Role, Watchers};
 use crate::dashboard::Hub;
-use crate::dialect;
+use crate::dialect::{self, AnyDialect};
 use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
@@ -212,6 +212,9 @@ pub struct Arguments {
     pipeline: pipeline::Arguments,
 
     #[command(flatten)]
+    triggers: triggers::Arguments,
+
+    #[command(flatten)]
     log: logs::Arguments,
 
     #[command(flatten)]
@@ -240,6 +243,17 @@ impl Arguments {
             ResourceMetrics::Kubelet | ResourceMetrics::Api => {}
         }
         self.pipeline.start(cluster, clock, metrics, wanted)
+    }
+
+    /// The kinds of objects that are managed, and where metrics are read for them.
+    fn decides_by(
+        &self,
+        cluster: &Cluster,
+        clock: Clock,
+        reading: &Reading,
+    ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
+        let native = (dialect::built_in(), reading.sources(self.resource_metrics));
+        self.triggers.add(cluster, self.election.own_namespace(cluster), clock, native)
     }
 
     fn settings(&self) -> Settings {
@@ -400,7 +414,7 @@ async fn control(
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
-    let (dialects, sources) = (dialect::built_in(), reading.sources(arguments.resource_metrics));
+    let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;

@@ -45,8 +45,13 @@ fn everything() -> Options {
         original_chpas: true,
         crds: true,
         pod_deletion_cost: true,
+        triggers: Some(in_shop()),
         ..Options::default()
     }
+}
+
+fn in_shop() -> TriggerOptions {
+    TriggerOptions { namespaces: vec!["shop".to_owned()] }
 }
 
 #[test]
@@ -118,6 +123,8 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                     || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
                     || (resource == "chpas" && rule["verbs"] == json!(["update"]))
+                    // Their label and finalizer.
+                    || resource == "scaledobjects"
                     || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "pods" && rule["verbs"] == json!(["patch"]))
                     || (resource == "apiservices" && !rule["resourceNames"].is_null());
@@ -244,4 +251,38 @@ fn beside_an_adapter_only_its_rules_and_pods_may_be_touched() {
         ..MetricOptions::default()
     };
     assert!(roles(&Options { metrics: served, ..Options::default() }).is_empty());
+}
+
+#[test]
+fn credentials_of_triggers_may_be_got_where_it_is_said_and_nowhere_else() {
+    let about_secrets = |rules: Vec<Value>| -> Vec<String> {
+        let has = |rule: &Value| rule["resources"].to_string().contains("secrets");
+        rules.iter().filter(|rule| has(rule)).map(|rule| rule["verbs"].to_string()).collect()
+    };
+    let rights = |triggers: Option<TriggerOptions>| {
+        let options = Options { triggers, ..Options::default() };
+        let elsewhere: Vec<String> = manifests(&options)
+            .iter()
+            .filter(|object| object["metadata"]["name"] == "podscale-triggers")
+            .map(|object| {
+                format!("{} {}", text(&object["kind"]), text(&object["metadata"]["namespace"]))
+            })
+            .collect();
+        let everywhere = about_secrets(cluster_rules(&options));
+        (everywhere, about_secrets(own_rules(&options)), elsewhere, options.run_flags())
+    };
+    let none: [&str; 0] = [];
+    let got = ["[\"get\"]"];
+    let (everywhere, own, elsewhere, flags) = rights(None);
+    assert!(everywhere.is_empty() && own.is_empty() && elsewhere.is_empty() && flags.is_empty());
+    let (everywhere, own, elsewhere, flags) = rights(Some(TriggerOptions::default()));
+    assert_eq!(everywhere, got);
+    assert_eq!(own, got);
+    assert_eq!(elsewhere, none);
+    assert_eq!(flags, ["--triggers"]);
+    let (everywhere, own, elsewhere, flags) = rights(Some(in_shop()));
+    assert_eq!(everywhere, none);
+    assert_eq!(own, got);
+    assert_eq!(elsewhere, ["Role shop", "RoleBinding shop"]);
+    assert_eq!(flags, ["--triggers", "--trigger-namespaces=shop"]);
 }

@@ -1,0 +1,62 @@
+//! The flags about triggers of event sources.
+
+use crate::controller::MetricSources;
+use crate::dialect::AnyDialect;
+use crate::dialect::scaled_object::ScaledObjects;
+use crate::settings::namespace;
+use crate::triggers::{Limits, Triggers};
+use clap::Args;
+use podscale_client::clock::Clock;
+use podscale_client::connect::Cluster;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Flags about triggers of event sources.
+#[derive(Clone, Debug, Args)]
+#[group(id = "trigger-flags")]
+#[command(next_help_heading = "Triggers")]
+pub struct Arguments {
+    /// Manage KEDA's ScaledObjects as well, and read the credentials that their triggers refer to. KEDA must not
+    /// manage them too.
+    #[arg(long, env = "PODSCALE_TRIGGERS")]
+    triggers: bool,
+
+    /// Read Secrets, ConfigMaps and tokens for triggers only in these namespaces and the controller's own; in all if
+    /// not given.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = namespace,
+        requires = "triggers",
+        env = "PODSCALE_TRIGGER_NAMESPACES"
+    )]
+    trigger_namespaces: Vec<String>,
+
+    /// The folder with the files that filePath of ClusterTriggerAuthentications names.
+    #[arg(long, value_name = "DIR", requires = "triggers", env = "PODSCALE_TRIGGER_FILES")]
+    trigger_files: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Adds what has triggers to what is managed, and triggers to what is read, if that is wanted.
+    pub fn add(
+        &self,
+        cluster: &Cluster,
+        own_namespace: &str,
+        clock: Clock,
+        (mut dialects, mut sources): (Vec<Arc<dyn AnyDialect>>, MetricSources),
+    ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
+        if self.triggers {
+            let limits = Limits {
+                namespaces: self.trigger_namespaces.iter().cloned().collect(),
+                own_namespace: own_namespace.to_owned(),
+                files: self.trigger_files.clone(),
+            };
+            let triggers = Arc::new(Triggers::new(&cluster.client, clock, limits));
+            dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers))));
+            sources.triggers = Some(triggers);
+        }
+        (dialects, sources)
+    }
+}
