@@ -3,6 +3,7 @@ mod kinds;
 mod mutations;
 mod pod_autoscaler;
 mod recordings;
+mod scaled_object;
 mod seams;
 
 use super::*;
