@@ -81,7 +81,7 @@ pub struct Triggers {
 /// Whose credentials may have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outdated {
-    /// Objects whose triggers failed.
+    /// Objects whose triggers were refused.
     pub(crate) objects: BTreeSet<ObjectName>,
     /// Authentications that are new, others or gone.
     pub(crate) authentications: BTreeSet<AuthenticationName>,
@@ -151,13 +151,14 @@ impl Triggers {
         let Some(connection) = self.connected.get(key) else {
             return Err("the trigger is not connected".into());
         };
-        let polled = connection.poll(&self.clock).await;
-        if polled.is_err() {
-            // Perhaps what it proves itself with has changed.
-            self.outdated.lock().objects.insert(connection.object().clone());
-            self.is_outdated.notify_one();
-        }
-        polled
+        connection.poll(&self.clock).await.map_err(|error| {
+            if error.is_answer {
+                // Perhaps what it proves itself with has changed.
+                self.outdated.lock().objects.insert(connection.object().clone());
+                self.is_outdated.notify_one();
+            }
+            error.problem
+        })
     }
 
     /// Waits until something may be outdated.

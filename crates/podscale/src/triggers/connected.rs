@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use podscale_client::clock::Clock;
 use podscale_core::Time;
 use podscale_core::model::Milli;
-use podscale_scalers::Scaler;
+use podscale_scalers::{Scaler, TriggerError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,15 @@ pub(crate) struct Polled {
     pub(crate) active: bool,
     /// When it was asked.
     pub(crate) taken: Time,
+}
+
+/// Why a trigger gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PollError {
+    /// In words.
+    pub(super) problem: Arc<str>,
+    /// Whether its source answered all the same, perhaps since it refuses what the trigger proves itself with.
+    pub(super) is_answer: bool,
 }
 
 /// One trigger that is connected to its source.
@@ -56,7 +65,10 @@ impl Connection {
     }
 
     /// What the trigger gives now, or gave before if that may be used again.
-    pub(super) async fn poll(&self, clock: &Clock) -> Result<Polled, Arc<str>> {
+    ///
+    /// # Errors
+    /// Its source did not answer, or not with a value.
+    pub(super) async fn poll(&self, clock: &Clock) -> Result<Polled, PollError> {
         let began = Instant::now();
         let last = *self.last.lock();
         if let (Some(kept), Some((at, polled))) = (self.kept, last)
@@ -66,15 +78,21 @@ impl Connection {
         }
         let deadline = began + POLL_DEADLINE;
         let answer = tokio::time::timeout_at(deadline, self.scaler.poll(deadline)).await;
+        let failed = |problem: String, is_answer| PollError { problem: problem.into(), is_answer };
         let values = match answer {
             Ok(Ok(values)) => values,
-            Ok(Err(error)) => return Err(error.to_string().into()),
+            Ok(Err(error)) => {
+                let is_away = error.is_outage() || matches!(error, TriggerError::Open { .. });
+                return Err(failed(error.to_string(), !is_away));
+            }
             Err(_) => {
                 let seconds = POLL_DEADLINE.as_secs();
-                return Err(format!("no answer within {seconds} s").into());
+                return Err(failed(format!("no answer within {seconds} s"), false));
             }
         };
-        let Some(value) = values.first() else { return Err("the source gave no value".into()) };
+        let Some(value) = values.first() else {
+            return Err(failed("the source gave no value".to_owned(), true));
+        };
         let polled = Polled { value: milli(value.value), active: value.active, taken: now(clock) };
         *self.last.lock() = Some((began, polled));
         Ok(polled)

@@ -2,7 +2,7 @@
 //! changed, and passes on what the object means then.
 //!
 //! Secrets and ConfigMaps are not watched, so that nobody has to allow listing them: they are read when an object is new
-//! or has another spec, when its authentication changes, when a poll fails, and every few minutes.
+//! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes.
 
 use super::inbox::{Arrived, Inbox, OneChange};
 use super::managed;
@@ -82,9 +82,9 @@ impl Resolver {
         loop {
             let is_time = tokio::select! {
                 biased;
+                _ = tick.tick() => true,
                 () = inbox.arrival() => false,
                 () = self.triggers.outdated() => false,
-                _ = tick.tick() => true,
             };
             self.take_in(inbox.take(), apply).await;
             let again = self.outdated(is_time);

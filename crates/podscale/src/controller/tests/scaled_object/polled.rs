@@ -22,7 +22,8 @@ async fn serve(answers: &Arc<Answers>, running: &mut JoinSet<()>) -> String {
     let answers = Arc::clone(answers);
     let answer = any(move |headers: HeaderMap| {
         let sent = headers.get("authorization").and_then(|value| value.to_str().ok());
-        let is_right = sent == Some(&format!("Bearer {}", answers.token.lock()));
+        let right = format!("Bearer {}", *answers.token.lock());
+        let is_right = sent == Some(right.as_str());
         let value = answers.value.lock().to_string();
         let vector = json!({"status": "success", "data": {"resultType": "vector",
             "result": [{"metric": {}, "value": [1, value]}]}});
