@@ -15,17 +15,16 @@ impl Reconciler {
         own: OwnStatus,
         state: &ReconcileState,
     ) -> Vec<Event> {
-        let OwnStatus { object: new, change, events } = own;
-        if change == StatusChange::None {
-            return events;
-        }
+        let OwnStatus { object: new, change, mut events } = own;
+        let is_due = change != StatusChange::None && self.is_status_due(object, pass, change);
         let write = match self.withheld(state) {
             Some(why) => StatusWrite::Withheld(why),
-            None if !self.is_status_due(object, pass, change) => {
-                StatusWrite::Withheld(Withheld::Deferred)
-            }
+            None if !is_due => StatusWrite::Withheld(Withheld::Deferred),
             None => self.store(object, new, pass.snapshot().now).await,
         };
+        if let StatusWrite::Failed(error) = &write {
+            events.push(Event::warning("FailedUpdateStatus", error.to_string()));
+        }
         if let Write::Status(_) = pass.next_write() {
             pass.status_ended(write);
         }
