@@ -32,9 +32,12 @@ fn run(helm: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// Objects by kind and name.
+/// Objects by kind, namespace and name.
 fn by_name(objects: impl IntoIterator<Item = Value>) -> BTreeMap<String, Value> {
-    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    let name = |object: &Value| {
+        let metadata = &object["metadata"];
+        format!("{} {} {}", object["kind"], metadata["namespace"], metadata["name"])
+    };
     objects.into_iter().map(|object| (name(&object), object)).collect()
 }
 

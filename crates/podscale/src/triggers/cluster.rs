@@ -57,7 +57,7 @@ impl Cluster for KnownCluster {
             let path = format!(
                 "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices{}",
                 segment(namespace),
-                query(&[("labelSelector", &selector)])
+                query(&[("labelSelector", selector.as_str())])
             );
             let about = About { resource: "endpointslices.discovery.k8s.io", name: "" };
             let slices: Slices = call::get(&self.client, &path, about)
