@@ -1,3 +1,5 @@
+mod again;
+
 use super::*;
 use podscale_core::Time;
 
