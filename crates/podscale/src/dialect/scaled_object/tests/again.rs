@@ -64,7 +64,7 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
     let redis = object(json!({"spec": {"triggers": [trigger]}}));
     inbox.put(Change::Applied((*redis).clone()));
     tokio::time::sleep(MINUTE).await;
-    assert_eq!(*applied.lock(), [None], "it can be used");
+    assert_eq!(*applied.lock(), [None::<String>], "it can be used");
     assert_eq!(api.asked.load(Ordering::Relaxed), 1);
     // Another version of the same spec, as every status makes one.
     inbox.put(Change::Applied((*redis).clone()));
