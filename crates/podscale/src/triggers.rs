@@ -168,6 +168,6 @@ impl Triggers {
 
     /// What may be outdated since this was last asked.
     pub(crate) fn take_outdated(&self) -> Outdated {
-        std::mem::take(&mut self.outdated.lock())
+        std::mem::take(&mut *self.outdated.lock())
     }
 }

@@ -63,6 +63,6 @@ impl Inbox {
 
     /// Takes out all that has arrived.
     pub(super) fn take(&self) -> Arrived {
-        std::mem::take(&mut self.arrived.lock())
+        std::mem::take(&mut *self.arrived.lock())
     }
 }
