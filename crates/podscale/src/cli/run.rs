@@ -253,7 +253,8 @@ impl Arguments {
         reading: &Reading,
     ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
         let native = (dialect::built_in(), reading.sources(self.resource_metrics));
-        self.triggers.add(cluster, self.election.own_namespace(cluster), clock, native)
+        let (namespace, manage) = (self.election.own_namespace(cluster), self.config().manage);
+        self.triggers.add(cluster, namespace, clock, manage, native)
     }
 
     fn settings(&self) -> Settings {

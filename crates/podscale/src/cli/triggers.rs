@@ -1,8 +1,9 @@
 //! The flags about triggers of event sources.
 
 use crate::controller::MetricSources;
-use crate::dialect::AnyDialect;
+use crate::controller::manage::Manage;
 use crate::dialect::scaled_object::ScaledObjects;
+use crate::dialect::{AnyDialect, Managed};
 use crate::settings::namespace;
 use crate::triggers::{Limits, Triggers};
 use clap::Args;
@@ -45,6 +46,7 @@ impl Arguments {
         cluster: &Cluster,
         own_namespace: &str,
         clock: Clock,
+        manage: Manage,
         (mut dialects, mut sources): (Vec<Arc<dyn AnyDialect>>, MetricSources),
     ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
         if self.triggers {
@@ -54,7 +56,8 @@ impl Arguments {
                 files: self.trigger_files.clone(),
             };
             let triggers = Arc::new(Triggers::new(&cluster.client, clock, limits));
-            dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers))));
+            let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
+            dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), is_managed)));
             sources.triggers = Some(triggers);
         }
         (dialects, sources)

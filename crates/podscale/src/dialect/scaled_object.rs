@@ -54,16 +54,20 @@ const DELETED: &str = "the ScaledObject is being deleted";
 /// The reason of the condition Active of an object that has nothing to do.
 const NOT_ACTIVE: &str = "ScalerNotActive";
 
+/// Whether an object is managed. Nothing is looked up for others.
+pub type IsManaged = Arc<dyn Fn(&Managed) -> bool + Send + Sync>;
+
 /// The dialect.
 pub struct ScaledObjects {
     triggers: Arc<Triggers>,
+    is_managed: IsManaged,
 }
 
 impl ScaledObjects {
     /// Its objects have these triggers.
     #[must_use]
-    pub fn new(triggers: Arc<Triggers>) -> ScaledObjects {
-        ScaledObjects { triggers }
+    pub fn new(triggers: Arc<Triggers>, is_managed: IsManaged) -> ScaledObjects {
+        ScaledObjects { triggers, is_managed }
     }
 }
 
@@ -101,7 +105,8 @@ impl AnyDialect for ScaledObjects {
             };
             let watching = follow(client, &path, resource, *presence, instruments, arrive);
             let authentications = self.triggers.follow_authentications(client, instruments);
-            let mut resolver = Resolver::new(Arc::clone(&self.triggers));
+            let mut resolver =
+                Resolver::new(Arc::clone(&self.triggers), Arc::clone(&self.is_managed));
             let resolving = resolver.run(&inbox, &mut *apply);
             tokio::join!(watching, authentications, resolving);
         }

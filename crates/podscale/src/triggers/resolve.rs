@@ -33,15 +33,21 @@ pub(crate) struct Resolution {
 }
 
 impl Resolution {
-    /// Of an object of which nothing could be looked up in time.
-    pub(crate) fn failed(problem: String) -> Resolution {
+    /// Of an object that is not managed: nothing is looked up for it.
+    pub(crate) fn unmanaged() -> Resolution {
         Resolution {
-            metrics: Err(problem),
+            metrics: Ok(Vec::new()),
             connections: Connections::new(),
             authentications: BTreeSet::new(),
-            refers: true,
-            is_unsure: true,
+            refers: false,
+            is_unsure: false,
         }
+    }
+
+    /// Of an object of which nothing could be looked up in time.
+    pub(crate) fn failed(problem: String) -> Resolution {
+        let metrics = Err(problem);
+        Resolution { metrics, refers: true, is_unsure: true, ..Resolution::unmanaged() }
     }
 }
 

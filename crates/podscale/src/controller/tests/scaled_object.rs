@@ -40,7 +40,9 @@ impl Cluster {
         let limits = Limits { own_namespace: "podscale".to_owned(), ..Limits::default() };
         let triggers = Arc::new(Triggers::new(&client, self.clock, limits));
         let mut dialects = dialect::built_in();
-        dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers))));
+        let manage = config.manage.clone();
+        let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
+        dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), is_managed)));
         let sources = MetricSources { triggers: Some(triggers), ..MetricSources::default() };
         let (watchers, role) = (Watchers::default(), Role::alone());
         Controller::start_with(&client, self.clock, config, dialects, watchers, role, sources)

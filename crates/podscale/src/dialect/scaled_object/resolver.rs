@@ -5,7 +5,7 @@
 //! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes.
 
 use super::inbox::{Arrived, Inbox, OneChange};
-use super::managed;
+use super::{IsManaged, managed};
 use crate::dialect::Managed;
 use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
 use futures::future::join_all;
@@ -34,6 +34,7 @@ type Apply<'a> = dyn FnMut(Change<Managed>) + Send + 'a;
 /// Knows what was resolved.
 pub(super) struct Resolver {
     triggers: Arc<Triggers>,
+    is_managed: IsManaged,
     known: HashMap<ObjectName, Known>,
 }
 
@@ -45,6 +46,8 @@ struct Known {
     authentications: Arc<BTreeSet<AuthenticationName>>,
     /// Whether other objects have a part in it.
     refers: bool,
+    /// Whether it was looked up at all.
+    is_managed: bool,
     at: Instant,
 }
 
@@ -70,8 +73,8 @@ enum Looked {
 
 impl Resolver {
     /// Knows nothing yet.
-    pub(super) fn new(triggers: Arc<Triggers>) -> Resolver {
-        Resolver { triggers, known: HashMap::new() }
+    pub(super) fn new(triggers: Arc<Triggers>, is_managed: IsManaged) -> Resolver {
+        Resolver { triggers, is_managed, known: HashMap::new() }
     }
 
     /// Passes on what arrives, and what is resolved again, for ever.
@@ -173,10 +176,15 @@ impl Resolver {
     }
 
     async fn look_up(&self, object: &Arc<ScaledObject>, reads: &Reads, again: bool) -> Looked {
+        let is_managed = (self.is_managed)(&managed(object, &Ok(Vec::new())));
         let before = self.known.get(&ObjectName::of(object));
-        let before = before.filter(|before| before.object.spec == object.spec);
+        let before = before
+            .filter(|before| before.object.spec == object.spec && before.is_managed == is_managed);
         if let Some(before) = before.filter(|_| !again) {
             return Looked::Same(Known { object: Arc::clone(object), ..before.clone() });
+        }
+        if !is_managed {
+            return new(object, Resolution::unmanaged(), is_managed);
         }
         let resolving = tokio::time::timeout(DEADLINE, self.triggers.resolve(object, reads));
         let resolution = resolving.await.ok();
@@ -191,11 +199,11 @@ impl Resolver {
                     ..before.clone()
                 })
             }
-            (Some(resolution), _) => new(object, resolution),
+            (Some(resolution), _) => new(object, resolution, is_managed),
             (None, _) => {
                 let seconds = DEADLINE.as_secs();
                 let late = format!("what triggers refer to cannot be read within {seconds} s");
-                new(object, Resolution::failed(late))
+                new(object, Resolution::failed(late), is_managed)
             }
         }
     }
@@ -215,13 +223,14 @@ impl Resolver {
     }
 }
 
-fn new(object: &Arc<ScaledObject>, mut resolution: Resolution) -> Looked {
+fn new(object: &Arc<ScaledObject>, mut resolution: Resolution, is_managed: bool) -> Looked {
     let metrics = std::mem::replace(&mut resolution.metrics, Ok(Vec::new()));
     let known = Known {
         object: Arc::clone(object),
         metrics: Arc::new(metrics),
         authentications: Arc::new(std::mem::take(&mut resolution.authentications)),
         refers: resolution.refers,
+        is_managed,
         at: Instant::now(),
     };
     Looked::New(known, Box::new(resolution))

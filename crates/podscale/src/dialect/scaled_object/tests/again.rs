@@ -57,7 +57,10 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
                 passed_on.lock().push(managed.model.invalid().map(|why| why.to_string()));
             }
         };
-        Resolver::new(triggers).run(&arriving, &mut apply).await;
+        // An annotation says otherwise.
+        let is_managed =
+            Arc::new(|object: &Managed| object.metadata().annotations.get("leave").is_none());
+        Resolver::new(triggers, is_managed).run(&arriving, &mut apply).await;
     });
     let trigger = json!({"type": "redis", "metadata": {"address": "127.0.0.1:1",
         "listName": "jobs", "passwordFromEnv": "PASSWORD"}});
@@ -82,5 +85,11 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
     api.code.store(200, Ordering::Relaxed);
     tokio::time::sleep(MINUTE).await;
     assert_eq!(applied.lock().last(), Some(&None), "soon after it is there again");
+    let asked = api.asked.load(Ordering::Relaxed);
+    let left = object(json!({"metadata": {"annotations": {"leave": "alone"}},
+        "spec": {"triggers": [trigger]}}));
+    inbox.put(Change::Applied((*left).clone()));
+    tokio::time::sleep(MINUTE * 6).await;
+    assert_eq!(api.asked.load(Ordering::Relaxed), asked, "nothing is read for others");
     running.abort();
 }
