@@ -1,5 +1,5 @@
 //! `keda.sh/v1alpha1` ScaledObject: KEDA's kind of autoscaler objects. What its triggers mean depends on other objects,
-//! so between the watch and the index stands a [`resolver`].
+//! so between the watch and the index stands a resolver.
 
 mod inbox;
 mod resolver;

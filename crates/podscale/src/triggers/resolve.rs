@@ -194,10 +194,12 @@ fn names_variables(trigger: &Trigger) -> bool {
     variable_names(trigger).next().is_some()
 }
 
-/// How long an answer is used again: as long as nothing is polled, if the trigger says so.
+/// How long an answer is used again: as long as nothing is polled, if the trigger says so. Moments are not that
+/// regular, so a little less.
 fn kept(spec: &ScaledObjectSpec, trigger: &Trigger) -> Option<Duration> {
     let seconds = u64::try_from(spec.polling_interval_seconds()).unwrap_or(1);
-    trigger.use_cached_metrics.then(|| Duration::from_secs(seconds))
+    let interval = Duration::from_secs(seconds);
+    trigger.use_cached_metrics.then(|| interval.saturating_sub(interval / 10))
 }
 
 fn resource_metric(
