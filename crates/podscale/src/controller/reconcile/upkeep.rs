@@ -53,7 +53,7 @@ impl Reconciler {
                     self.actor.warn(&object, NOT_RESTORED, message);
                     return None;
                 }
-                let Some(patch) = patch else { return None };
+                let patch = patch?;
                 match self.actor.patch(&object, &patch).await {
                     Ok(_) => self.actor.record_own(&object, &events),
                     Err(error) if error.is_not_found() => {}
