@@ -1,0 +1,183 @@
+//! The registry of event sources: one file each. A new one is a file, a feature, and a line in [`find`].
+
+#[cfg(feature = "activemq")]
+mod activemq;
+#[cfg(feature = "cron")]
+mod cron;
+#[cfg(feature = "kubernetes-workload")]
+mod kubernetes_workload;
+#[cfg(feature = "metrics-api")]
+mod metrics_api;
+#[cfg(feature = "nats-jetstream")]
+mod nats_jetstream;
+#[cfg(feature = "postgresql")]
+mod postgresql;
+#[cfg(feature = "prometheus")]
+mod prometheus;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "redis-streams")]
+mod redis_streams;
+#[cfg(any(feature = "cpu", feature = "memory"))]
+mod resource;
+
+use crate::context::Context;
+use crate::metadata::{Fields, MetadataErrors, metric_name};
+use crate::scaler::{About, Parsed, Scaler, Settings};
+use crate::trigger::{Metric, ServerKey, TriggerError, TriggerSpec};
+
+/// The types that there are, whether this build has them or not.
+pub const KINDS: [&str; 16] = [
+    "activemq",
+    "cpu",
+    "cron",
+    "kubernetes-workload",
+    "memory",
+    "metrics-api",
+    "nats-jetstream",
+    "postgresql",
+    "prometheus",
+    "rabbitmq",
+    "redis",
+    "redis-cluster",
+    "redis-cluster-streams",
+    "redis-sentinel",
+    "redis-sentinel-streams",
+    "redis-streams",
+];
+
+/// A source, and what KEDA says before its errors: where fields by themselves are wrong, and together.
+struct Source {
+    read: fn(&mut Fields<'_>) -> Draft,
+    context: &'static str,
+    late_context: &'static str,
+}
+
+/// What a source makes of the fields of a trigger; of no use if something is wrong with them.
+pub(crate) struct Draft {
+    /// The name of the metric, before it is numbered.
+    pub(crate) name: String,
+    /// How much one pod can bear, or all of them.
+    pub(crate) target: f64,
+    /// The trigger is active above this.
+    pub(crate) activation: f64,
+    /// Whom it asks.
+    pub(crate) server: Option<ServerKey>,
+    /// What it needs to know for polling.
+    pub(crate) settings: Box<dyn Settings>,
+}
+
+fn source(
+    read: fn(&mut Fields<'_>) -> Draft,
+    context: &'static str,
+    late_context: &'static str,
+) -> Option<Source> {
+    Some(Source { read, context, late_context })
+}
+
+/// The source of a type, if this build has it.
+fn find(kind: &str) -> Option<Source> {
+    match kind {
+        #[cfg(feature = "activemq")]
+        "activemq" => source(
+            activemq::read,
+            "error parsing ActiveMQ metadata: error parsing ActiveMQ metadata: ",
+            "",
+        ),
+        #[cfg(feature = "cron")]
+        "cron" => source(cron::read, "error parsing cron metadata: ", ""),
+        #[cfg(feature = "kubernetes-workload")]
+        "kubernetes-workload" => source(
+            kubernetes_workload::read,
+            "error parsing kubernetes workload metadata: error parsing kubernetes workload metadata: ",
+            "error parsing kubernetes workload metadata: ",
+        ),
+        #[cfg(feature = "metrics-api")]
+        "metrics-api" => source(
+            metrics_api::read,
+            "error parsing metric API metadata: error parsing metrics API metadata: ",
+            "error parsing metric API metadata: ",
+        ),
+        #[cfg(feature = "nats-jetstream")]
+        "nats-jetstream" => source(
+            nats_jetstream::read,
+            "error parsing NATS JetStream metadata: error parsing nats metadata: ",
+            "error parsing NATS JetStream metadata: ",
+        ),
+        #[cfg(feature = "postgresql")]
+        "postgresql" => source(
+            postgresql::read,
+            "error parsing postgreSQL metadata: error parsing postgresql metadata: ",
+            "error parsing postgreSQL metadata: ",
+        ),
+        #[cfg(feature = "prometheus")]
+        "prometheus" => source(
+            prometheus::read,
+            "error parsing prometheus metadata: error parsing prometheus metadata: ",
+            "",
+        ),
+        #[cfg(feature = "rabbitmq")]
+        "rabbitmq" => source(
+            rabbitmq::read,
+            "error parsing RabbitMQ metadata: error parsing RabbitMQ metadata: ",
+            "",
+        ),
+        #[cfg(feature = "redis")]
+        "redis" | "redis-cluster" | "redis-sentinel" => {
+            source(redis::read, "error parsing redis metadata: error parsing redis metadata: ", "")
+        }
+        #[cfg(feature = "redis-streams")]
+        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => source(
+            redis_streams::read,
+            "error parsing redis streams metadata: error parsing redis stream metadata: ",
+            "",
+        ),
+        _ => None,
+    }
+}
+
+/// Understands a trigger. Asks nobody.
+///
+/// # Errors
+/// Something is missing or wrong; all of it is named.
+pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
+    #[cfg(any(feature = "cpu", feature = "memory"))]
+    if let Some(resource) = resource::of(&spec.kind) {
+        return resource::parse(spec, resource);
+    }
+    let Some(source) = find(&spec.kind) else { return Err(unknown(&spec.kind)) };
+    let mut fields = Fields::new(spec);
+    let metric_type = fields.external_type()?;
+    let draft = (source.read)(&mut fields);
+    let warnings = fields.finish(source.context, source.late_context)?;
+    let name = metric_name(spec.index, &draft.name);
+    let metric = Metric::External { name, metric_type, target: draft.target };
+    let Draft { activation, server, settings, .. } = draft;
+    Ok(Parsed { metric, activation, server, warnings, settings })
+}
+
+fn unknown(kind: &str) -> MetadataErrors {
+    let hint = if KINDS.contains(&kind) {
+        format!("this build has no triggers of type {kind}: build it with the feature of that name")
+    } else {
+        let near =
+            KINDS.iter().map(|known| (strsim::damerau_levenshtein(kind, known), known)).min();
+        match near {
+            Some((distance, near)) if distance <= 2 => format!("did you mean {near:?}?"),
+            _ => format!("known are {}", KINDS.join(", ")),
+        }
+    };
+    MetadataErrors::one(format!("no scaler found for type: {kind}"), Some(hint))
+}
+
+/// Makes what polls a trigger. Connects to nothing yet: a server that is away is an error of the poll.
+///
+/// # Errors
+/// What the trigger proves itself with cannot be used.
+pub fn connect(parsed: Parsed, context: &Context) -> Result<Box<dyn Scaler>, TriggerError> {
+    let metric = parsed.metric_name().into();
+    let about = About { metric, activation: parsed.activation };
+    parsed.settings.connect(about, context)
+}
