@@ -6,6 +6,7 @@ use crate::hpa::v2::{
 };
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::PodPhase;
+use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::recording::{
     Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
     StepErrors,
@@ -48,6 +49,13 @@ fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
         Some(origin) if origin.kind == chpa::KIND => {
             let metadata = hpa.metadata.clone();
             chpa::translate::autoscaler(&Chpa::new(metadata, origin.spec))
+        }
+        Some(origin) if origin.kind == pod_autoscaler::KIND => {
+            let metadata = hpa.metadata.clone();
+            // A recorded spec was written from this very type.
+            let spec = serde_json::from_value(origin.spec).unwrap_or_default();
+            let pa = PodAutoscaler { metadata, spec, ..PodAutoscaler::default() };
+            translate::pod_autoscaler::checked(&pa)
         }
         _ => translate::autoscaler(hpa),
     }

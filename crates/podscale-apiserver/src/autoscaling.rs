@@ -10,7 +10,7 @@ pub(crate) const REMOVED: [Version; 2] = [Version::V2beta1, Version::V2beta2];
 
 /// A stored autoscaler in another version.
 pub(crate) fn from_v2(object: Value, version: Version) -> Value {
-    let read = convert::read(&object).and_then(|hpa| convert::write(&hpa, version));
+    let read = convert::as_written(&object).and_then(|hpa| convert::write(&hpa, version));
     // Stored objects have been through the decoder of version 2, so they convert.
     read.unwrap_or(object)
 }

@@ -54,12 +54,16 @@ pub(crate) fn to_storage(served: &Served, mut object: Value) -> ApiResult<Value>
             }
             Ok(object)
         }
-        View::Autoscaling(_) => {
-            let mut stored = autoscaling::to_v2(&object).map_err(ApiError::bad_request)?;
-            (served.rules.default)(&mut stored);
-            Ok(stored)
-        }
+        View::Autoscaling(_) => autoscaling::to_v2(&object).map_err(ApiError::bad_request),
         View::EventsV1 => Ok(event_to_core(object)),
+    }
+}
+
+/// Fills in what the stored version has and the served one could not say. That comes after the checks: they
+/// are about what was sent.
+pub(crate) fn fill_in_stored(served: &Served, object: &mut Value) {
+    if matches!(served.view, View::Autoscaling(_)) {
+        (served.rules.default)(object);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
 use crate::history::{Learned, Recommendation};
-use crate::model::{Autoscaler, Extensions, Pace};
+use crate::model::{Autoscaler, Extensions, Pace, Wording};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
 use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
 use crate::steps::{Bound, End, Steps, Stop};
@@ -35,8 +35,8 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         steps: Steps::default(),
     };
     match (snapshot.scale, snapshot.autoscaler.extensions.as_deref()) {
-        (_, Some(Extensions { invalid: Some(why), .. })) => {
-            without_spec(snapshot, why, &mut decision);
+        (_, Some(Extensions { invalid: Some(why), wording, .. })) => {
+            without_spec(snapshot, why, *wording, &mut decision);
         }
         (Ok(scale), None) => with_scale(snapshot, *scale, &mut decision),
         (Ok(scale), Some(extensions)) => {
@@ -49,14 +49,19 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
 
 /// A spec that cannot be acted on is reported when it is found, and shown as long as it is there.
 #[cold]
-fn without_spec(snapshot: &Snapshot<'_>, why: &Arc<str>, decision: &mut Decision) {
-    const REASON: &str = "FailedSpecCheck";
+fn without_spec(
+    snapshot: &Snapshot<'_>,
+    why: &Arc<str>,
+    wording: Wording,
+    decision: &mut Decision,
+) {
+    let reason = text::invalid_spec_reason(wording);
     let stored = snapshot.status.condition(ConditionKind::AbleToScale);
-    let known = |note: &Note| note.reason() == REASON && note.message() == **why;
+    let known = |note: &Note| note.reason() == reason && note.message() == **why;
     if !stored.is_some_and(|stored| known(&stored.note)) {
-        decision.events.push(Event::warning(REASON, &**why));
+        decision.events.push(Event::warning(reason, &**why));
     }
-    let note = Note::text(REASON, &**why);
+    let note = Note::text(reason, &**why);
     set(snapshot, decision, ConditionKind::AbleToScale, false, note);
     decision.error = Some((&**why).into());
     decision.steps.stop = Some(Stop::InvalidSpec(Arc::clone(why)));

@@ -1,7 +1,7 @@
 //! The texts that Kubernetes shows in conditions, events and errors. Scripts and people read them,
 //! so they are the same to the letter. Every message that follows from a decision is made here.
 
-use crate::model::{Autoscaler, Metric, MetricTarget, Series, ShareOf, Source};
+use crate::model::{Autoscaler, Metric, MetricTarget, Series, ShareOf, Source, Wording};
 use crate::snapshot::{MissingRequest, ScaleError};
 use crate::time::Span;
 use std::fmt::{self, Display, Formatter};
@@ -309,6 +309,14 @@ impl Display for MissingRequest {
                 write!(f, "missing pod-level request for {resource} in Pod {pod}")
             }
         }
+    }
+}
+
+/// The reason of conditions and events about a spec that cannot be acted on.
+pub const fn invalid_spec_reason(wording: Wording) -> &'static str {
+    match wording {
+        Wording::Kubernetes => "InvalidSpec",
+        Wording::ConfigurableHpa => "FailedSpecCheck",
     }
 }
 

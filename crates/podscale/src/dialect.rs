@@ -11,8 +11,9 @@ pub mod pod_autoscaler;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
-use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
 use podscale_api::meta::ObjectMeta;
+use podscale_api::time::Timestamp;
 use podscale_client::call::segment;
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, Watched, follow};
@@ -167,7 +168,7 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     /// Takes in the version that the API server gave it.
     fn set_resource_version(&mut self, version: String);
 
-    /// The object in the form that Recordings hold.
+    /// The object in the form of an HPA.
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler>;
 
     /// How often it wants to be reconciled, if its spec says so.
@@ -175,9 +176,32 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What is wrong with its spec, if the API server let it in all the same.
-    fn spec_errors(&self) -> &[String] {
-        &[]
+    /// The object in the form that Recordings hold, which says what it was if it was no HPA.
+    fn recorded(&self) -> HorizontalPodAutoscaler {
+        self.as_hpa().into_owned()
+    }
+}
+
+/// Drops what nobody asks for: of who wrote what, only the writers of the status matter.
+fn keep_status_writers(metadata: &mut ObjectMeta) {
+    let writers = &mut metadata.writers;
+    writers.retain(|writer| &*writer.subresource == "status");
+    writers.shrink_to_fit();
+}
+
+/// Puts the condition about another controller or autoscaler in the place of one that is there; without a
+/// conflict there is none.
+fn set_conflict(conditions: &mut Vec<Condition>, status: &NewStatus<'_>) {
+    conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
+    if let NewStatus::Conflict { reason, message, now } = *status {
+        conditions.push(Condition {
+            r#type: CONFLICT_CONDITION.to_owned(),
+            status: "True".to_owned(),
+            last_transition_time: Some(Timestamp(now)),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            observed_generation: None,
+        });
     }
 }
 

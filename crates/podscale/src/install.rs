@@ -11,7 +11,6 @@ pub use roles::{ScaleResource, cluster_rules, own_rules};
 pub use singlecloud::SinglecloudOptions;
 
 use podscale_api::crds;
-use podscale_api::pod_autoscaler::crd;
 use serde_json::{Value, json};
 
 /// What everything is called.
@@ -89,15 +88,9 @@ pub fn manifests(options: &Options) -> Vec<Value> {
     objects.extend(options.metrics.manifests(namespace));
     if options.crds {
         // Before all that may be about them.
-        objects.splice(0..0, definitions());
+        objects.splice(0..0, crds::all());
     }
     objects
-}
-
-/// The definitions of the kinds of autoscalers that no cluster has by itself.
-#[must_use]
-pub fn definitions() -> Vec<Value> {
-    vec![crds::chpa::definition(), crd::definition()]
 }
 
 fn labels() -> Value {

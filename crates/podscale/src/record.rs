@@ -117,7 +117,7 @@ impl Observer for Recorder {
         let Decided { object, snapshot, outcome, inputs: Some(inputs), .. } = decided else {
             return;
         };
-        let (hpa, decision) = (object.wire.as_hpa().into_owned(), &outcome.decision);
+        let (hpa, decision) = (object.wire.recorded(), &outcome.decision);
         let written = outcome.is_status_written();
         let stored = if written {
             translate::status::to_wire(decision, snapshot, &hpa)

@@ -83,12 +83,18 @@ fn invalid(chpa: &Chpa, why: &str) -> Autoscaler {
     }
 }
 
-/// The object in the form of a native one, which says what it was.
+/// The object in the form of a native one.
 #[must_use]
 pub fn as_hpa(chpa: &Chpa) -> v2::HorizontalPodAutoscaler {
     let mut spec = chpa.spec.clone().unwrap_or_default();
     spec.fill_in();
-    let mut hpa = hpa_of(chpa, &spec);
+    hpa_of(chpa, &spec)
+}
+
+/// The object as Recordings hold it: in the form of a native one, which says what it was.
+#[must_use]
+pub fn recorded(chpa: &Chpa) -> v2::HorizontalPodAutoscaler {
+    let mut hpa = as_hpa(chpa);
     Origin::note(KIND, &chpa.stored_spec, &mut hpa);
     hpa
 }

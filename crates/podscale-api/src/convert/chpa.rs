@@ -5,23 +5,29 @@
 use serde_json::{Map, Value, json};
 
 use super::{Form, Hub, Loss, Written, losses};
+use crate::chpa::{API_VERSION, KIND, TARGET_KIND, default};
 use crate::hpa::convert::{self, ConvertError, Version};
 use crate::hpa::v2::{self, HorizontalPodAutoscaler, metric_type};
 use crate::quantity::Quantity;
 
-const API_VERSION: &str = "autoscalers.postmates.com/v1beta1";
-const KIND: &str = "CHPA";
-/// The only kind that it scales.
-const TARGET_KIND: &str = "Deployment";
-/// A tolerance that need not be said: both controllers have it by default.
-const DEFAULT_TOLERANCE: f64 = 0.1;
-
 /// Fields of it with their defaults, and what a PodAutoscaler calls them.
 const PACE: [(&str, f64, &str); 4] = [
-    ("downscaleForbiddenWindowSeconds", 300.0, "spec.behavior.scaleDown.forbiddenWindowSeconds"),
-    ("upscaleForbiddenWindowSeconds", 300.0, "spec.behavior.scaleUp.forbiddenWindowSeconds"),
-    (FACTOR, 2.0, "spec.behavior.scaleUp.limit.factor"),
-    ("scaleUpLimitMinimum", 4.0, "spec.behavior.scaleUp.limit.minimum"),
+    (
+        "downscaleForbiddenWindowSeconds",
+        default::FORBIDDEN_WINDOW_SECONDS as f64,
+        "spec.behavior.scaleDown.forbiddenWindowSeconds",
+    ),
+    (
+        "upscaleForbiddenWindowSeconds",
+        default::FORBIDDEN_WINDOW_SECONDS as f64,
+        "spec.behavior.scaleUp.forbiddenWindowSeconds",
+    ),
+    (FACTOR, default::SCALE_UP_LIMIT_FACTOR, "spec.behavior.scaleUp.limit.factor"),
+    (
+        "scaleUpLimitMinimum",
+        default::SCALE_UP_LIMIT_MINIMUM as f64,
+        "spec.behavior.scaleUp.limit.minimum",
+    ),
 ];
 const FACTOR: &str = "scaleUpLimitFactor";
 /// What it has in common with `autoscaling/v2beta1`.
@@ -49,8 +55,8 @@ impl Form for Chpa {
         let hpa = json!({"apiVersion": Version::V2beta1.api_version(), "kind": v2::KIND,
             "metadata": object["metadata"], "spec": shared});
         let mut hpa = convert::as_written(&hpa)?;
-        let tolerance = number(given, "tolerance", DEFAULT_TOLERANCE)?;
-        if tolerance != DEFAULT_TOLERANCE {
+        let tolerance = number(given, "tolerance", default::TOLERANCE)?;
+        if tolerance != default::TOLERANCE {
             let behavior = hpa.spec.behavior.get_or_insert_default();
             for rules in [&mut behavior.scale_up, &mut behavior.scale_down] {
                 rules.get_or_insert_default().tolerance =
@@ -58,17 +64,13 @@ impl Form for Chpa {
             }
         }
         let mut beyond = Vec::new();
-        for (name, default, field) in PACE {
-            let number = number(given, name, default)?;
+        for (name, usual, field) in PACE {
+            let number = number(given, name, usual)?;
             // The factor is an amount there; the others are whole numbers.
             let value = if name == FACTOR {
                 number.to_string().into()
             } else {
-                given
-                    .get(name)
-                    .filter(|_| number != default)
-                    .cloned()
-                    .unwrap_or_else(|| whole(default))
+                given.get(name).filter(|_| number != usual).cloned().unwrap_or_else(|| whole(usual))
             };
             beyond.push(Loss { field: field.to_owned(), value });
         }
@@ -111,11 +113,11 @@ impl Form for Chpa {
 }
 
 /// A number of a spec; 0 stands for its default, too.
-fn number(spec: &Value, name: &str, default: f64) -> Result<f64, ConvertError> {
+fn number(spec: &Value, name: &str, usual: f64) -> Result<f64, ConvertError> {
     match spec.get(name) {
-        None | Some(Value::Null) => Ok(default),
+        None | Some(Value::Null) => Ok(usual),
         Some(given) => match given.as_f64() {
-            Some(0.0) => Ok(default),
+            Some(0.0) => Ok(usual),
             Some(number) => Ok(number),
             None => Err(ConvertError::Unsuitable(format!("spec.{name} is no number: {given}"))),
         },

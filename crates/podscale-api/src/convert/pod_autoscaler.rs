@@ -6,9 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Form, Hub, Loss, Written};
 use crate::hpa::convert::{self, ConvertError, Version};
 use crate::hpa::v2::{self, metric_type};
-
-const API_VERSION: &str = "podscale.dev/v1alpha1";
-const KIND: &str = "PodAutoscaler";
+use crate::pod_autoscaler::{API_VERSION, KIND};
 
 /// The fields that `autoscaling/v2` has in a spec, in a metric and in the rules of a direction.
 const SPEC: [&str; 5] = ["scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"];

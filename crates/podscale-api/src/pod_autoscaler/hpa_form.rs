@@ -1,12 +1,24 @@
 //! A PodAutoscaler in the form of an HPA.
 
-use super::PodAutoscaler;
 use super::spec::{self, metric_type, query_title};
 use super::status::{MetricStatus, PodAutoscalerStatus};
+use super::{KIND, PodAutoscaler};
 use crate::hpa::v2::{
     self, HorizontalPodAutoscaler, HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus,
 };
+use crate::recording::Origin;
+
+/// The object as Recordings hold it: in the form of an HPA, which says what it was.
+#[must_use]
+pub fn recorded(pa: &PodAutoscaler) -> HorizontalPodAutoscaler {
+    let mut hpa = hpa_form(pa);
+    // What was read as JSON can be put into JSON.
+    if let Ok(spec) = serde_json::to_value(&pa.spec) {
+        Origin::note(KIND, &spec, &mut hpa);
+    }
+    hpa
+}
 
 /// What the object would be as an HPA: without all that an HPA does not have. A query to Prometheus
 /// becomes an external metric of its name.
@@ -92,7 +104,7 @@ pub fn from_hpa(hpa: &HorizontalPodAutoscaler) -> PodAutoscaler {
         ..spec::ScalingRules::default()
     };
     PodAutoscaler {
-        kind: super::KIND.to_owned(),
+        kind: KIND.to_owned(),
         api_version: super::API_VERSION.to_owned(),
         metadata: hpa.metadata.clone(),
         spec: spec::PodAutoscalerSpec {

@@ -3,6 +3,7 @@
 use super::{EMPTY_TARGET, source_and_target, targets};
 use crate::expression;
 use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, metric_type};
+use crate::pod_autoscaler::validate::check;
 use crate::pod_autoscaler::{PodAutoscaler, calendar};
 use crate::quantity::Quantity;
 use crate::quote::quote;
@@ -197,10 +198,14 @@ fn span(text: Option<&str>) -> Option<Span> {
     GoDuration::parse(text?).ok().map(GoDuration::to_span)
 }
 
-/// The model of an object that must not be decided: everything as it is, but paused.
+/// The model of a defaulted object, which says if its spec cannot be acted on.
 #[must_use]
-pub fn paused(mut autoscaler: Autoscaler) -> Autoscaler {
-    let extensions = autoscaler.extensions.get_or_insert_default();
-    extensions.control = Control { mode: Mode::Paused, ..Control::default() };
-    autoscaler
+pub fn checked(pa: &PodAutoscaler) -> Autoscaler {
+    let mut model = autoscaler(pa);
+    let errors: Vec<String> = check(pa).iter().map(ToString::to_string).collect();
+    if !errors.is_empty() {
+        let extensions = model.extensions.get_or_insert_default();
+        extensions.invalid = Some(errors.join("; ").into());
+    }
+    model
 }

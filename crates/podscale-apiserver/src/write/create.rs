@@ -14,7 +14,7 @@ use crate::store::Refusal;
 use crate::types::decode::{compact, zero};
 use crate::types::{self, Type};
 use crate::value::{fields, metadata, text};
-use crate::view::{from_storage, to_storage};
+use crate::view::{fill_in_stored, from_storage, to_storage};
 
 /// Longest prefix that leaves room for five random characters.
 const PREFIX_LIMIT: usize = 58;
@@ -108,6 +108,7 @@ pub(crate) fn create_tracked(
         write.require_namespace(&name)?;
         prepare(write, &mut object);
         check(write, &name, &object)?;
+        fill_in_stored(served, &mut object);
         // What is made under a generated name is a copy, which labels filled in before do not follow.
         if unlabelled && (!generates || is_unlabelled(&object)) {
             (served.rules.finish_unlabelled)(&mut object);

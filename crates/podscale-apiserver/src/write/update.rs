@@ -12,7 +12,7 @@ use crate::rules::Generation;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Object, Refusal};
 use crate::value::{copy, fields, integer, is_set, list, metadata, text};
-use crate::view::{from_storage, to_storage};
+use crate::view::{fill_in_stored, from_storage, to_storage};
 
 /// How often a write that named no version is tried again when others were faster.
 const TRIES: usize = 100;
@@ -122,6 +122,7 @@ fn replace(
     }
     bump_generation(served.rules.generation, endpoint, &mut object, &old);
     check(write, name, endpoint, &object, &old)?;
+    fill_in_stored(served, &mut object);
     if endpoint == Endpoint::Object {
         super::services::allocate(write, &mut object)?;
     }

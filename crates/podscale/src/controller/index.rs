@@ -92,8 +92,6 @@ pub(super) struct ReconcileState {
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
     pub(super) report_annotations: bool,
-    /// The same of its spec.
-    pub(super) report_spec: bool,
 }
 
 impl Index {
@@ -225,7 +223,6 @@ impl Index {
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
         let reported = std::mem::replace(&mut entry.annotations_reported, true);
-        let spec_reported = std::mem::replace(&mut entry.spec_reported, true);
         Some(ReconcileState {
             recalled: entry.recalled.clone(),
             overrides: entry.overrides.clone(),
@@ -233,7 +230,6 @@ impl Index {
             precedent,
             period,
             report_annotations: !reported,
-            report_spec: !spec_reported,
         })
     }
 

@@ -24,8 +24,6 @@ use tokio::sync::Semaphore;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
-/// The reason of events about specs.
-const INVALID_SPEC: &str = "InvalidSpec";
 /// How many reconciles write at the same time: about as many calls as an API server takes at once on
 /// one connection. More would wait all the same, each with all that it is about to write.
 pub(super) const WRITE_PERMITS: usize = 256;
@@ -121,7 +119,6 @@ impl Reconciler {
             self.actor.record(object, &outcome.decision.events);
         }
         self.report_invalid_annotations(object, &state);
-        self.report_invalid_spec(object, &state);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
         if let Some(attempt) = attempt {
             self.compare(object, observed, &snapshot, attempt, state.period);
@@ -298,16 +295,6 @@ impl Reconciler {
             && self.withheld(state).is_none()
         {
             self.actor.disown(object, target).await;
-        }
-    }
-
-    /// Reports once what is wrong with a spec that the API server let in.
-    fn report_invalid_spec(&self, object: &Managed, state: &ReconcileState) {
-        for invalid in object.wire.spec_errors().iter().filter(|_| state.report_spec) {
-            tracing::warn!(autoscaler = %object.key, "{invalid}");
-            if self.withheld(state).is_none() {
-                self.actor.warn(object, INVALID_SPEC, invalid.clone());
-            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! `autoscalers.postmates.com/v1beta1` CHPA: the configurable autoscaler of postmates. Its definition
 //! may be ours or the original one, which has no status subresource.
 
-use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use super::{
+    Dialect, Key, Kind, Managed, NewStatus, WireObject, keep_status_writers, set_conflict,
+};
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate};
-use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
-use podscale_api::time::Timestamp;
 use podscale_client::watch::{Presence, Watched};
 use podscale_core::Status;
 use serde::Deserialize;
@@ -48,10 +49,7 @@ impl Dialect for Chpas {
 /// What an object means.
 #[must_use]
 pub fn managed(mut chpa: Chpa) -> Managed {
-    // Of who wrote what, only the writers of the status matter here.
-    let writers = &mut chpa.metadata.writers;
-    writers.retain(|writer| &*writer.subresource == "status");
-    writers.shrink_to_fit();
+    keep_status_writers(&mut chpa.metadata);
     let model = Arc::new(translate::autoscaler(&chpa));
     let key =
         Key { namespace: Arc::clone(&model.namespace), name: Arc::clone(&model.name), kind: &CHPA };
@@ -74,17 +72,7 @@ impl WireObject for Chpa {
             }
             NewStatus::Conflict { .. } => self.status.clone().unwrap_or_default(),
         };
-        new.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-        if let NewStatus::Conflict { reason, message, now } = status {
-            new.conditions.push(Condition {
-                r#type: CONFLICT_CONDITION.to_owned(),
-                status: "True".to_owned(),
-                last_transition_time: Some(Timestamp(now)),
-                reason: reason.to_owned(),
-                message: message.to_owned(),
-                observed_generation: None,
-            });
-        }
+        set_conflict(&mut new.conditions, &status);
         Box::new(Chpa { status: Some(new), ..self.clone() })
     }
 
@@ -108,5 +96,9 @@ impl WireObject for Chpa {
 
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler> {
         Cow::Owned(translate::as_hpa(self))
+    }
+
+    fn recorded(&self) -> HorizontalPodAutoscaler {
+        translate::recorded(self)
     }
 }

@@ -1,12 +1,13 @@
 //! `autoscaling/v2` HorizontalPodAutoscaler: Kubernetes' own autoscaler object.
 
-use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use super::{
+    Dialect, Key, Kind, Managed, NewStatus, WireObject, keep_status_writers, set_conflict,
+};
 use podscale_api::hpa::v2::{
-    API_VERSION, Condition, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
+    API_VERSION, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus, KIND, Lean,
 };
 use podscale_api::meta::ObjectMeta;
-use podscale_api::time::Timestamp;
 use podscale_api::translate;
 use podscale_client::watch::{Presence, Watched};
 use podscale_core::Status;
@@ -50,10 +51,7 @@ impl Dialect for Hpa {
 /// What an object means.
 #[must_use]
 pub fn managed(mut hpa: HorizontalPodAutoscaler) -> Managed {
-    // Of who wrote what, only the writers of the status matter here.
-    let writers = &mut hpa.metadata.writers;
-    writers.retain(|writer| &*writer.subresource == "status");
-    writers.shrink_to_fit();
+    keep_status_writers(&mut hpa.metadata);
     let model = Arc::new(translate::autoscaler(&hpa));
     let key =
         Key { namespace: Arc::clone(&model.namespace), name: Arc::clone(&model.name), kind: &HPA };
@@ -76,17 +74,7 @@ impl WireObject for HorizontalPodAutoscaler {
             }
             NewStatus::Conflict { .. } => self.status.clone().unwrap_or_default(),
         };
-        new.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-        if let NewStatus::Conflict { reason, message, now } = status {
-            new.conditions.push(Condition {
-                r#type: CONFLICT_CONDITION.to_owned(),
-                status: "True".to_owned(),
-                last_transition_time: Some(Timestamp(now)),
-                reason: reason.to_owned(),
-                message: message.to_owned(),
-                observed_generation: None,
-            });
-        }
+        set_conflict(&mut new.conditions, &status);
         Box::new(HorizontalPodAutoscaler { status: Some(new), ..self.clone() })
     }
 
@@ -123,7 +111,7 @@ struct Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::CONFLICT_REASON;
+    use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON};
     use podscale_core::Time;
 
     #[test]

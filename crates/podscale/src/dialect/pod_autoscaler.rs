@@ -1,12 +1,13 @@
 //! `podscale.dev/v1alpha1` PodAutoscaler: Podscale's own kind of autoscaler objects.
 
-use super::{CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject};
+use super::{
+    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject, keep_status_writers,
+};
 use crate::settings::duration;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
 use podscale_api::pod_autoscaler::default::default_spec;
-use podscale_api::pod_autoscaler::hpa_form::hpa_form;
-use podscale_api::pod_autoscaler::validate::check;
+use podscale_api::pod_autoscaler::hpa_form::{hpa_form, recorded};
 use podscale_api::pod_autoscaler::{
     API_VERSION, KIND, Lean, PLURAL, PodAutoscaler, PodAutoscalerSpec, PodAutoscalerStatus,
     RESOURCE,
@@ -52,85 +53,70 @@ impl Dialect for PodAutoscalers {
     }
 }
 
-/// An object, and what is wrong with its spec.
-#[derive(Clone, Debug)]
-struct Object {
-    pa: PodAutoscaler,
-    errors: Arc<[String]>,
-}
-
 /// What an object means. One whose spec cannot be used is left alone, whatever it says.
 #[must_use]
 pub fn managed(mut pa: PodAutoscaler) -> Managed {
-    // Of who wrote what, only the writers of the status matter here.
-    let writers = &mut pa.metadata.writers;
-    writers.retain(|writer| &*writer.subresource == "status");
-    writers.shrink_to_fit();
+    keep_status_writers(&mut pa.metadata);
     default_spec(&mut pa.spec);
-    let errors: Arc<[String]> = check(&pa).iter().map(ToString::to_string).collect();
-    let model = translate::autoscaler(&pa);
-    let model = Arc::new(if errors.is_empty() { model } else { translate::paused(model) });
+    let model = Arc::new(translate::checked(&pa));
     let (namespace, name) = (Arc::clone(&model.namespace), Arc::clone(&model.name));
     let key = Key { namespace, name, kind: &POD_AUTOSCALER };
-    Managed { key, model, wire: Arc::new(Object { pa, errors }) }
+    Managed { key, model, wire: Arc::new(pa) }
 }
 
-impl Object {
-    fn with(&self, status: PodAutoscalerStatus) -> Box<dyn WireObject> {
-        let pa = PodAutoscaler { status: Some(status), ..self.pa.clone() };
-        Box::new(Object { pa, errors: Arc::clone(&self.errors) })
-    }
+fn with(pa: &PodAutoscaler, status: PodAutoscalerStatus) -> Box<dyn WireObject> {
+    Box::new(PodAutoscaler { status: Some(status), ..pa.clone() })
 }
 
-impl WireObject for Object {
+impl WireObject for PodAutoscaler {
     fn metadata(&self) -> &ObjectMeta {
-        &self.pa.metadata
+        &self.metadata
     }
 
     fn status(&self) -> Status {
-        self.pa.status.as_ref().map(status::from_wire).unwrap_or_default()
+        self.status.as_ref().map(status::from_wire).unwrap_or_default()
     }
 
     fn with_status(&self, new: NewStatus<'_>) -> Box<dyn WireObject> {
         match new {
             NewStatus::Decided { decision, snapshot } => {
-                let mut wire = status::to_wire(decision, snapshot, &self.pa, &self.errors);
+                let mut wire = status::to_wire(decision, snapshot, self);
                 wire.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-                self.with(wire)
+                with(self, wire)
             }
             NewStatus::Conflict { reason, message, now } => {
-                let mut wire = self.pa.status.clone().unwrap_or_default();
+                let mut wire = self.status.clone().unwrap_or_default();
                 let (name, message) = ((CONFLICT_CONDITION, true), message.to_owned());
-                status::set_condition(&mut wire, &self.pa, name, reason, message, now);
-                self.with(wire)
+                status::set_condition(&mut wire, self, name, reason, message, now);
+                with(self, wire)
             }
         }
     }
 
     fn with_status_of(&self, other: &dyn WireObject) -> Box<dyn WireObject> {
         let theirs = other.as_hpa().status.clone().unwrap_or_default();
-        self.with(status::with_hpa_form(self.pa.status.as_ref(), &theirs))
+        with(self, status::with_hpa_form(self.status.as_ref(), &theirs))
     }
 
     fn to_body(&self) -> serde_json::Result<Vec<u8>> {
-        let PodAutoscaler { metadata, spec, status, .. } = &self.pa;
+        let PodAutoscaler { metadata, spec, status, .. } = self;
         serde_json::to_vec(&Body { kind: KIND, api_version: API_VERSION, metadata, spec, status })
     }
 
     fn set_resource_version(&mut self, version: String) {
-        self.pa.metadata.resource_version = version;
+        self.metadata.resource_version = version;
     }
 
     fn as_hpa(&self) -> Cow<'_, HorizontalPodAutoscaler> {
-        Cow::Owned(hpa_form(&self.pa))
+        Cow::Owned(hpa_form(self))
+    }
+
+    fn recorded(&self) -> HorizontalPodAutoscaler {
+        recorded(self)
     }
 
     fn sync_period(&self) -> Option<Duration> {
-        duration(self.pa.spec.sync_period.as_deref()?).ok().filter(|period| *period >= SHORTEST)
-    }
-
-    fn spec_errors(&self) -> &[String] {
-        &self.errors
+        duration(self.spec.sync_period.as_deref()?).ok().filter(|period| *period >= SHORTEST)
     }
 }
 
@@ -152,7 +138,6 @@ struct Body<'a> {
 mod tests {
     use super::*;
     use podscale_core::Time;
-    use podscale_core::model::Mode;
     use serde_json::{Value, json};
 
     fn object(spec: Value) -> Managed {
@@ -185,13 +170,11 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_left_alone() {
         let good = object(json!({"syncPeriod": "5s"}));
-        assert_eq!(good.wire.spec_errors(), [] as [String; 0]);
+        assert_eq!(good.model.invalid(), None);
         assert_eq!(good.wire.sync_period(), Some(Duration::from_secs(5)));
         let bad = object(json!({"syncPeriod": "5ms", "mode": "DryRun"}));
         assert_eq!(bad.wire.sync_period(), None);
         let expected = "spec.syncPeriod: Invalid value: \"5ms\": must be at least 1s";
-        assert_eq!(bad.wire.spec_errors(), [expected]);
-        let extensions = bad.model.extensions.as_ref().expect("extensions");
-        assert_eq!(extensions.control.mode, Mode::Paused);
+        assert_eq!(bad.model.invalid().map(|why| &**why), Some(expected));
     }
 }

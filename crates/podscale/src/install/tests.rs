@@ -125,7 +125,7 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
     assert!(!without.contains(&"CustomResourceDefinition".to_owned()));
     assert_eq!(no_rights, ["\"podautoscalers\" [\"list\"]"], "to see whether there are any");
     let (with, rights) = kinds(true);
-    let defined = definitions().len();
+    let defined = crds::all().len();
     assert!(with[..defined].iter().all(|kind| kind == "CustomResourceDefinition"));
     assert_eq!(with[defined..], without);
     let expected = [
@@ -140,7 +140,7 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
 #[test]
 fn the_definitions_of_the_chart_are_current() {
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
-    for definition in definitions() {
+    for definition in crds::all() {
         let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");
         let path = chart.join(format!("definitions/{plural}.yaml"));
         let current = format!(

@@ -8,7 +8,8 @@ use super::rbac::{allow, end};
 use super::serve::kubectl;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
-use podscale::install::{Options, cluster_rules, definitions};
+use podscale::install::{Options, cluster_rules};
+use podscale_api::crds;
 use serde_json::{Value, json};
 
 const VERSION: &str = "podscale.dev/v1alpha1";
@@ -69,7 +70,7 @@ async fn from_definition_to_columns(fixture: Fixture) -> Result<()> {
     fixture.set_load("native", 2.0);
     fixture.autoscaler("native", (1, 8), load("native"), Value::Null).await?;
     fixture.until_replicas("native", 2).await?;
-    for definition in definitions() {
+    for definition in crds::all() {
         let (ok, text) = apply(&fixture, &definition)?;
         ensure!(ok, "{text}");
     }

@@ -44,14 +44,12 @@ fn stored_metric(metric: &MetricStatus) -> StoredMetric {
     }
 }
 
-/// The status to store after a decision on the object as it was read. `errors` is what is wrong with its
-/// spec; nothing was decided then.
+/// The status to store after a decision on the object as it was read.
 #[must_use]
 pub fn to_wire(
     decision: &Decision,
     snapshot: &Snapshot<'_>,
     pa: &PodAutoscaler,
-    errors: &[String],
 ) -> PodAutoscalerStatus {
     let (now, generation) = (snapshot.now, pa.metadata.generation);
     let status = decision.status(snapshot);
@@ -83,9 +81,11 @@ pub fn to_wire(
         decisions: decisions(decision, snapshot, stored.decisions),
         conditions: status.conditions.iter().map(|c| condition(c, generation, now)).collect(),
     };
-    let (valid, reason) = if errors.is_empty() { (true, "Accepted") } else { (false, "Invalid") };
-    let message = if valid { "the spec can be used".to_owned() } else { errors.join("; ") };
-    set_condition(&mut new, pa, (VALID, valid), reason, message, now);
+    let (valid, reason, message) = match snapshot.autoscaler.invalid() {
+        None => (true, "Accepted", "the spec can be used"),
+        Some(why) => (false, "Invalid", &**why),
+    };
+    set_condition(&mut new, pa, (VALID, valid), reason, message.to_owned(), now);
     new
 }
 

@@ -13,6 +13,10 @@ use std::time::Duration;
 pub(in crate::controller) const MOMENTS: u32 = 4;
 /// How long after its last reconcile began new samples may enqueue an object again.
 const MIN_INTERVAL_MICROS: i64 = 1_000_000;
+/// How far the moments of samples are from regular. Samples that come so much too soon are decided at once,
+/// and earlier ones wait so much longer: otherwise an object whose samples come once in an interval would be
+/// reconciled just before each of them, and never on new ones.
+const JITTER_MICROS: i64 = MIN_INTERVAL_MICROS / 10;
 
 /// How long after a change an object is reconciled. What is written together (an autoscaler and its
 /// target, for instance) comes over several watches, so what belongs together arrives first, and
@@ -92,14 +96,15 @@ impl Queue {
         }
     }
 
-    /// Makes an object due now, but not sooner after its last reconcile than the minimum interval.
+    /// Makes an object due now, or after the minimum interval if it has not passed since its last reconcile.
     pub(super) fn enqueue_spaced(&mut self, key: &Key, state: &mut QueueState, now: i64) {
         let began = match state {
             QueueState::Waiting { began, .. } => *began,
             QueueState::Running { since, .. } => Some(*since),
         };
-        let earliest = began.map(|began| began.saturating_add(MIN_INTERVAL_MICROS));
-        self.enqueue(key, state, earliest.map_or(now, |earliest| earliest.max(now)));
+        let interval = began.map(|began| began.saturating_add(MIN_INTERVAL_MICROS));
+        let wait = interval.filter(|interval| now < interval.saturating_sub(JITTER_MICROS));
+        self.enqueue(key, state, wait.map_or(now, |wait| wait.saturating_add(JITTER_MICROS)));
     }
 
     /// Takes out an object that is gone.
@@ -239,12 +244,17 @@ mod tests {
             queue.enqueue_spaced(&key("a"), &mut state, 5 * interval + 10);
         }
         queue.finish(&key("a"), &mut state, 5 * interval + 20, period);
-        let wait = Duration::from_micros(interval.unsigned_abs() - 30);
+        let wait = Duration::from_micros((interval + JITTER_MICROS).unsigned_abs() - 30);
         assert_eq!(queue.take(5 * interval + 30), Due::In(wait));
         queue.enqueue_spaced(&key("a"), &mut state, 5 * interval + 40);
         queue.enqueue(&key("b"), &mut QueueState::new(), 5 * interval + 50);
         assert_eq!(queue.take(5 * interval + 60), Due::Now(key("b"), 10), "others go on meanwhile");
-        assert_eq!(queue.take(6 * interval), Due::Now(key("a"), 0));
+        assert!(
+            matches!(queue.take(6 * interval), Due::In(_)),
+            "the next samples are about to come"
+        );
+        queue.enqueue_spaced(&key("a"), &mut state, 6 * interval - 10);
+        assert_eq!(queue.take(6 * interval), Due::Now(key("a"), 10), "here they are");
         state = QueueState::running(6 * interval);
         queue.finish(&key("a"), &mut state, 9 * interval, period);
         queue.enqueue_spaced(&key("a"), &mut state, 9 * interval);

@@ -35,8 +35,6 @@ pub(super) struct Entry {
     pub(super) overrides: Option<Arc<Overrides>>,
     /// Whether what is wrong with them was reported.
     pub(super) annotations_reported: bool,
-    /// Whether what is wrong with its spec was reported.
-    pub(super) spec_reported: bool,
     /// When it is due, or since when it is being reconciled.
     pub(super) queue_state: QueueState,
     /// What earlier decisions left behind.
@@ -63,7 +61,6 @@ impl Entry {
             reported_precedent: None,
             overrides,
             annotations_reported: false,
-            spec_reported: false,
             queue_state: QueueState::new(),
             recalled,
             ownership,
@@ -127,7 +124,6 @@ impl Entry {
         }
         managed.key = self.managed.key.clone();
         self.managed = managed;
-        self.spec_reported &= same;
         !same
     }
 }

@@ -20,6 +20,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const PODSCALE: &str = env!("CARGO_BIN_EXE_podscale");
+/// Names what the image is made from, if not what the tests are built with.
+const STATIC_BINARY: &str = "PODSCALE_STATIC_BINARY";
 /// Where it is installed, as the documentation does.
 const PLACE: &str = "podscale";
 const NAME: &str = "web";
@@ -38,7 +40,8 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
 
 async fn in_pods(cluster: Arc<Cluster>, space: Workspace) -> Result<()> {
     let archive = cluster.plane.folder().join("images/podscale.tar");
-    run(Command::new(script("image/podscale")).arg(PODSCALE).arg(&archive))?;
+    let binary = std::env::var_os(STATIC_BINARY).unwrap_or_else(|| PODSCALE.into());
+    run(Command::new(script("image/podscale")).arg(binary).arg(&archive))?;
     cluster.runtime.import(&archive)?;
     let load = Load::start(&cluster, &space, NAME, TWO).await?;
     space.until_pods(NAME, 1).await?;

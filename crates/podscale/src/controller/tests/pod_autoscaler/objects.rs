@@ -76,7 +76,7 @@ async fn examples_of_the_documentation_are_accepted() {
         let stored = cluster.send("POST", PAS, &object).await;
         let wire = serde_json::from_value(stored).expect("an autoscaler");
         let managed = dialect::pod_autoscaler::managed(wire);
-        assert_eq!(managed.wire.spec_errors(), [] as [String; 0], "{block}");
+        assert_eq!(managed.model.invalid(), None, "{block}");
         // Nothing of it was pruned: all its fields are known.
         for (field, value) in object["spec"].as_object().expect("a spec") {
             let kept = cluster.pa(object["metadata"]["name"].as_str().expect("a name")).await;
@@ -114,7 +114,7 @@ async fn changed_objects_are_refused_with_the_field_named_or_reported() {
     let stored = cluster.send("POST", PAS, &good(&full)).await;
     let managed =
         dialect::pod_autoscaler::managed(serde_json::from_value(stored).expect("an object"));
-    assert_eq!(managed.wire.spec_errors(), [] as [String; 0]);
+    assert_eq!(managed.model.invalid(), None);
     let mut pointers = Vec::new();
     pointers_of(&full, String::new(), &mut pointers);
     let odd = [
@@ -150,9 +150,9 @@ async fn changed_objects_are_refused_with_the_field_named_or_reported() {
                 Ok(stored) => {
                     let wire = serde_json::from_value(stored).expect("what is stored can be read");
                     let managed = dialect::pod_autoscaler::managed(wire);
-                    let errors = managed.wire.spec_errors();
-                    assert!(errors.iter().all(|error| error.starts_with("spec")), "{errors:?}");
-                    *if errors.is_empty() { &mut usable } else { &mut reported } += 1;
+                    let invalid = managed.model.invalid();
+                    assert!(invalid.is_none_or(|why| why.starts_with("spec")), "{invalid:?}");
+                    *if invalid.is_none() { &mut usable } else { &mut reported } += 1;
                 }
             }
         }
