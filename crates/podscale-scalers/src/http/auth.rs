@@ -77,6 +77,12 @@ impl HttpAuth {
         HttpAuth { basic, ..HttpAuth::default() }
     }
 
+    /// With the name and password of an address, which stand in for all else that would be sent.
+    pub(crate) fn with_basic(self, user: &str, password: Option<Secret>) -> HttpAuth {
+        let basic = (Secret::from(user), password.unwrap_or_default());
+        HttpAuth::of(Some(basic), None, self.tls)
+    }
+
     /// With certificates, and a user's name and password or a source of tokens.
     pub(crate) fn of(basic: Option<(Secret, Secret)>, oauth: Option<OAuth>, tls: Tls) -> HttpAuth {
         HttpAuth { basic, oauth, tls, ..HttpAuth::default() }

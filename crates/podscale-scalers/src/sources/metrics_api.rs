@@ -66,8 +66,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let mut auth = HttpAuth::read(fields, &["apiKey", "basic", "tls", "bearer"], insecure);
     let address = server(fields, &url);
     if !address.user.is_empty() {
-        let basic = HttpAuth::basic(&address.user, address.password.clone().unwrap_or_default());
-        auth = HttpAuth { tls: auth.tls, ..basic };
+        auth = auth.with_basic(&address.user, address.password.clone());
     }
     let location = Location::parse(format, &text).unwrap_or_else(|problem| {
         fields.refuse(

@@ -48,7 +48,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let mut auth = HttpAuth::read(fields, &modes, insecure);
     let address = server(fields, &address);
     if !address.user.is_empty() {
-        auth = HttpAuth::basic(&address.user, address.password.clone().unwrap_or_default());
+        auth = auth.with_basic(&address.user, address.password.clone());
     }
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("query", &query);

@@ -124,8 +124,9 @@ impl Cluster for Empty {
 
 /// A context whose answers are never old, and whose servers may take their time.
 pub(crate) fn context() -> Context {
-    let (freshness, http_timeout) = (Duration::ZERO, Duration::from_secs(20));
-    Context { freshness, http_timeout, ..Context::new(Arc::new(Empty)) }
+    let mut context = Context::new(Arc::new(Empty));
+    (context.freshness, context.http_timeout) = (Duration::ZERO, Duration::from_secs(20));
+    context
 }
 
 /// Reads lines `name: value` into metadata, and `auth.name: value` into the authentication.
