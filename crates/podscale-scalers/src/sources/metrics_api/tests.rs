@@ -140,7 +140,7 @@ async fn api() -> SocketAddr {
             || header("x-api-key") == "k"
             || header("x-mine") == "k"
             || query.get("api_key").is_some_and(|key| key == "k&");
-        if right { Ok("{\"n\": 5}") } else { Err(axum::http::StatusCode::UNAUTHORIZED) }
+        if right { Ok("{\"n\": 5}") } else { Err(StatusCode::UNAUTHORIZED) }
     };
     let router = Router::new()
         .route("/seen", get(seen))
@@ -150,7 +150,7 @@ async fn api() -> SocketAddr {
         )
         .route(
             "/busy",
-            get(|| async { (axum::http::StatusCode::SERVICE_UNAVAILABLE, "too  much\nto do") }),
+            get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "too  much\nto do") }),
         )
         .route("/large", get(|| async { "x".repeat(9 << 20) }))
         .route("/never", get(|| std::future::pending::<&str>()))
