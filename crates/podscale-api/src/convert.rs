@@ -5,6 +5,7 @@ mod chpa;
 mod hpa;
 mod loss;
 mod pod_autoscaler;
+mod singlecloud;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,9 @@ use serde_json::Value;
 pub use crate::hpa::convert::ConvertError;
 use crate::hpa::v2;
 pub use loss::{Loss, losses};
+
+/// The namespace of objects that name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
 
 /// What every form can be read as and written from: Kubernetes' own autoscaler, and what was said beyond that.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,15 +45,25 @@ pub trait Form: Sync {
     /// Whether an object is of this form.
     fn describes(&self, object: &Value) -> bool;
 
+    /// Whether it is written in JSON whatever it came from, since those who take it read nothing else.
+    fn is_json(&self) -> bool {
+        false
+    }
+
     /// Reads an object of this form.
     fn read(&self, object: &Value) -> Result<Hub, ConvertError>;
+
+    /// Reads an object of this form that is in a namespace unless it names another one.
+    fn read_in(&self, object: &Value, _namespace: &str) -> Result<Hub, ConvertError> {
+        self.read(object)
+    }
 
     /// Writes an autoscaler in this form.
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError>;
 }
 
 /// All forms; an object is read as the first one that describes it.
-pub const FORMS: [&dyn Form; 8] = [
+pub const FORMS: [&dyn Form; 9] = [
     &hpa::V2,
     &hpa::V1,
     &hpa::V1_BEFORE_1_6,
@@ -58,6 +72,7 @@ pub const FORMS: [&dyn Form; 8] = [
     &hpa::V2BETA2,
     &pod_autoscaler::PodAutoscaler,
     &chpa::Chpa,
+    &singlecloud::Singlecloud,
 ];
 
 /// The form of that name.
@@ -72,8 +87,19 @@ pub fn form_of(object: &Value) -> Option<&'static dyn Form> {
 
 /// Writes an object in another form; nothing if it has that form already or is no autoscaler.
 pub fn convert(object: &Value, to: &dyn Form) -> Result<Option<Written>, ConvertError> {
+    convert_in(object, to, DEFAULT_NAMESPACE)
+}
+
+/// As [`convert`], for objects that are in a namespace unless they name another one.
+pub fn convert_in(
+    object: &Value,
+    to: &dyn Form,
+    namespace: &str,
+) -> Result<Option<Written>, ConvertError> {
     match form_of(object) {
-        Some(from) if !to.describes(object) => to.write(&from.read(object)?).map(Some),
+        Some(from) if !to.describes(object) => {
+            to.write(&from.read_in(object, namespace)?).map(Some)
+        }
         _ => Ok(None),
     }
 }

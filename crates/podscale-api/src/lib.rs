@@ -29,6 +29,7 @@ mod serde_form;
 pub mod singlecloud;
 pub mod time;
 pub mod translate;
+pub mod written;
 
 pub use labels::Labels;
 pub use quantity::Quantity;

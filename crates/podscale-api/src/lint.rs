@@ -2,6 +2,7 @@
 //! and a function; a new one is a function below and an entry in its file's list.
 
 mod behavior;
+mod extended;
 mod metrics;
 mod target;
 mod version;
@@ -13,6 +14,7 @@ mod tests;
 use serde_json::Value;
 
 use crate::hpa::v2::HorizontalPodAutoscaler;
+use crate::written::Written;
 pub use workload::Workload;
 
 /// The annotation that names the lints which are not to be reported for an object, separated by commas.
@@ -32,8 +34,14 @@ pub struct Lint {
 pub struct Autoscaler<'a> {
     /// As it is written.
     pub object: &'a Value,
-    /// As `autoscaling/v2`, with nothing filled in.
+    /// As `autoscaling/v2`, with nothing filled in; see [`Written::as_hpa`].
     pub hpa: &'a HorizontalPodAutoscaler,
+}
+
+impl Autoscaler<'_> {
+    fn form(&self) -> Written {
+        Written::of(self.object).unwrap_or(Written::Hpa)
+    }
 }
 
 /// What stands beside it.
@@ -65,10 +73,8 @@ pub struct Finding {
 
 /// All lints, by name.
 pub fn lints() -> Vec<&'static Lint> {
-    let mut all: Vec<&Lint> = [target::LINTS, metrics::LINTS, behavior::LINTS, version::LINTS]
-        .into_iter()
-        .flatten()
-        .collect();
+    let files = [target::LINTS, metrics::LINTS, behavior::LINTS, extended::LINTS, version::LINTS];
+    let mut all: Vec<&Lint> = files.into_iter().flatten().collect();
     all.sort_unstable_by_key(|lint| lint.name);
     all
 }

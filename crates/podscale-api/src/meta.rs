@@ -1,6 +1,7 @@
 //! Object metadata as it stands in every API object.
 
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::labels::Labels;
@@ -113,6 +114,28 @@ pub struct FieldsWriter {
     pub subresource: Box<str>,
     /// When it last did.
     pub time: Box<str>,
+    /// Whether the status is among the fields that it wrote.
+    #[serde(rename = "fieldsV1", deserialize_with = "has_status")]
+    has_status: bool,
+}
+
+impl FieldsWriter {
+    /// Whether it wrote the status: as a subresource, or with the object where there is none.
+    #[must_use]
+    pub fn wrote_status(&self) -> bool {
+        &*self.subresource == "status" || (self.subresource.is_empty() && self.has_status)
+    }
+}
+
+/// Of the fields that somebody wrote nothing is kept but whether the status is among them.
+fn has_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct Fields {
+        #[serde(rename = "f:status")]
+        status: Option<IgnoredAny>,
+    }
+    let fields = Option::<Fields>::deserialize(deserializer)?;
+    Ok(fields.is_some_and(|fields| fields.status.is_some()))
 }
 
 /// An object that another belongs to.

@@ -337,7 +337,9 @@ fn external_metric(name: &str, wanted: Option<&LabelSelector>, answers: &Answers
     if values.is_empty() { Reading::Empty } else { Reading::Series { values, taken } }
 }
 
-fn model_pod(pod: &Pod) -> pod::Pod {
+/// A pod as the rules see it.
+#[must_use]
+pub fn model_pod(pod: &Pod) -> pod::Pod {
     pod::Pod {
         started: pod.status.start_time.map(|t| t.0),
         ready: pod.status.ready.map(|ready| Ready {

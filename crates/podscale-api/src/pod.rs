@@ -9,7 +9,10 @@ use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
 mod conditions;
+mod deletion_cost;
 mod requests;
+
+pub use deletion_cost::{DELETION_COST, DeletionCost, OWN_DELETION_COST};
 
 /// A core/v1 Pod without what autoscaling does not need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,9 @@ pub struct PodMeta {
     /// The objects that it belongs to.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub owner_references: Vec<OwnerReference>,
+    /// What deleting it costs.
+    #[serde(rename = "annotations", skip_serializing_if = "DeletionCost::is_unset")]
+    pub deletion_cost: DeletionCost,
 }
 
 /// What a pod runs.

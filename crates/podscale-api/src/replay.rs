@@ -12,9 +12,10 @@ use crate::recording::{
     StepErrors,
 };
 use crate::translate;
-use podscale_core::model::Milli;
+use podscale_core::model::{Milli, Source};
 use podscale_core::pod::Sample;
 use podscale_core::snapshot::{Reading, Scale, ScaleError};
+use podscale_core::status::StoredMetric;
 use podscale_core::{
     Autoscaler, Decision, History, Outcome, Pass, ScaleWrite, Settings, Snapshot, Span, Status,
     StatusWrite, Time, Write,
@@ -61,6 +62,21 @@ fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
     }
 }
 
+/// A status whose metrics are those of the autoscaler: in the form of an HPA, a query is an external metric
+/// of its name.
+fn with_queries(mut status: Status, autoscaler: &Autoscaler) -> Status {
+    for (stored, metric) in status.metrics.iter_mut().zip(&autoscaler.metrics) {
+        if let StoredMetric::Known { source, .. } = stored
+            && let (Source::External(series), Source::Prometheus(query)) =
+                (&**source, &*metric.source)
+            && series.name == query.name
+        {
+            *source = Arc::clone(&metric.source);
+        }
+    }
+    status
+}
+
 /// One step, decided anew.
 pub struct Replayed<'a> {
     /// The decision in the form of the recording.
@@ -84,11 +100,13 @@ impl Replayer {
     #[must_use]
     pub fn translated(recording: &Recording, translate: Translate) -> Replayer {
         let hpa = recording.autoscaler.clone();
+        let autoscaler = translate(&hpa);
+        let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
         Replayer {
             settings: recording.controller.into(),
             translate,
-            autoscaler: translate(&hpa),
-            status: hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
+            status: with_queries(status, &autoscaler),
+            autoscaler,
             hpa,
             history: recording.history.as_ref().map(History::from).unwrap_or_default(),
             replicas: 0,

@@ -11,7 +11,7 @@ mod to_hpa;
 
 pub use alias::{Alias, aliases};
 pub use from_hpa::{from_hpa, left_out};
-pub use read::{Read, read};
+pub use read::{READ_ONLY, Read, is_autoscaler, namespace_of, read};
 pub use to_hpa::{to_hpa, update_hpa};
 
 use crate::labels::Labels;
@@ -30,6 +30,11 @@ pub const TARGET_KINDS: [&str; 2] = ["deployment", "statefulset"];
 pub const RESOURCE_NAMES: [&str; 2] = ["cpu", "memory"];
 /// The types of targets of resources.
 pub const TARGET_TYPES: [&str; 2] = ["Utilization", "AverageValue"];
+
+/// The path of all autoscalers of a namespace.
+pub fn collection(cluster: &str, namespace: &str) -> String {
+    format!("/apis/zcloud.cn/v1/clusters/{cluster}/namespaces/{namespace}/{RESOURCES}")
+}
 
 /// An autoscaler as clients write and read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

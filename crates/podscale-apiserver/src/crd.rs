@@ -8,6 +8,7 @@ mod expression;
 mod format;
 mod keywords;
 mod lists;
+mod nesting;
 mod numbers;
 mod prune;
 mod rules;

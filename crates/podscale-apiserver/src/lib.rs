@@ -9,6 +9,7 @@ pub mod crd;
 mod custom;
 mod definitions;
 mod http;
+pub mod offline;
 pub mod openapi;
 pub mod patch;
 mod registry;

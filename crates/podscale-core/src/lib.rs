@@ -9,6 +9,7 @@
 
 pub mod decide;
 pub mod decision;
+pub mod deletion_cost;
 pub mod explain;
 pub mod history;
 pub mod model;
@@ -24,7 +25,7 @@ pub use decide::decide;
 pub use decision::{Decision, Event, Rescale, StatusChange};
 pub use history::History;
 pub use model::{Autoscaler, Metric, Settings};
-pub use pass::{Outcome, Pass, ScaleWrite, StatusWrite, Withheld, Write};
+pub use pass::{CostsWrite, Outcome, Pass, ScaleWrite, StatusWrite, Withheld, Write};
 pub use snapshot::Snapshot;
 pub use status::Status;
 pub use steps::Step;

@@ -41,6 +41,7 @@ use crate::decision::{Decision, Rescale, StatusChange};
 use crate::history::Learned;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
+use crate::steps::Costs;
 pub use crate::steps::Withheld;
 use crate::time::Time;
 use std::sync::Arc;
@@ -76,6 +77,15 @@ pub enum StatusWrite {
     Failed(Arc<str>),
     /// Not attempted, or given up, on purpose.
     Withheld(Withheld),
+}
+
+/// How it ended to give pods deletion costs before the size goes down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CostsWrite {
+    /// How many pods got another cost.
+    pub pods: u32,
+    /// What went wrong with some of them, or with all.
+    pub error: Option<Arc<str>>,
 }
 
 /// What became of something that a pass may write.
@@ -188,6 +198,13 @@ impl<'a> Pass<'a> {
         }
         *scale_ended_at = (!matches!(write, ScaleWrite::Withheld(_))).then_some(at);
         *scale = WriteOutcome::Ended(write);
+    }
+
+    /// Takes in what became of the deletion costs that a driver gave the pods before it wrote the size.
+    /// Nothing follows from it: a size is set whether pods have costs or not.
+    pub fn costs_ended(&mut self, metric: u32, write: CostsWrite) {
+        let CostsWrite { pods, error } = write;
+        self.outcome.decision.steps.extend().costs = Some(Costs { metric, pods, error });
     }
 
     /// Takes in how the write of the status ended.

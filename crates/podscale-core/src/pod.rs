@@ -123,3 +123,24 @@ impl Pod {
         }
     }
 }
+
+/// The places of the pods that a rollout has on top of those that its target is to have, in order: of more
+/// pods than wanted those that are not ready, the youngest first. Ready ones stay: they carry a part of
+/// the load.
+#[must_use]
+pub fn surge(pods: &[Pod], wanted: i32) -> Vec<usize> {
+    let count = pods.iter().filter(|pod| !pod.deleting).count();
+    let surplus = count.saturating_sub(usize::try_from(wanted).unwrap_or(0));
+    if surplus == 0 {
+        return Vec::new();
+    }
+    let is_ready = |pod: &Pod| pod.ready.is_some_and(|ready| ready.status == ReadyStatus::True);
+    let mut unready: Vec<(usize, &Pod)> =
+        pods.iter().enumerate().filter(|(_, pod)| !pod.deleting && !is_ready(pod)).collect();
+    // One that has not started at all is the youngest.
+    unready.sort_by_key(|(_, pod)| std::cmp::Reverse((pod.started.is_none(), pod.started)));
+    let mut places: Vec<usize> =
+        unready.into_iter().take(surplus).map(|(place, _)| place).collect();
+    places.sort_unstable();
+    places
+}

@@ -10,7 +10,9 @@ mod extended;
 mod step;
 
 pub use extended::{Activity, CombinedBy, Direction, FormulaFailure};
-pub(crate) use extended::{DirectionPaused, ExtendedSteps, Fallen, Forbidden, Order, Substituted};
+pub(crate) use extended::{
+    Costs, DirectionPaused, ExtendedSteps, Fallen, Forbidden, Order, Substituted,
+};
 pub use step::{Bound, Limit, PodCounts, Proposal, Step, Verdict, Withheld};
 
 /// The steps of one decision: a place for each stage, so that noting a step is a plain write and
@@ -100,7 +102,8 @@ impl Steps {
         let agreed = extended.into_iter().flat_map(ExtendedSteps::agreed);
         let size = self.agreement().into_iter().chain(agreed).chain(self.limits());
         let held = extended.into_iter().flat_map(ExtendedSteps::held_back);
-        let end = held.chain(self.end()).chain(withheld);
+        let costs = extended.and_then(ExtendedSteps::costs);
+        let end = held.chain(self.end()).chain(costs).chain(withheld);
         begin.chain(stop).chain(answers).chain(size).chain(end)
     }
 

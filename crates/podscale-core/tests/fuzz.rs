@@ -3,33 +3,39 @@
 
 #[path = "support/fixture.rs"]
 mod fixture;
+#[path = "support/fuzzed.rs"]
+mod fuzzed;
 
-use bolero::check;
 use fixture::Fixture;
+use podscale_core::decision::RescaleReason;
+use podscale_core::deletion_cost::{Cost, MAX_COST_CHANGES, cost_changes};
 use podscale_core::history::{Recommendation, ScaleEvent};
 use podscale_core::model::{
-    Behavior, Milli, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source,
-    TargetKind, Targets,
+    Behavior, Bounds, Milli, Mode, ObjectRef, Policy, PolicyAmount, PolicySelect, ScalingRules,
+    Series, Source, TargetKind, Targets,
 };
 use podscale_core::pod::{Phase, Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection, UnmatchedSamples,
 };
 use podscale_core::{
-    History, Metric, ScaleWrite, Span, StatusWrite, Time, Withheld, decide, explain,
+    History, Metric, Rescale, ScaleWrite, Span, StatusWrite, Time, Withheld, decide, explain,
 };
 
 #[test]
 fn fuzz_decide() {
-    check!().for_each(|bytes: &[u8]| {
+    bolero::check!().for_each(|bytes: &[u8]| {
         let mut fixture = Bytes(bytes).fixture();
         for _ in 0..3 {
             let decision = decide(&fixture.snapshot());
             let again = decide(&fixture.snapshot());
             assert_eq!(format!("{decision:?}"), format!("{again:?}"));
             if let Some(rescale) = &decision.rescale {
-                let (min, max) = (fixture.autoscaler.min_replicas, fixture.autoscaler.max_replicas);
-                assert!((min.min(max)..=max.max(min)).contains(&rescale.to), "{rescale:?}");
+                check(&fixture, rescale);
+            }
+            let costs = [Cost::Unset, Cost::Ours(-1), Cost::Others(3), Cost::Ours(2)];
+            if let Ok(changes) = cost_changes(&fixture.snapshot(), 0, 1, &costs.repeat(2)) {
+                assert!(changes.len() <= MAX_COST_CHANGES);
             }
             let scale_write = match bytes.first() {
                 Some(0..64) => ScaleWrite::Failed("no".into()),
@@ -48,6 +54,27 @@ fn fuzz_decide() {
             assert_eq!(history.as_ref(), Ok(&fixture.history));
         }
     });
+}
+
+/// A new size is within the bounds in force, unless it is that of an idle target, and no order of a person
+/// stands against it.
+fn check(fixture: &Fixture, rescale: &Rescale) {
+    let extensions = fixture.autoscaler.extensions.as_deref();
+    let (base, now) = (fixture.autoscaler.bounds(), fixture.now);
+    let scheduled = extensions.and_then(|e| e.schedules.as_ref()?.at(now, base));
+    let Bounds { min, max } = scheduled.map_or(base, |scheduled| scheduled.bounds);
+    let idle = match rescale.reason {
+        RescaleReason::Idle => rescale.to <= max.max(min),
+        RescaleReason::Zero => rescale.to == 1,
+        _ => false,
+    };
+    assert!(idle || (min.min(max)..=max.max(min)).contains(&rescale.to), "{rescale:?}");
+    if let Some(control) = extensions.map(|extensions| &extensions.control) {
+        assert_ne!(control.mode_at(now), Mode::Paused);
+        let up = rescale.to > rescale.from;
+        let paused = if up { control.pause_up_at(now) } else { control.pause_down_at(now) };
+        assert_eq!(paused, None, "{rescale:?}");
+    }
 }
 
 /// Takes values off the front of some bytes; past their end everything is zero.
@@ -198,6 +225,11 @@ impl Bytes<'_> {
             downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
             memory: None,
         };
+        // Most of what is decided is decided on native autoscalers.
+        if self.byte() & 1 == 1 {
+            fixture.autoscaler.extensions = Some(Box::new(self.extensions()));
+            fixture.history.memory = Some(Box::new(self.memory()));
+        }
         fixture
     }
 }

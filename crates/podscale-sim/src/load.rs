@@ -229,6 +229,26 @@ impl Load {
         let seconds = since_start.0 as f64 / 1e6;
         in_range(self.parts.iter().map(|part| part.rate(seconds)).sum())
     }
+
+    /// Until when, counted from the start, the rate certainly stays as it is at `since_start`; the
+    /// same time where it changes all the time.
+    #[must_use]
+    pub fn steady_until(&self, since_start: Span) -> Span {
+        let steady = self.parts.iter().map(|part| part.steady_until(since_start)).min();
+        steady.unwrap_or(Span(i64::MAX)).max(since_start)
+    }
+
+    /// The highest rate from one time to another, looked at once a second.
+    #[must_use]
+    pub fn highest(&self, from: Span, to: Span) -> f64 {
+        let mut at = from;
+        let mut highest = self.rate(from);
+        while at < to {
+            at = Span(self.steady_until(at).0.max(at.0.saturating_add(Span::seconds(1).0))).min(to);
+            highest = highest.max(self.rate(at));
+        }
+        highest
+    }
 }
 
 /// A rate within bounds; `NaN` counts as zero.
@@ -265,6 +285,28 @@ impl Part {
                     if shape.interpolate { trace.interpolated_at(at) } else { trace.value_at(at) };
                 value * scale
             }
+        }
+    }
+}
+
+impl Part {
+    /// Until when it certainly stays as it is; no later than the given time if that is not known.
+    fn steady_until(&self, at: Span) -> Span {
+        match self {
+            Part::Constant(_) => Span(i64::MAX),
+            Part::Steps(Steps { steps, repeat_seconds: None }) => {
+                let seconds = at.0 as f64 / 1e6;
+                let next = steps.partition_point(|step| step.at_seconds <= seconds);
+                steps.get(next).map_or(Span(i64::MAX), |step| Span((step.at_seconds * 1e6) as i64))
+            }
+            Part::Trace { trace, shape, .. }
+                if !shape.interpolate && !shape.repeat && shape.compress == 1.0 =>
+            {
+                let skip = (shape.skip_seconds * 1e6) as i64;
+                let position = Span(at.0.saturating_add(skip));
+                trace.next_after(position).map_or(Span(i64::MAX), |next| Span(next.0 - skip))
+            }
+            Part::Steps(_) | Part::Sine(_) | Part::Spike(_) | Part::Trace { .. } => at,
         }
     }
 }

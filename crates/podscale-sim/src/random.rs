@@ -12,9 +12,55 @@ pub fn hash(bytes: &[u8], seed: u64) -> u64 {
 /// A number from -1 to 1 that depends on nothing but the three given.
 #[must_use]
 pub fn unit(hash: u64, slot: u64, purpose: u64) -> f64 {
-    let bits = mix(hash ^ mix(slot ^ mix(purpose)));
+    salted(hash, salt(slot, purpose))
+}
+
+/// What [`salted`] needs to know of a slot and a purpose, for many numbers of the same.
+#[must_use]
+pub fn salt(slot: u64, purpose: u64) -> u64 {
+    mix(slot ^ mix(purpose))
+}
+
+/// The number that [`unit`] gives for the slot and the purpose of this salt.
+#[must_use]
+pub fn salted(hash: u64, salt: u64) -> f64 {
+    let bits = mix(hash ^ salt);
     // 53 bits fill a float's fraction exactly.
     (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+/// A number around 0 that is distributed nearly as the standard normal distribution is, and depends
+/// on nothing but the three given: the number of ones among 64 random bits, smoothed.
+#[must_use]
+pub fn normal(hash: u64, slot: u64, purpose: u64) -> f64 {
+    let bits = mix(hash ^ mix(slot ^ mix(purpose)));
+    let between = (mix(bits) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+    (f64::from(bits.count_ones()) - 32.0 + between) / NORMAL_DEVIATION
+}
+
+/// The standard deviation of the ones among 64 bits and of the smoothing: √(16 + 1/12).
+const NORMAL_DEVIATION: f64 = 4.010_403_136_579_37;
+
+/// How many of independent events happen where so many are expected; depends on nothing but the
+/// numbers given.
+#[must_use]
+pub fn poisson(expected: f64, hash: u64, slot: u64, purpose: u64) -> f64 {
+    if expected.is_nan() || expected <= 0.0 {
+        return 0.0;
+    }
+    if expected > 30.0 {
+        return (expected + expected.sqrt() * normal(hash, slot, purpose)).round().max(0.0);
+    }
+    // By inversion: the first count whose cumulated probability exceeds a uniform number.
+    let uniform = (unit(hash, slot, purpose) + 1.0) / 2.0;
+    let (mut count, mut probability) = (0.0, (-expected).exp());
+    let mut cumulated = probability;
+    while cumulated < uniform && count < 200.0 {
+        count += 1.0;
+        probability *= expected / count;
+        cumulated += probability;
+    }
+    count
 }
 
 /// Scatters the bits of a number (the finaliser of SplitMix64).
@@ -38,5 +84,24 @@ mod tests {
         assert!(mean.abs() < 0.1, "{mean}");
         assert_ne!(hash(b"a", 1), hash(b"a", 2));
         assert_ne!(hash(b"a", 1), hash(b"b", 1));
+    }
+
+    #[test]
+    fn distributions_have_their_mean_and_variance() {
+        let moments = |draw: &dyn Fn(u64) -> f64| {
+            let draws: Vec<f64> = (0..20_000).map(draw).collect();
+            let mean = draws.iter().sum::<f64>() / 20_000.0;
+            let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 20_000.0;
+            (mean, variance)
+        };
+        let (mean, variance) = moments(&|slot| normal(3, slot, 1));
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        for expected in [0.2, 3.0, 29.0, 400.0] {
+            let (mean, variance) = moments(&|slot| poisson(expected, 5, slot, 2));
+            assert!((mean / expected - 1.0).abs() < 0.05, "{mean} for {expected}");
+            assert!((variance / expected - 1.0).abs() < 0.1, "{variance} for {expected}");
+        }
+        assert_eq!(poisson(0.0, 1, 2, 3), 0.0);
+        assert_eq!(poisson(f64::NAN, 1, 2, 3), 0.0);
     }
 }

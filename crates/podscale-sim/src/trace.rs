@@ -18,6 +18,20 @@ const HEADER: [&str; 2] = ["seconds", "value"];
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const SHOWN_CHARACTERS: usize = 40;
 
+/// The traces that come with the program; `traces/README.md` has their origins and licences.
+pub const BUILT_IN: [(&str, &[u8]); 3] = [
+    ("azure_llm_conv_1s", include_bytes!("../traces/azure_llm_conv_1s.csv.gz")),
+    ("mooncake_conv_3s", include_bytes!("../traces/mooncake_conv_3s.csv.gz")),
+    ("nab_nyc_taxi_1800s", include_bytes!("../traces/nab_nyc_taxi_1800s.csv.gz")),
+];
+
+/// The trace of this name that comes with the program, if there is one.
+#[must_use]
+pub fn built_in(name: &str) -> Option<Result<Trace, TraceError>> {
+    let (_, bytes) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    Some(Trace::read(*bytes))
+}
+
 /// Why a trace could not be read.
 #[derive(Debug, Error)]
 pub enum TraceError {
@@ -113,7 +127,8 @@ impl Trace {
     }
 
     /// A trace of points that are in order of time, or nothing if there are none.
-    fn new(points: Vec<Point>) -> Option<Trace> {
+    #[must_use]
+    pub fn new(points: Vec<Point>) -> Option<Trace> {
         let last = points.last()?;
         let step = match points.as_slice() {
             [.., before, last] => last.at.0.saturating_sub(before.at.0),
@@ -160,6 +175,13 @@ impl Trace {
         let step = next.at.0.saturating_sub(here.at.0).max(1) as f64;
         let passed = at.0.saturating_sub(here.at.0) as f64;
         here.value + (next.value - here.value) * (passed / step).clamp(0.0, 1.0)
+    }
+
+    /// When the next point after `at` begins, if there is one.
+    #[must_use]
+    pub fn next_after(&self, at: Span) -> Option<Span> {
+        let next = self.points.partition_point(|point| point.at <= at);
+        self.points.get(next).map(|point| point.at)
     }
 
     fn index_at(&self, at: Span) -> usize {

@@ -13,10 +13,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 mod balance;
+mod flow;
 mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use flow::{Counters, Flow, Slot};
 pub use spec::{Kind, MAX_LATENCY_SECONDS, SpecError, WorkloadSpec};
 
 /// The most slots that one call computes; a longer time has longer slots.
@@ -89,12 +91,12 @@ pub struct Workload {
     load_start: Time,
     start: Time,
     totals: Totals,
-    counters: HashMap<Arc<str>, Counters>,
+    counters: HashMap<Arc<str>, Counted>,
 }
 
 /// What a container has counted since its start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counters {
+struct Counted {
     cpu_seconds: f64,
     served: f64,
 }
@@ -197,16 +199,13 @@ impl Workload {
         }
     }
 
-    /// Base memory, and that of the requests which the pod holds: those in service (rate times
-    /// time) and, for a service, its part of those that wait. Never beyond the limit.
+    /// The memory of one pod, which holds its part of a service's requests that wait.
     fn memory(&self, pod: &PodInput, rps: f64, capacity_rps: f64, all_rps: f64) -> f64 {
         let waiting = match self.spec.kind {
             Kind::Service if all_rps > 0.0 => self.totals.waiting * capacity_rps / all_rps,
             Kind::Service | Kind::Consumer => 0.0,
         };
-        let held = rps * self.spec.latency_seconds + waiting;
-        let wanted = self.spec.base_memory_bytes + held * self.spec.memory_bytes_per_request;
-        wanted.min(pod.memory_limit_bytes.unwrap_or(f64::MAX).max(0.0))
+        self.spec.memory(rps, waiting, pod.memory_limit_bytes)
     }
 }
 
@@ -275,16 +274,6 @@ impl<'a> Run<'a> {
             work.cpu_seconds += self.spec.cpu_seconds(share.given, seconds, stray, limit);
         }
         self.done.last_offered_rps = arrivals / seconds;
-        let left = (available - served).max(0.0);
-        let waiting = left.min(match self.spec.kind {
-            Kind::Service => self.done.capacity_rps * self.spec.timeout_seconds,
-            Kind::Consumer => self.spec.queue_limit,
-        });
-        Totals {
-            arrived: totals.arrived + arrivals,
-            served: totals.served + served,
-            dropped: totals.dropped + (left - waiting),
-            waiting,
-        }
+        self.spec.settle(totals, arrivals, served, self.done.capacity_rps)
     }
 }

@@ -22,6 +22,7 @@ pub mod run;
 pub mod serve;
 pub mod serving;
 pub mod signal;
+pub mod simulate;
 pub mod singlecloud;
 pub mod top;
 pub mod validate;
@@ -51,6 +52,7 @@ enum Command {
     Replay(replay::Arguments),
     Run(Box<run::Arguments>),
     Serve(Box<serve::Arguments>),
+    Simulate(Box<simulate::Arguments>),
     Top(top::Arguments),
     Validate(validate::Arguments),
 }
@@ -68,6 +70,7 @@ impl Cli {
             Command::Replay(arguments) => replay::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Simulate(arguments) => simulate::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
             Command::Validate(arguments) => validate::run(&arguments),
         }

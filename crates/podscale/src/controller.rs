@@ -6,6 +6,7 @@
 //! the [`observer`]s hear of it.
 
 mod act;
+mod deletion_cost;
 pub(crate) mod dry_run;
 pub mod history_store;
 mod index;

@@ -7,12 +7,13 @@
 pub mod chpa;
 pub mod hpa;
 pub mod pod_autoscaler;
+pub mod read;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
-use podscale_api::meta::ObjectMeta;
+use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_api::time::Timestamp;
 use podscale_client::call::segment;
 use podscale_client::instrument::Instruments;
@@ -180,12 +181,18 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     fn recorded(&self) -> HorizontalPodAutoscaler {
         self.as_hpa().into_owned()
     }
+
+    /// The changes of its target's size that another autoscaler made before it took that one's place,
+    /// as far as its status tells of them, the newest first.
+    fn changes_carried_over(&self) -> Vec<SizeChange> {
+        Vec::new()
+    }
 }
 
 /// Drops what nobody asks for: of who wrote what, only the writers of the status matter.
 fn keep_status_writers(metadata: &mut ObjectMeta) {
     let writers = &mut metadata.writers;
-    writers.retain(|writer| &*writer.subresource == "status");
+    writers.retain(FieldsWriter::wrote_status);
     writers.shrink_to_fit();
 }
 
@@ -203,6 +210,17 @@ fn set_conflict(conditions: &mut Vec<Condition>, status: &NewStatus<'_>) {
             observed_generation: None,
         });
     }
+}
+
+/// A change of a target's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeChange {
+    /// The size before.
+    pub from: i32,
+    /// The size after.
+    pub to: i32,
+    /// When.
+    pub at: Time,
 }
 
 /// What a status is to say.

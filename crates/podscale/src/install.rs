@@ -37,6 +37,8 @@ pub struct Options {
     pub metrics: MetricOptions,
     /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
     pub crds: bool,
+    /// Whether pods may be given a deletion cost, so that busy ones go last.
+    pub pod_deletion_cost: bool,
 }
 
 impl Default for Options {
@@ -50,6 +52,7 @@ impl Default for Options {
             original_chpas: false,
             metrics: MetricOptions::default(),
             crds: false,
+            pod_deletion_cost: false,
         }
     }
 }

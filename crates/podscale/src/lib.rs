@@ -31,5 +31,6 @@ pub mod install;
 pub mod scenario;
 
 pub mod demo;
+pub mod simulate;
 
 pub mod cli;

@@ -14,8 +14,8 @@ mod rules;
 mod serving;
 mod text;
 
-pub(crate) use decisions::Computation;
 use decisions::Decisions;
+pub(crate) use decisions::{Computation, Object};
 use instruments::{Counter, Family, Gauge, Histogram};
 use kubelets::KubeletMetrics;
 use parking_lot::Mutex;

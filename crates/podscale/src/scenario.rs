@@ -3,16 +3,18 @@
 
 mod apply;
 
-pub use apply::{ApplyError, apply, is_autoscaler};
+pub use crate::dialect::read::is_autoscaler;
+pub use apply::{ApplyError, apply};
 
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
 use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
 use podscale_sim::load::TraceShape;
-use podscale_sim::{Shape, Trace};
+use podscale_sim::plan::Quantity;
+use podscale_sim::{Environment, Shape, Trace};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -46,11 +48,32 @@ pub struct Scenario {
     /// The workloads behind the objects: how they bear load, and how much they get.
     #[serde(default)]
     pub workloads: Vec<WorkloadConfig>,
+    /// What `podscale simulate` needs to know beside that.
+    #[serde(default)]
+    pub simulation: Simulation,
     /// The objects to create, in order, as Kubernetes knows them.
     pub manifests: Vec<Value>,
     /// The traces that loads name.
     #[serde(skip)]
     pub traces: HashMap<String, Arc<Trace>>,
+}
+
+/// What `podscale simulate` needs to know beside what a demonstration does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Simulation {
+    /// How long everything takes, and what goes wrong.
+    pub environment: Environment,
+    /// What metrics measure, by name; guessed from the name if absent.
+    pub metrics: BTreeMap<String, Quantity>,
+    /// How long a request may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective_seconds: Option<f64>,
+    /// How long a run is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length_seconds: Option<f64>,
+    /// How much of its beginning is not scored.
+    pub warm_up_seconds: f64,
 }
 
 fn default_speed() -> f64 {

@@ -67,6 +67,7 @@ fn the_chart_renders_to_what_install_prints() {
             }),
         },
         crds: true,
+        pod_deletion_cost: true,
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -88,6 +89,7 @@ fn the_chart_renders_to_what_install_prints() {
         "singlecloud.adapter.namespace=zcloud",
         "singlecloud.adapter.name=monitor-prometheus-adapter",
         "crds=true",
+        "podDeletionCost=true",
     ];
     let singlecloud = Options {
         metrics: MetricOptions {

@@ -97,7 +97,8 @@ fn run_examples(name: &str) -> usize {
 
 #[test]
 fn the_examples_of_the_pages_are_true() {
-    for (name, least) in [("convert.md", 3), ("validate.md", 3), ("hpa-versions.md", 2)] {
+    let pages = [("convert.md", 3), ("validate.md", 4), ("hpa-versions.md", 2), ("dialects.md", 9)];
+    for (name, least) in pages {
         let commands = run_examples(name);
         assert!(commands >= least, "{name} has only {commands} commands");
     }
@@ -173,4 +174,46 @@ fn exit_codes_are_as_documented() {
         let (code, out, err) = podscale(&words, &folder.0, "");
         assert_eq!(code, expected, "{arguments}\n{out}{err}");
     }
+}
+
+const SINGLECLOUD: &str = r#"{"name": "web", "scaleTargetKind": "deployment", "scaleTargetName": "web",
+  "minReplicas": 1, "maxReplicas": 5, "customMetrics": [{"metricName": "qps", "averageValue": "10"}]}
+"#;
+
+#[test]
+fn singleclouds_autoscalers_come_and_go_like_the_others() {
+    let folder = Folder::new("singlecloud");
+    folder.write("a/one.json", SINGLECLOUD);
+    folder.write("a/two.yaml", HPA);
+    let to = |form: &'static str, more: &[&'static str]| {
+        let mut arguments = vec!["convert", "-f", "a", "--to", form];
+        arguments.extend(more);
+        podscale(&arguments, &folder.0, "")
+    };
+    let (code, out, err) = to("hpa.v2", &["--namespace", "shop"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("_shop_web\"") && out.contains("\"namespace\": \"shop\""), "{out}");
+    assert!(out.contains("---\napiVersion: autoscaling/v2\n"), "{out}");
+    let (code, out, err) = to("singlecloud", &[]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with(SINGLECLOUD), "what has the form stays as it is: {out}");
+    assert!(out.ends_with("---\n{\n  \"maxReplicas\": 5,\n  \"minReplicas\": 1,\n  \"name\": \"web\",\n  \"scaleTargetKind\": \"deployment\",\n  \"scaleTargetName\": \"web\"\n}\n"), "{out}");
+    // An HPA with the metric under its own name cannot go back.
+    let hpa = format!(
+        "{}  metrics:\n  - {{type: Pods, pods: {{metric: {{name: qps}}, target: {{type: AverageValue, averageValue: 10}}}}}}\n",
+        HPA.replace("/v1\n", "/v2\n")
+    );
+    let arguments = ["convert", "-f", "-", "--to", "singlecloud"];
+    let (code, out, err) = podscale(&arguments, &folder.0, &hpa);
+    assert_eq!(code, 2, "{out}{err}");
+    assert!(err.starts_with("podscale: -: HorizontalPodAutoscaler web: not carried over to singlecloud: spec.metrics[0]: "), "{err}");
+    let (code, ..) = podscale(&[&arguments[..], &["--lossy"]].concat(), &folder.0, &hpa);
+    assert_eq!(code, 0);
+    let job = SINGLECLOUD.replace("deployment", "job");
+    let (code, out, _) = podscale(&["convert", "-f", "-", "--to", "pa"], &folder.0, &job);
+    assert_eq!((code, out), (1, job.clone()));
+    let (code, out, _) = podscale(&["validate", "-f", "-"], &folder.0, &job);
+    let refused =
+        "-:1:17: scaleTargetKind: job isn't included in options [deployment statefulset]\n";
+    assert_eq!((code, out.starts_with(refused)), (1, true), "{out}");
 }

@@ -2,7 +2,7 @@
 //! controller; the others refuse what its definition's ranges refuse as well, for definitions that
 //! have none, and what no controller could act on.
 
-use super::{Chpa, ChpaSpec, TARGET_KIND};
+use super::{Chpa, ChpaSpec, ReadError, TARGET_KIND};
 use crate::field_error::{BadValue, FieldError, FieldPath};
 use crate::hpa::v2::metric_type;
 use crate::hpa::v2beta1::MetricSpec;
@@ -19,6 +19,28 @@ impl Chpa {
         check(&spec)?;
         Ok(spec)
     }
+
+    /// Everything that is wrong with the spec, and where.
+    #[must_use]
+    pub fn faults(&self) -> Vec<ReadError> {
+        let mut spec = match &self.spec {
+            Ok(spec) => spec.clone(),
+            Err(error) => return vec![error.clone()],
+        };
+        spec.fill_in();
+        let fault = |field: String, problem: String| ReadError { field, problem };
+        let kind = check_kind(&spec).err();
+        let kind = kind.map(|problem| fault("spec.scaleTargetRef.kind".to_owned(), problem));
+        let sources = spec.metrics.iter().enumerate().filter_map(|(place, metric)| {
+            let problem = check_source(metric).err()?;
+            Some(fault(format!("spec.metrics[{place}].type"), problem))
+        });
+        let others = field_errors(&spec).into_iter().map(|error| {
+            let problem = error.body();
+            fault(error.field, problem)
+        });
+        kind.into_iter().chain(sources).chain(others).collect()
+    }
 }
 
 /// Checks a spec whose defaults are filled in.
@@ -26,17 +48,22 @@ impl Chpa {
 /// # Errors
 /// What is wrong.
 pub fn check(spec: &ChpaSpec) -> Result<(), String> {
+    check_kind(spec)?;
+    spec.metrics.iter().try_for_each(check_source)?;
+    match field_errors(spec).first() {
+        Some(error) => Err(error.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn check_kind(spec: &ChpaSpec) -> Result<(), String> {
     let kind = &spec.scale_target_ref.kind;
     if kind != TARGET_KIND {
         return Err(format!(
             "configurable chpa doesn't support {kind} kind, use Deployment instead"
         ));
     }
-    spec.metrics.iter().try_for_each(check_source)?;
-    match field_errors(spec).first() {
-        Some(error) => Err(error.to_string()),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether the field is set that `type` names.

@@ -60,7 +60,7 @@ fn annotation(name: &str) -> String {
 }
 
 /// A path below a metric as it was before metrics had a `target`.
-fn before_targets(path: &str) -> String {
+pub(crate) fn before_targets(path: &str) -> String {
     let mut parts = path.trim_start_matches('.').splitn(2, '.');
     let (source, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let field = match (source, rest) {

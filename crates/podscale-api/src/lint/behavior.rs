@@ -3,6 +3,7 @@
 use super::{Autoscaler, Lint, Manifests, Remark, remark};
 use crate::hpa::v2::{HorizontalPodAutoscaler, HpaScalingRules};
 use crate::quantity::Quantity;
+use serde_json::Value;
 
 pub(super) const LINTS: &[Lint] = &[
     Lint {
@@ -69,8 +70,11 @@ fn disabled_with_rules(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Re
 
 fn no_downscale_window(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remark> {
     let down = directions(autoscaler.hpa).into_iter().find(|(.., up)| !up);
+    // A PodAutoscaler has another window, which does as well.
+    let other = autoscaler.object.pointer("/spec/behavior/scaleDown/forbiddenWindowSeconds");
+    let windowless = other.and_then(Value::as_i64).unwrap_or_default() == 0;
     let without = down.filter(|(_, rules, _)| {
-        rules.stabilization_window_seconds == Some(0) && !is_disabled(rules)
+        rules.stabilization_window_seconds == Some(0) && windowless && !is_disabled(rules)
     });
     without
         .map(|_| {

@@ -4,13 +4,20 @@ use super::{Autoscaler, Lint, Manifests, Remark, Workload, remark};
 use crate::hpa::default::CPU_UTILIZATION;
 use crate::hpa::v2::{MetricSpec, MetricTarget, metric_type, target_type};
 use crate::quantity::Quantity;
+use crate::written::Written;
 use podscale_core::snapshot::MissingRequest;
+use serde_json::Value;
 
 pub(super) const LINTS: &[Lint] = &[
     Lint {
         name: "duplicate-metric",
         reason: "Of two targets for one metric the one that asks for more replicas always wins, so the other has no effect.",
         check: duplicate_metric,
+    },
+    Lint {
+        name: "no-limits",
+        reason: "With utilizationOf: Limits a utilization is a share of what pods are limited to; without a limit the metric fails and nothing is scaled down.",
+        check: no_limits,
     },
     Lint {
         name: "no-requests",
@@ -61,6 +68,11 @@ fn resource(metric: &MetricSpec) -> Option<(&str, Option<&str>)> {
 }
 
 fn duplicate_metric(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remark> {
+    if autoscaler.form() == Written::PodAutoscaler {
+        let combine = autoscaler.object.pointer("/spec/combine");
+        let largest = combine.is_none_or(|combine| combine == "Max");
+        return if largest { repeated(&bare_metrics(autoscaler.object)) } else { Vec::new() };
+    }
     let without_target = |metric: &MetricSpec| {
         let mut metric = metric.clone();
         let nothing = MetricTarget::default;
@@ -82,6 +94,23 @@ fn duplicate_metric(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remar
         metric
     };
     let metrics: Vec<MetricSpec> = autoscaler.hpa.spec.metrics.iter().map(without_target).collect();
+    repeated(&metrics)
+}
+
+/// The metrics of a PodAutoscaler as they are written, without names and targets.
+fn bare_metrics(object: &Value) -> Vec<Value> {
+    let metrics = object.pointer("/spec/metrics").and_then(Value::as_array);
+    let mut metrics = metrics.cloned().unwrap_or_default();
+    for fields in metrics.iter_mut().filter_map(Value::as_object_mut) {
+        fields.remove("name");
+        for source in fields.values_mut().filter_map(Value::as_object_mut) {
+            source.remove("target");
+        }
+    }
+    metrics
+}
+
+fn repeated<T: PartialEq>(metrics: &[T]) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for (index, metric) in metrics.iter().enumerate() {
         if let Some(first) = metrics.iter().take(index).position(|earlier| earlier == metric) {
@@ -120,6 +149,8 @@ struct Utilization<'a> {
     resource: &'a str,
     container: Option<&'a str>,
     percent: i32,
+    /// Whether it is a share of limits and not of requests.
+    of_limits: bool,
     workload: &'a Workload,
 }
 
@@ -132,8 +163,10 @@ fn utilizations<'a>(
     let Some(workload) = workload else { return Vec::new() };
     if hpa.spec.metrics.is_empty() {
         let field = "spec.metrics[0].resource".to_owned();
-        let percent = CPU_UTILIZATION;
-        return vec![Utilization { field, resource: "cpu", container: None, percent, workload }];
+        let (resource, container, percent) = ("cpu", None, CPU_UTILIZATION);
+        let of_limits = false;
+        let default = Utilization { field, resource, container, percent, of_limits, workload };
+        return if autoscaler.form().has_default_metric() { vec![default] } else { Vec::new() };
     }
     let metrics = hpa.spec.metrics.iter().enumerate();
     let with_percent = metrics.filter_map(|(index, metric)| {
@@ -141,16 +174,21 @@ fn utilizations<'a>(
         let (source, target) = target(metric)?;
         let field = format!("spec.metrics[{index}].{source}");
         let percent = target.average_utilization?;
-        Some(Utilization { field, resource, container, percent, workload })
+        let share = format!("/spec/metrics/{index}/utilizationOf");
+        let of_limits = autoscaler.object.pointer(&share).is_some_and(|share| share == "Limits");
+        Some(Utilization { field, resource, container, percent, of_limits, workload })
     });
     with_percent.collect()
 }
 
 fn no_requests(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for Utilization { field, resource, container, workload, .. } in
+    for Utilization { field, resource, container, of_limits, workload, .. } in
         utilizations(autoscaler, manifests)
     {
+        if of_limits {
+            continue;
+        }
         let Err(missing) = workload.pod.requested_milli(resource, container) else { continue };
         let Workload { kind, name, .. } = workload;
         let problem = match missing {
@@ -170,11 +208,30 @@ fn no_requests(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Re
     remarks
 }
 
+fn no_limits(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Remark> {
+    let shares = utilizations(autoscaler, manifests).into_iter();
+    let unlimited = shares.filter(|share| {
+        share.of_limits && limit_milli(share.workload, share.resource, share.container).is_none()
+    });
+    unlimited
+        .map(|Utilization { field, resource, workload: Workload { kind, name, .. }, .. }| {
+            remark(field, format!("not all containers of {kind} {name} have a limit of {resource}"))
+        })
+        .collect()
+}
+
 fn target_above_limit(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for Utilization { field, resource, container, percent, workload } in
+    for Utilization { field, resource, container, percent, of_limits, workload } in
         utilizations(autoscaler, manifests)
     {
+        if of_limits {
+            if percent > 100 {
+                let field = format!("{field}.target.averageUtilization");
+                remarks.push(remark(field, format!("pods cannot use {percent}% of their limits")));
+            }
+            continue;
+        }
         let Ok(requested) = workload.pod.requested_milli(resource, container) else { continue };
         let Some(limit) = limit_milli(workload, resource, container) else { continue };
         let wanted = requested.saturating_mul(i64::from(percent)) / 100;

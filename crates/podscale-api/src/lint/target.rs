@@ -2,6 +2,7 @@
 
 use super::workload::group;
 use super::{Autoscaler, Lint, Manifests, Remark, remark};
+use crate::hpa::v2::KIND;
 
 pub(super) const LINTS: &[Lint] = &[
     Lint {
@@ -41,7 +42,10 @@ const SCALABLE: [(&str, &str); 4] = [
 
 fn min_equals_max(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remark> {
     let spec = &autoscaler.hpa.spec;
-    if spec.min_replicas.unwrap_or(1) != spec.max_replicas {
+    // Schedules have other bounds, and an idle target is below them.
+    let moves = ["schedules", "scaleToZero"];
+    let moves = moves.iter().any(|name| autoscaler.object["spec"].get(name).is_some());
+    if moves || spec.min_replicas.unwrap_or(1) != spec.max_replicas {
         return Vec::new();
     }
     vec![remark(
@@ -109,7 +113,8 @@ fn two_autoscalers(autoscaler: &Autoscaler<'_>, manifests: &Manifests<'_>) -> Ve
             target.name.clone(),
         )
     };
-    let kind = |one: &Autoscaler<'_>| one.object["kind"].as_str().unwrap_or_default().to_owned();
+    // Singlecloud's has no kind, since it becomes an HPA.
+    let kind = |one: &Autoscaler<'_>| one.object["kind"].as_str().unwrap_or(KIND).to_owned();
     // The same object in two files is still one.
     let is_same = |other: &Autoscaler<'_>| {
         kind(other) == kind(autoscaler)

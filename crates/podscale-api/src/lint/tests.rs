@@ -17,6 +17,22 @@ fn hpa(spec: Value) -> Value {
     object
 }
 
+/// The same as a PodAutoscaler.
+fn pa(spec: Value) -> Value {
+    let mut object = hpa(spec);
+    object["apiVersion"] = "podscale.dev/v1alpha1".into();
+    object["kind"] = "PodAutoscaler".into();
+    object
+}
+
+/// The same as a CHPA.
+fn chpa(metrics: Value) -> Value {
+    let mut object = hpa(json!({"metrics": metrics}));
+    object["apiVersion"] = "autoscalers.postmates.com/v1beta1".into();
+    object["kind"] = "CHPA".into();
+    object
+}
+
 fn of_version(version: &str, annotations: Value) -> Value {
     let mut object = hpa(json!({}));
     object["apiVersion"] = format!("autoscaling/{version}").into();
@@ -36,7 +52,7 @@ fn deployment(spec: Value, containers: Value) -> Value {
 fn found(objects: &[Value]) -> Vec<String> {
     let read: Vec<(Value, HorizontalPodAutoscaler)> = objects
         .iter()
-        .filter_map(|object| Some((object.clone(), as_written(object).ok()?)))
+        .filter_map(|object| Some((object.clone(), Written::of(object)?.as_hpa(object)?)))
         .collect();
     let autoscalers: Vec<Autoscaler<'_>> =
         read.iter().map(|(object, hpa)| Autoscaler { object, hpa }).collect();
@@ -49,6 +65,12 @@ fn found(objects: &[Value]) -> Vec<String> {
 fn resource(name: &str, percent: i32) -> Value {
     json!({"type": "Resource", "resource": {"name": name,
         "target": {"type": "Utilization", "averageUtilization": percent}}})
+}
+
+fn limits(percent: i32) -> Value {
+    let mut metric = resource("cpu", percent);
+    metric["utilizationOf"] = "Limits".into();
+    metric
 }
 
 fn container(resources: Value) -> Value {
@@ -92,6 +114,10 @@ fn cases() -> Vec<(Vec<Value>, &'static str)> {
             "duplicate-metric spec.metrics[2] the same metric as spec.metrics[0]",
         ),
         (
+            vec![pa(json!({"modeUntil": "2026-01-01T00:00:00Z"}))],
+            "field-without-effect spec.modeUntil the mode is Active before and after",
+        ),
+        (
             vec![of_version("v1", json!({alpha("metrics"): "[{"}))],
             "malformed-annotation metadata.annotations[autoscaling.alpha.kubernetes.io/metrics] this cannot be read and is ignored",
         ),
@@ -105,10 +131,25 @@ fn cases() -> Vec<(Vec<Value>, &'static str)> {
         ),
         (
             vec![
+                pa(json!({"metrics": [limits(80)]})),
+                deployment(json!({}), container(json!({"requests": {"cpu": "1"}}))),
+            ],
+            "no-limits spec.metrics[0].resource not all containers of Deployment web have a limit of cpu",
+        ),
+        (
+            vec![chpa(json!([]))],
+            "no-metrics spec.metrics without metrics the size is always minReplicas",
+        ),
+        (
+            vec![
                 hpa(json!({"metrics": [resource("cpu", 50)]})),
                 deployment(json!({}), container(json!({"requests": {"memory": "1Gi"}}))),
             ],
             "no-requests spec.metrics[0].resource container \"app\" of Deployment web requests no cpu",
+        ),
+        (
+            vec![pa(json!({"fallback": {"replicas": 12}}))],
+            "outside-bounds spec.fallback.replicas 12 becomes 9, since the bounds are 1 and 9",
         ),
         (
             vec![behavior("scaleUp", json!({"policies": [pods(1, 60), pods(8, 60)]}))],
@@ -161,6 +202,11 @@ fn cases() -> Vec<(Vec<Value>, &'static str)> {
                 json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web"}}),
             )],
             "unknown-target-kind spec.scaleTargetRef.kind Kubernetes has no kind \"DaemonSet\" that can be scaled",
+        ),
+        (
+            vec![chpa(json!([{"type": "Resource", "resource": {"name": "cpu",
+                "targetAverageUtilisation": 50, "targetAverageUtilization": 50}}]))],
+            "unread-field spec.metrics[0].resource.targetAverageUtilisation nobody reads \"spec.metrics[0].resource.targetAverageUtilisation\"",
         ),
         (
             vec![behavior(
@@ -216,6 +262,74 @@ fn what_is_fine_is_left_alone() {
         missing,
         [
             "no-requests spec.metrics[0].resource container \"app\" of Deployment web requests no cpu"
+        ]
+    );
+}
+
+#[test]
+fn every_kind_is_looked_at() {
+    let singlecloud = json!({"name": "front", "scaleTargetKind": "deployment", "scaleTargetName": "web",
+        "minReplicas": 1, "maxReplicas": 9});
+    let cpu =
+        json!([{"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}}]);
+    let kinds = [
+        ("HorizontalPodAutoscaler web", hpa(json!({}))),
+        ("PodAutoscaler web", pa(json!({}))),
+        ("CHPA web", chpa(cpu)),
+        ("HorizontalPodAutoscaler front", singlecloud),
+    ];
+    for (at, (_, one)) in kinds.iter().enumerate() {
+        let (name, other) = &kinds[(at + 1) % kinds.len()];
+        let expected = format!(
+            "two-autoscalers spec.scaleTargetRef {name} scales {} web as well",
+            match at {
+                3 => "deployment",
+                _ => "Deployment",
+            }
+        );
+        assert_eq!(found(&[one.clone(), other.clone()]), [expected]);
+    }
+    let app = deployment(json!({}), container(json!({})));
+    for (_, one) in &kinds {
+        let found = found(&[one.clone(), app.clone()]);
+        let expected = "container \"app\" of Deployment web requests no cpu";
+        assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+    }
+}
+
+#[test]
+fn what_a_pod_autoscaler_has_beyond_an_hpa_counts() {
+    let quiet = [
+        json!({"minReplicas": 9, "schedules": [{"name": "day", "maxReplicas": 20}]}),
+        json!({"minReplicas": 9, "scaleToZero": {}}),
+        json!({"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "forbiddenWindowSeconds": 60}}}),
+        json!({"combine": "Average", "metrics": [resource("cpu", 50), resource("cpu", 60)]}),
+        json!({"hold": {"replicas": 15}, "schedules": [{"name": "day", "maxReplicas": 20}]}),
+        json!({"metrics": [limits(80)]}),
+    ];
+    for spec in quiet {
+        assert_eq!(found(&[pa(spec.clone())]), [""; 0], "{spec}");
+    }
+    let query = |query: &str| json!({"type": "Prometheus", "prometheus": {"query": query, "target": {"type": "Value", "value": "1"}}});
+    let object = pa(json!({"metrics": [query("a"), query("b"), query("a")]}));
+    assert_eq!(
+        found(&[object]),
+        ["duplicate-metric spec.metrics[2] the same metric as spec.metrics[0]"]
+    );
+    let mut active = resource("cpu", 50);
+    active["activation"] = "5".into();
+    let object = pa(json!({"metrics": [active]}));
+    let expected =
+        "field-without-effect spec.metrics[0].activation this counts only with spec.scaleToZero";
+    assert_eq!(found(&[object]), [expected]);
+    let above = found(&[
+        pa(json!({"metrics": [limits(120)]})),
+        deployment(json!({}), container(json!({"limits": {"cpu": "1"}}))),
+    ]);
+    assert_eq!(
+        above,
+        [
+            "target-above-limit spec.metrics[0].resource.target.averageUtilization pods cannot use 120% of their limits"
         ]
     );
 }

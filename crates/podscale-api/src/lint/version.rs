@@ -81,7 +81,8 @@ fn malformed_annotation(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<R
 
 fn custom_metrics_annotation(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remark> {
     let metadata = metadata(autoscaler);
-    if metadata.annotations.get(custom_metrics::TARGET).is_none() {
+    let is_hpa = Version::of_object(autoscaler.object).is_some();
+    if !is_hpa || metadata.annotations.get(custom_metrics::TARGET).is_none() {
         return Vec::new();
     }
     let errors = custom_metrics::check(&metadata);

@@ -1,5 +1,9 @@
 //! An HPA as the PodAutoscaler that takes its place, and the way back.
 
+mod changes;
+
+pub use changes::{ReportedEvent, changes};
+
 use super::hpa_form::from_hpa;
 use super::{PodAutoscaler, PodAutoscalerStatus};
 use crate::hpa::v2::{API_VERSION, Condition, HorizontalPodAutoscaler, KIND};
@@ -10,6 +14,9 @@ use crate::meta::ObjectMeta;
 pub const ADOPTED: &str = "podscale.dev/adopted-hpa";
 /// What kubectl keeps of an object for itself; of another object it would be wrong.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The annotation or label that says whether Podscale manages an object.
+const MANAGED: &str = "podscale.dev/managed";
 
 /// Why an object cannot be put in the place of another.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +54,12 @@ pub fn adopted(hpa: &HorizontalPodAutoscaler) -> Result<PodAutoscaler, AdoptErro
     };
     let mut pa = from_hpa(hpa);
     pa.metadata = plain(&hpa.metadata);
+    // That Podscale left the HPA alone is not meant for what takes its place on request.
+    for marks in [&mut pa.metadata.annotations, &mut pa.metadata.labels] {
+        if marks.get(MANAGED) == Some("false") {
+            marks.remove(MANAGED);
+        }
+    }
     pa.metadata.annotations.insert(ADOPTED.to_owned(), serde_json::to_string(&kept)?);
     pa.status = hpa.status.as_ref().map(|status| PodAutoscalerStatus {
         last_scale_time: status.last_scale_time,
@@ -57,6 +70,26 @@ pub fn adopted(hpa: &HorizontalPodAutoscaler) -> Result<PodAutoscaler, AdoptErro
         ..PodAutoscalerStatus::default()
     });
     Ok(pa)
+}
+
+/// A status with what an HPA left, where it does not say otherwise itself: whoever decides on the
+/// PodAutoscaler may have stored one meanwhile.
+#[must_use]
+pub fn with_left_behind(
+    stored: Option<PodAutoscalerStatus>,
+    left: &PodAutoscalerStatus,
+) -> PodAutoscalerStatus {
+    let Some(mut status) = stored else { return left.clone() };
+    status.last_scale_time = status.last_scale_time.or(left.last_scale_time);
+    if status.decisions.is_empty() {
+        status.decisions.clone_from(&left.decisions);
+    }
+    for condition in &left.conditions {
+        if !status.conditions.iter().any(|known| known.r#type == condition.r#type) {
+            status.conditions.push(condition.clone());
+        }
+    }
+    status
 }
 
 /// The HPA whose place a PodAutoscaler has taken.
@@ -100,7 +133,7 @@ mod tests {
     fn an_hpa_comes_back_as_it_was() {
         let given = json!({"kind": KIND, "apiVersion": API_VERSION,
             "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "9",
-                "labels": {"a": "b"}, "annotations": {"note": "x", LAST_APPLIED: "{}"}},
+                "labels": {"a": "b"}, "annotations": {"note": "x", LAST_APPLIED: "{}", MANAGED: "false"}},
             "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "minReplicas": 2, "maxReplicas": 5, "metrics": [{"type": "Resource", "resource":
                     {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
@@ -109,9 +142,14 @@ mod tests {
         let mut hpa: HorizontalPodAutoscaler = serde_json::from_value(given).expect("an HPA");
         let pa = adopted(&hpa).expect("adopted");
         assert_eq!(translate::pod_autoscaler::autoscaler(&pa), translate::autoscaler(&hpa));
-        assert_eq!(pa.metadata.uid, "");
+        assert_eq!((pa.metadata.uid.as_str(), pa.metadata.annotations.get(MANAGED)), ("", None));
         let status = pa.status.as_ref().expect("a status");
         assert_eq!((status.current_replicas, status.last_scale_time.is_some()), (3, true));
+        let left = status.clone();
+        assert_eq!(with_left_behind(None, &left), left);
+        let known = PodAutoscalerStatus { current_replicas: 7, ..PodAutoscalerStatus::default() };
+        let both = with_left_behind(Some(known), &left);
+        assert_eq!((both.current_replicas, both.last_scale_time), (7, left.last_scale_time));
         let back = restored(&pa).expect("restored");
         assert_eq!(back.spec, hpa.spec);
         assert_eq!(back.metadata, plain(&hpa.metadata));

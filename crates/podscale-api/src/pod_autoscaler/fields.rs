@@ -57,6 +57,7 @@ pub(super) static SPEC: Object = Object {
         field("syncPeriod", Shape::Duration, "How often it is decided; the controller's setting by default.")
             .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
         field("fallback", Shape::Object(&FALLBACK), FALLBACK.about),
+        field("podDeletionCost", Shape::Object(&DELETION_COST), DELETION_COST.about),
     ],
     rules: &[
         rule_of(".minReplicas", "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas", "must not be greater than maxReplicas"),
@@ -99,6 +100,16 @@ pub(super) static SPEC: Object = Object {
             ".scaleToZero",
             "!has(self.scaleToZero) || (has(self.scaleToZero.idleReplicas) && self.scaleToZero.idleReplicas > 0) || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus']))",
             "needs a metric of type Object, External or Prometheus: the others have no value without pods",
+        ),
+        rule_of(
+            ".podDeletionCost",
+            "!has(self.podDeletionCost) || (has(self.metrics) && self.metrics.exists(m, has(m.name) && m.name == self.podDeletionCost.metric && m.type in ['Resource', 'ContainerResource', 'Pods']))",
+            "metric must be the name of a metric of type Resource, ContainerResource or Pods: the others have no value for each pod",
+        ),
+        rule_of(
+            ".podDeletionCost",
+            "!has(self.podDeletionCost) || self.scaleTargetRef.kind != 'StatefulSet'",
+            "a StatefulSet removes the pods with the highest ordinals, whatever their costs are",
         ),
     ],
 };
@@ -187,5 +198,18 @@ static FALLBACK: Object = Object {
         field("replicas", Shape::Integer(0, REPLICAS), "How many replicas.").required(),
         field("after", Shape::Duration, "After how long without any value.").default("\"3m\""),
     ],
+    rules: &[],
+};
+
+static DELETION_COST: Object = Object {
+    name: "PodDeletionCost",
+    about: "Busy pods go last: before the size goes down, pods get the annotation controller.kubernetes.io/pod-deletion-cost by \
+            a metric. Costs that others have set stay. Needs the right to patch pods: podscale install --pod-deletion-cost.",
+    fields: &[field(
+        "metric",
+        Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$"),
+        "The name of the metric that says how busy a pod is: of type Resource, ContainerResource or Pods. A pod without a value counts as busy.",
+    )
+    .required()],
     rules: &[],
 };

@@ -9,10 +9,17 @@ use crate::hpa::v2::{
 };
 use crate::recording::Origin;
 
-/// The object as Recordings hold it: in the form of an HPA, which says what it was.
+/// The object as Recordings hold it: in the form of an HPA, which says what it was. Its status is as a
+/// decision leaves that of an HPA, so that one step can be seen to follow from another.
 #[must_use]
 pub fn recorded(pa: &PodAutoscaler) -> HorizontalPodAutoscaler {
     let mut hpa = hpa_form(pa);
+    if let Some(status) = &mut hpa.status {
+        status.current_metrics = status.current_metrics.take().filter(|all| !all.is_empty());
+        for condition in &mut status.conditions {
+            condition.observed_generation = None;
+        }
+    }
     // What was read as JSON can be put into JSON.
     if let Ok(spec) = serde_json::to_value(&pa.spec) {
         Origin::note(KIND, &spec, &mut hpa);

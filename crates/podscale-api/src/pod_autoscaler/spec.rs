@@ -68,6 +68,9 @@ pub struct PodAutoscalerSpec {
     /// The size without metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
+    /// How pods get a deletion cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_deletion_cost: Option<PodDeletionCost>,
 }
 
 impl PodAutoscalerSpec {
@@ -76,7 +79,19 @@ impl PodAutoscalerSpec {
     pub fn metric_names(&self) -> Vec<Option<&str>> {
         self.metrics.iter().map(|metric| metric.name.as_deref()).collect()
     }
+
+    /// The place of the metric by which pods get a deletion cost; one that has a value for each pod.
+    #[must_use]
+    pub fn deletion_cost_by(&self) -> Option<usize> {
+        let name = Some(self.pod_deletion_cost.as_ref()?.metric.as_str());
+        let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
+        self.metrics.iter().position(|metric| metric.name.as_deref() == name && of_pods(metric))
+    }
 }
+
+/// The types of metrics that have a value for each pod.
+const PER_POD: [&str; 3] =
+    [v2::metric_type::RESOURCE, v2::metric_type::CONTAINER_RESOURCE, v2::metric_type::PODS];
 
 /// How much of a query stands for a metric that has no name.
 const TITLE_CHARS: usize = 60;
@@ -293,4 +308,12 @@ pub struct Fallback {
     /// After how long; a duration, 3m by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+}
+
+/// How pods get a deletion cost before the size goes down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodDeletionCost {
+    /// The name of the metric that says how busy a pod is.
+    pub metric: String,
 }

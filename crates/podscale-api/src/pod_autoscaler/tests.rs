@@ -1,3 +1,4 @@
+mod decided;
 mod meaning;
 
 use super::*;
@@ -116,6 +117,7 @@ fn complete() -> PodAutoscalerSpec {
         warm_up: text(),
         sync_period: text(),
         fallback: Some(Fallback { replicas: 1, after: text() }),
+        pod_deletion_cost: Some(PodDeletionCost { metric: "x".into() }),
     }
 }
 

@@ -41,6 +41,7 @@ pub fn check(pa: &PodAutoscaler) -> Vec<FieldError> {
     }
     errors.extend(check_schedules(spec, &path.child("schedules")));
     errors.extend(check_orders(spec, &path));
+    errors.extend(check_deletion_cost(spec, &path.child("podDeletionCost")));
     distinct(errors)
 }
 
@@ -205,6 +206,22 @@ fn check_orders(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
         let path = path.child("fallback");
         errors.extend(check_least(Some(fallback.replicas), 0, &path.child("replicas")));
         errors.extend(check_duration(fallback.after.as_deref(), 0, &path.child("after")));
+    }
+    errors
+}
+
+/// Busy pods last.
+fn check_deletion_cost(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(cost) = &spec.pod_deletion_cost else { return errors };
+    if spec.deletion_cost_by().is_none() {
+        let detail = "must be the name of a metric of type Resource, ContainerResource or Pods";
+        errors.push(FieldError::invalid(&path.child("metric"), cost.metric.as_str(), detail));
+    }
+    if spec.scale_target_ref.kind == "StatefulSet" {
+        let detail =
+            "a StatefulSet removes the pods with the highest ordinals, whatever their costs are";
+        errors.push(FieldError::forbidden(path, detail));
     }
     errors
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The longest name.
 const NAME_LIMIT: usize = 253;
 /// What only the server says.
-const READ_ONLY: [&str; 6] =
+pub const READ_ONLY: [&str; 6] =
     ["id", "type", "links", "creationTimestamp", "deletionTimestamp", "status"];
 
 /// What a client sent.
@@ -21,6 +21,23 @@ pub struct Read {
     pub autoscaler: Autoscaler,
     /// Fields that mean nothing, which are ignored.
     pub unknown: Vec<String>,
+}
+
+/// Whether a document is an autoscaler of singlecloud's: it has no kind, but says what it scales in its words.
+pub fn is_autoscaler(document: &Value) -> bool {
+    let Value::Object(fields) = document else { return false };
+    let names = ["scaleTargetKind", "scaleTargetName"];
+    let told = fields.keys().any(|key| names.iter().any(|name| key.eq_ignore_ascii_case(name)));
+    let typed = fields.get("type").is_some_and(|given| given == TYPE);
+    (told || typed) && !fields.contains_key("kind") && !fields.contains_key("apiVersion")
+}
+
+/// The namespace that an autoscaler's links lead to, if it has any.
+pub fn namespace_of(body: &Value) -> Option<&str> {
+    let links = body.get("links")?;
+    let link = ["collection", "self"].iter().find_map(|name| links.get(name)?.as_str())?;
+    let (_, rest) = link.split_once("/namespaces/")?;
+    rest.split('/').next().filter(|namespace| !namespace.is_empty())
 }
 
 /// Reads an autoscaler.

@@ -115,6 +115,7 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
             after: span(fallback.after.as_deref()).unwrap_or(FALLBACK_AFTER),
             replicas: fallback.replicas,
         }),
+        deletion_cost_by: spec.deletion_cost_by().and_then(|place| u32::try_from(place).ok()),
         ..Extensions::default()
     }
 }

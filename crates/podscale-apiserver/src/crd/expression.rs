@@ -10,11 +10,12 @@ use cel::objects::{Key, Map, OptionalValue};
 use cel::{Context, ExecutionError, Program, Value as CelValue};
 use serde_json::Value;
 
+use super::nesting;
 use super::schema::Schema;
 use super::typing::place::draw;
 use super::typing::{self, Purpose, Subject};
 
-/// Longest expression that is compiled; deeply nested ones would be costly to read.
+/// Longest expression that is compiled.
 const MAX_LENGTH: usize = 10_000;
 
 /// Functions of the language and its macros that can be used here.
@@ -57,6 +58,8 @@ const FUNCTIONS: [&str; 31] = [
 pub(super) struct Expression {
     text: Arc<str>,
     program: Arc<Program>,
+    /// How deep it nests at most.
+    levels: usize,
 }
 
 impl Expression {
@@ -65,6 +68,11 @@ impl Expression {
         if text.len() > MAX_LENGTH {
             return Err(format!("expressions of more than {MAX_LENGTH} bytes are not compiled"));
         }
+        let levels = nesting::levels(text)?;
+        nesting::with_room(levels, || Self::read(text, levels))
+    }
+
+    fn read(text: &str, levels: usize) -> Result<Self, String> {
         let program = Program::compile(text).map_err(|found| {
             let drawn = found.errors.iter().map(|error| {
                 let place = |part: isize| usize::try_from(part).unwrap_or(1);
@@ -80,12 +88,19 @@ impl Expression {
         {
             return Err(format!("the function '{unknown}' is not supported"));
         }
-        Ok(Self { text: text.into(), program: Arc::new(program) })
+        Ok(Self { text: text.into(), program: Arc::new(program), levels })
     }
 
     /// Checks the expression against the schema that it is written for; the error is the message.
     pub(super) fn check(&self, subject: Subject<'_>, purpose: Purpose) -> Result<(), String> {
-        typing::check(self.program.expression(), &self.text, subject, purpose)
+        nesting::with_room(self.levels, || {
+            typing::check(self.program.expression(), &self.text, subject, purpose)
+        })
+    }
+
+    /// How deep it nests at most.
+    pub(super) fn levels(&self) -> usize {
+        self.levels
     }
 
     /// Whether the expression reads the old value.
@@ -93,7 +108,7 @@ impl Expression {
         self.program.references().has_variable("oldSelf")
     }
 
-    /// Evaluates the expression.
+    /// Evaluates the expression, on a larger stack if it needs one.
     pub(super) fn evaluate(
         &self,
         value: CelValue,
@@ -106,7 +121,8 @@ impl Expression {
         if let Some(old) = old {
             context.add_variable_from_value("oldSelf", old);
         }
-        self.program.execute(&context).map_err(|error| match error {
+        let result = nesting::with_room(self.levels, || self.program.execute(&context));
+        result.map_err(|error| match error {
             ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
             other => other.to_string(),
         })

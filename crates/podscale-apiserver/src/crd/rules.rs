@@ -4,7 +4,8 @@ use cel::Value as CelValue;
 use podscale_api::field_error::{BadValue, FieldError, FieldPath, Problem};
 use serde_json::Value;
 
-use super::expression::{optional, typed};
+use super::expression::{Expression, optional, typed};
+use super::nesting;
 use super::schema::{Rule, Schema};
 use super::validate::{bad_value, counterpart, type_name};
 
@@ -13,8 +14,21 @@ const MAX_MESSAGE_LENGTH: usize = 5 * 1024;
 
 pub(super) fn check(object: &Value, old: Option<&Value>, schema: &Schema) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    check_at(object, old, schema, &FieldPath::default(), &mut errors);
+    // Once for all rules: a larger stack is not made anew for each.
+    nesting::with_room(deepest(schema), || {
+        check_at(object, old, schema, &FieldPath::default(), &mut errors);
+    });
     errors
+}
+
+/// How deep the deepest rule nests.
+fn deepest(schema: &Schema) -> usize {
+    let levels = |rule: &Rule| {
+        let all = std::iter::once(&rule.compiled).chain(&rule.compiled_message);
+        all.filter_map(|compiled| compiled.as_ref().ok()).map(Expression::levels).max()
+    };
+    let own = schema.rules.iter().filter_map(levels);
+    own.chain(schema.children().map(deepest)).max().unwrap_or_default()
 }
 
 fn check_at(

@@ -37,9 +37,14 @@ pub(crate) fn create(write: &Write<'_>, mut object: Value) -> ApiResult<Written>
     default(write, &mut object);
     if matches!(write.served.view, View::Autoscaling(_)) {
         // What an older version cannot say shows up in it as annotations, and those have owners too.
-        object = from_storage(write.served, to_storage(write.served, object)?);
+        let mut shown = from_storage(write.served, to_storage(write.served, object.clone())?);
+        track(write, &mut shown);
+        if let Some(managers) = metadata(&mut shown).remove("managedFields") {
+            metadata(&mut object).insert("managedFields".to_owned(), managers);
+        }
+    } else {
+        track(write, &mut object);
     }
-    track(write, &mut object);
     create_tracked(write, object, unlabelled)
 }
 
@@ -52,8 +57,11 @@ pub(crate) fn is_unlabelled(object: &Value) -> bool {
 /// Fills in defaults of the served version.
 pub(crate) fn default(write: &Write<'_>, object: &mut Value) {
     if matches!(write.served.view, View::Autoscaling(_)) {
+        // The conversion fills in the rest, and tells an empty list from an absent one.
         crate::autoscaling::default(object);
-    } else if write.served.view != View::EventsV1 {
+        return;
+    }
+    if write.served.view != View::EventsV1 {
         (write.served.rules.default)(object);
     }
     if let Some(custom) = &write.served.custom {

@@ -1,6 +1,6 @@
 //! Steps that only autoscalers with extensions take, in plain words.
 
-use super::{metric_name, span_text};
+use super::{metric_name, plural, span_text};
 use crate::model::{Aggregate, Autoscaler, OnMissing, Pace, Scheduled, ShareOf};
 use crate::steps::{Activity, CombinedBy, Direction, FormulaFailure, Step};
 use crate::time::Time;
@@ -44,6 +44,9 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
             word(*direction),
             until_text(*until, now)
         ),
+        Step::DeletionCosts { metric, pods, error } => {
+            costs_line(&metric_name(autoscaler, *metric), *pods, *error)
+        }
         Step::InvalidSpec { .. }
         | Step::ScaleUnknown { .. }
         | Step::Scale { .. }
@@ -92,6 +95,21 @@ fn substituted_line(name: &str, by: OnMissing, replicas: Option<i32>) -> String 
         (OnMissing::LastValue, Some(n)) => format!("{name} counts with its last answer, {n}"),
         (_, Some(n)) => format!("{name} counts with {n} instead"),
         (_, None) => format!("{name} is left out"),
+    }
+}
+
+fn costs_line(name: &str, pods: u32, error: Option<&str>) -> String {
+    let set = match pods {
+        0 => format!("no pod needs another deletion cost by {name}"),
+        n => {
+            let pods = plural(n, "pod");
+            format!("{n} {pods} got a deletion cost by {name}, so that busy pods go last")
+        }
+    };
+    match (error, pods) {
+        (None, _) => set,
+        (Some(error), 0) => format!("no pod got a deletion cost by {name}: {error}"),
+        (Some(error), _) => format!("{set}; others did not: {error}"),
     }
 }
 

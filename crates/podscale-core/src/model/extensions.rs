@@ -46,6 +46,9 @@ pub struct Extensions {
     pub zeroed_by_others: ZeroedByOthers,
     /// The size while no metric works for long.
     pub fallback: Option<Fallback>,
+    /// The place of the metric by which pods get a deletion cost before the size goes down, so that
+    /// busy ones go last; whoever writes the size applies it.
+    pub deletion_cost_by: Option<u32>,
     /// Whose words conditions and events use where they differ.
     pub wording: Wording,
 }

@@ -3,6 +3,7 @@
 use super::Step;
 use crate::model::{OnMissing, Scheduled};
 use crate::time::{Span, Time};
+use std::sync::Arc;
 
 /// A place for each stage that a native autoscaler does not have.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +19,15 @@ pub(crate) struct ExtendedSteps {
     pub(crate) direction_paused: Option<DirectionPaused>,
     /// Whether the size is decided and not to be set.
     pub(crate) dry_run: bool,
+    pub(crate) costs: Option<Costs>,
+}
+
+/// Deletion costs that pods got before the size went down.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Costs {
+    pub(crate) metric: u32,
+    pub(crate) pods: u32,
+    pub(crate) error: Option<Arc<str>>,
 }
 
 /// What was done without asking the metrics.
@@ -152,6 +162,12 @@ impl ExtendedSteps {
         let fallback =
             self.fallback.map(|Fallen { since, replicas }| Step::Fallback { since, replicas });
         combined.into_iter().chain(failed).chain(fallback)
+    }
+
+    /// What became of deletion costs.
+    pub(super) fn costs(&self) -> Option<Step<'_>> {
+        let Costs { metric, pods, error } = self.costs.as_ref()?;
+        Some(Step::DeletionCosts { metric: *metric, pods: *pods, error: error.as_deref() })
     }
 
     /// What kept the size, after rates and bounds.

@@ -178,6 +178,15 @@ pub enum Step<'a> {
         /// Its size.
         replicas: i32,
     },
+    /// Pods got deletion costs before the size went down, so that busy ones go last.
+    DeletionCosts {
+        /// The place of the metric that says how busy they are.
+        metric: u32,
+        /// How many pods got another cost.
+        pods: u32,
+        /// What went wrong with some of them, or with all.
+        error: Option<&'a str>,
+    },
     /// The target was not given its new size, on purpose.
     Withheld {
         /// Why.

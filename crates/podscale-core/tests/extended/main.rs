@@ -6,10 +6,12 @@ mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
 
+mod costs;
 mod fields;
 mod metrics;
 mod properties;
 mod sequences;
+mod windows;
 mod zero;
 
 use fixture::Fixture;

@@ -1,5 +1,6 @@
 //! How a workload's pods turn requests into usage.
 
+use super::Totals;
 use crate::random;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -108,7 +109,7 @@ impl WorkloadSpec {
     }
 
     /// Requests per second that a pod with this CPU limit serves at most.
-    pub(super) fn capacity(&self, cpu_limit_millis: Option<f64>) -> f64 {
+    pub(crate) fn capacity(&self, cpu_limit_millis: Option<f64>) -> f64 {
         match cpu_limit_millis {
             Some(limit) if self.cpu_ms_per_request > 0.0 => {
                 let spare = (limit - self.base_cpu_millis).max(0.0);
@@ -131,6 +132,36 @@ impl WorkloadSpec {
         }
         let busy = ((offered_rps + waiting) / capacity_rps).min(MAX_BUSY);
         (self.latency_seconds / (1.0 - busy) + waiting / capacity_rps).min(most)
+    }
+
+    /// What the totals become by a slot in which so many arrived and so many were served. Of what is
+    /// left, what cannot wait is dropped.
+    pub(super) fn settle(
+        &self,
+        totals: Totals,
+        arrivals: f64,
+        served: f64,
+        capacity_rps: f64,
+    ) -> Totals {
+        let left = (totals.waiting + arrivals - served).max(0.0);
+        let waiting = left.min(match self.kind {
+            Kind::Service => capacity_rps * self.timeout_seconds,
+            Kind::Consumer => self.queue_limit,
+        });
+        Totals {
+            arrived: totals.arrived + arrivals,
+            served: totals.served + served,
+            dropped: totals.dropped + (left - waiting),
+            waiting,
+        }
+    }
+
+    /// Base memory, and that of the requests which a pod holds: those in service (rate times time)
+    /// and those that wait in it. Never beyond the limit.
+    pub(super) fn memory(&self, rps: f64, waiting: f64, limit_bytes: Option<f64>) -> f64 {
+        let held = rps * self.latency_seconds + waiting;
+        let wanted = self.base_memory_bytes + held * self.memory_bytes_per_request;
+        wanted.min(limit_bytes.unwrap_or(f64::MAX).max(0.0))
     }
 
     /// CPU time of one pod that served so many requests in a slot, never beyond its limit.

@@ -1,5 +1,7 @@
 //! `podscale adopt`: puts a PodAutoscaler in the place of an HPA, and back.
 
+mod left_behind;
+
 use super::{conclude, print};
 use clap::Args;
 use kube::Client;
@@ -25,7 +27,8 @@ const PAGE: &str = "500";
 /// Replace HorizontalPodAutoscalers by PodAutoscalers of the same meaning.
 ///
 /// The PodAutoscaler is created first and waits while the HPA is there; it takes over when the HPA is
-/// removed, from the size that it finds, so the size does not jump. It keeps the HPA in an annotation:
+/// removed, from the size that it finds, so the size does not jump. The last changes of the size count on,
+/// as far as the HPA's events tell of them. The HPA is kept in an annotation:
 /// --undo creates that again and removes the PodAutoscaler. Needs `podscale install --crds`.
 ///
 /// Exit codes: 0 all done, 1 something failed, 2 usage error.
@@ -212,24 +215,21 @@ impl Place<'_> {
         if dry_run {
             return shown(&restored(&pa)?, &PodAutoscaler { status: None, ..pa });
         }
+        let left = self.left_behind(&hpa, pa.status.clone().unwrap_or_default()).await;
         let about = About { resource: PLURAL, name: self.name };
         let path = self.path(API_VERSION, PLURAL);
-        let mut created: PodAutoscaler = call::send(self.client, "POST", &path, &pa, about).await?;
+        let created: PodAutoscaler = call::send(self.client, "POST", &path, &pa, about).await?;
         let uid = created.metadata.uid.clone();
-        // What the HPA last did counts on: without it a target that it set to zero would be left alone.
-        created.status = pa.status;
-        let path = format!("{path}/{}/status", segment(self.name));
-        let stored = call::send::<Value>(self.client, "PUT", &path, &created, about).await;
-        // Whoever decided it in the meantime has stored a status of its own.
-        let stored = stored.map(drop).or_else(|e| if e.is_conflict() { Ok(()) } else { Err(e) });
-        let removed = match stored {
+        let removed = match self.leave(created, &left.status).await {
             Ok(()) => self.remove(HPA_VERSION, HPAS, &hpa.metadata.uid).await,
             Err(error) => Err(error),
         };
         self.settled(removed, (API_VERSION, PLURAL), "the PodAutoscaler", &uid).await?;
         Ok(format!(
-            "{}/{}: a PodAutoscaler has taken the place of the HPA\n",
-            self.namespace, self.name
+            "{}/{}: a PodAutoscaler has taken the place of the HPA{}\n",
+            self.namespace,
+            self.name,
+            left.words()
         ))
     }
 

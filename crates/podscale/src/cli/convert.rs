@@ -6,15 +6,16 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use podscale_api::convert::{self, ConvertError, FORMS, Form, Loss};
 use podscale_api::document::{self, Document, Format};
-use serde_json::Value;
+use podscale_api::singlecloud;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Convert autoscalers between kinds and versions.
 ///
 /// Prints every document: autoscalers in the wanted form, everything else (and what has that form already) byte
-/// for byte as it was, with its comments. YAML stays YAML and JSON stays JSON. Nothing is filled in. What a
-/// version cannot say goes into the annotations that Kubernetes has for that; what even those cannot hold is
-/// listed on standard error.
+/// for byte as it was, with its comments. YAML stays YAML and JSON stays JSON; singlecloud's form is always JSON.
+/// Nothing is filled in. What a version cannot say goes into the annotations that Kubernetes has for that; what
+/// even those cannot hold is listed on standard error.
 ///
 /// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted (it is printed as it
 /// was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
@@ -27,9 +28,21 @@ pub struct Arguments {
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(FORMS.map(|form| form.name())))]
     to: String,
 
+    /// The namespace of singlecloud's autoscalers that do not say theirs: their metrics by name and labels are
+    /// called after it.
+    #[arg(long, short, value_name = "NAME", default_value = convert::DEFAULT_NAMESPACE)]
+    namespace: String,
+
     /// Exit with 0 even if something could not be carried over.
     #[arg(long)]
     lossy: bool,
+}
+
+/// What is wanted of every document.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    form: &'a dyn Form,
+    namespace: &'a str,
 }
 
 /// What came out.
@@ -51,7 +64,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         return ExitCode::from(2);
     };
     let (manifests, unreadable) = manifests::read(&arguments.manifests);
-    let outcome = convert_all(&manifests, form);
+    let outcome = convert_all(&manifests, Wanted { form, namespace: &arguments.namespace });
     print(&outcome.text);
     let Outcome { lost, errors, .. } = &outcome;
     unreadable.iter().for_each(print_error);
@@ -67,13 +80,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Converts all files, one after the other.
-fn convert_all(manifests: &[Manifest], form: &dyn Form) -> Outcome {
+fn convert_all(manifests: &[Manifest], wanted: Wanted<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     for Manifest { name, text } in manifests {
         let documents = document::split(text);
         let mut begins = true;
         for document in documents {
-            let converted = outcome.convert(name, &document, form);
+            let converted = outcome.convert(name, &document, wanted);
             let shown = converted.as_deref().unwrap_or(document.text);
             outcome.append(shown, document.format, begins);
             begins = false;
@@ -96,7 +109,12 @@ impl Outcome {
     }
 
     /// A document in the wanted form; nothing if it stays as it is.
-    fn convert(&mut self, file: &str, document: &Document<'_>, form: &dyn Form) -> Option<String> {
+    fn convert(
+        &mut self,
+        file: &str,
+        document: &Document<'_>,
+        wanted: Wanted<'_>,
+    ) -> Option<String> {
         if !document.has_content() {
             return None;
         }
@@ -108,10 +126,10 @@ impl Outcome {
                 return None;
             }
         };
-        if !self.convert_object(file, &mut object, form) {
+        if !self.convert_object(file, &mut object, wanted) {
             return None;
         }
-        match write(&object, document) {
+        match write(&object, document, wanted.form) {
             Ok(text) => Some(text),
             Err(error) => {
                 self.errors.push(format!("{file}: cannot be written: {error}"));
@@ -121,20 +139,21 @@ impl Outcome {
     }
 
     /// Converts an object, or those in a list; says whether anything changed.
-    fn convert_object(&mut self, file: &str, object: &mut Value, form: &dyn Form) -> bool {
-        let is_list = object["kind"] == "List" && object["apiVersion"] == "v1";
-        if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut)
-            && is_list
-        {
-            let changed = items.iter_mut().map(|item| self.convert_object(file, item, form));
-            return changed.fold(false, |any, changed| any | changed);
+    fn convert_object(&mut self, file: &str, object: &mut Value, wanted: Wanted<'_>) -> bool {
+        if let Some(items) = list_of(object) {
+            let changed = items.iter_mut().map(|item| self.convert_object(file, item, wanted));
+            let changed = changed.fold(false, |any, changed| any | changed);
+            if changed && object.get("data").is_some() {
+                // A collection of singlecloud's holds nothing but its own.
+                *object = json!({"apiVersion": "v1", "kind": "List", "items": object["data"]});
+            }
+            return changed;
         }
-        match convert::convert(object, form) {
+        match convert::convert_in(object, wanted.form, wanted.namespace) {
             Ok(Some(written)) => {
-                let named = named(object);
-                let lost = |loss: &Loss| {
-                    format!("{file}: {named}: not carried over to {}: {loss}", form.name())
-                };
+                let (named, form) = (named(object), wanted.form.name());
+                let lost =
+                    |loss: &Loss| format!("{file}: {named}: not carried over to {form}: {loss}");
                 self.lost.extend(written.losses.iter().map(lost));
                 *object = written.object;
                 true
@@ -152,17 +171,37 @@ impl Outcome {
     }
 }
 
+/// The objects of a list of Kubernetes', or of a collection of singlecloud's.
+fn list_of(object: &mut Value) -> Option<&mut Vec<Value>> {
+    let is_list = object["kind"] == "List" && object["apiVersion"] == "v1";
+    let is_collection = object["resourceType"] == singlecloud::TYPE;
+    let name = match (is_list, is_collection) {
+        (true, _) => "items",
+        (_, true) => "data",
+        _ => return None,
+    };
+    object.get_mut(name).and_then(Value::as_array_mut)
+}
+
 /// Kind, namespace and name, as far as an object says them.
 fn named(object: &Value) -> String {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    if singlecloud::is_autoscaler(object) {
+        return format!("{} {}", singlecloud::TYPE, text("/name"));
+    }
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
     let slash = if namespace.is_empty() { "" } else { "/" };
     format!("{} {namespace}{slash}{name}", text("/kind"))
 }
 
-/// An object as its document was written; what was before it stays there.
-fn write(object: &Value, document: &Document<'_>) -> Result<String, String> {
+/// An object as its document was written; what was before it stays there, unless it would not be JSON then.
+fn write(object: &Value, document: &Document<'_>, form: &dyn Form) -> Result<String, String> {
     match document.format {
+        Format::Yaml if form.is_json() => {
+            let text = serde_json::to_string_pretty(object).map_err(|error| error.to_string())?;
+            let dashes = if document.lines_before > 0 { "---\n" } else { "" };
+            Ok(format!("{dashes}{text}\n"))
+        }
         Format::Json => {
             let space = document.text.len() - document.text.trim_start().len();
             let before = document.text.get(..space).unwrap_or_default();

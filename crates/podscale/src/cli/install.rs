@@ -58,6 +58,10 @@ pub struct Arguments {
     #[arg(long)]
     crds: bool,
 
+    /// Allow to patch pods, for PodAutoscalers with podDeletionCost: busy pods go last.
+    #[arg(long)]
+    pod_deletion_cost: bool,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -158,6 +162,7 @@ impl Arguments {
             scales: self.scales.clone(),
             original_chpas: self.original_chpas,
             crds: self.crds,
+            pod_deletion_cost: self.pod_deletion_cost,
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

@@ -3,6 +3,7 @@
 mod adapter;
 mod autoscaler;
 mod cluster;
+mod custom;
 mod report;
 mod sarif;
 
@@ -11,9 +12,10 @@ use super::{print, print_error};
 use autoscaler::Candidate;
 use clap::Args;
 use podscale_api::document::{self, Content, Document, Place};
-use podscale_api::hpa::convert::Version;
 use podscale_api::hpa::v2;
 use podscale_api::lint::{self, Workload};
+use podscale_api::singlecloud;
+use podscale_api::written::Written;
 use report::{Finding, OutputFormat, Report, Severity};
 use serde_json::Value;
 use std::process::ExitCode;
@@ -21,11 +23,11 @@ use std::sync::Arc;
 
 /// Check autoscalers and rules for metrics, offline.
 ///
-/// HorizontalPodAutoscalers of every version: every error that an API server would give, with file, line, column
-/// and field, and lints for what it accepts and experience shows to be wrong. Workloads in the same files are
-/// looked at for what autoscalers need of them. Also the configuration of prometheus-adapter (rules,
-/// externalRules, resourceRules), as a file and in the ConfigMaps that hold one under config.yaml. Other objects
-/// are passed over.
+/// HorizontalPodAutoscalers of every version, PodAutoscalers, CHPAs and autoscalers of singlecloud's: every error
+/// that an API server would give, with file, line, column and field, and lints for what it accepts and experience
+/// shows to be wrong. Workloads in the same files are looked at for what autoscalers need of them. Also the
+/// configuration of prometheus-adapter (rules, externalRules, resourceRules), as a file and in the ConfigMaps that
+/// hold one under config.yaml. Other objects are passed over.
 ///
 /// A lint is silenced for one object by its annotation podscale.dev/ignore-lints, for all by --ignore. --cluster
 /// asks the cluster of the kubeconfig as well: whether targets exist, metrics answer and pods have requests.
@@ -151,24 +153,23 @@ impl Check {
         path: &str,
     ) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
-        if let Some(items) = object["items"].as_array().filter(|_| kind.ends_with("List")) {
+        if let Some((name, items)) = items(object) {
             let mut checked = false;
             for (index, item) in items.iter().enumerate() {
-                let below = format!("{path}items[{index}].");
+                let below = format!("{path}{name}[{index}].");
                 checked |= self.read_object(file, item, places, &below);
             }
             return checked;
         }
+        if let Some(mut candidate) = Candidate::new(file, object, places, path) {
+            candidate.check().into_iter().for_each(|finding| self.report.add(finding));
+            self.candidates.push(candidate);
+            return true;
+        }
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        let group = version.split_once('/').map_or("", |(group, _)| group);
         let problem = match kind {
-            v2::KIND if Version::of_object(object).is_some() => {
-                let (file, places) = (Arc::clone(file), Arc::clone(places));
-                let mut candidate = Candidate::new(file, object.clone(), places, path);
-                candidate.check().into_iter().for_each(|finding| self.report.add(finding));
-                self.candidates.push(candidate);
-                return true;
-            }
-            v2::KIND => {
-                let version = object["apiVersion"].as_str().unwrap_or_default();
+            _ if kind == v2::KIND || Written::of_kind(group, kind).is_some() => {
                 format!("no matches for kind \"{kind}\" in version \"{version}\"")
             }
             "" => format!("not a document that can be checked: {}", KINDS.join(", ")),
@@ -202,9 +203,20 @@ impl Check {
     }
 }
 
+/// The objects in a list of Kubernetes' or a collection of singlecloud's, and the field that holds them.
+fn items(object: &Value) -> Option<(&'static str, &Vec<Value>)> {
+    let is_list = object["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+    let name = if is_list { "items" } else { "data" };
+    let known = is_list || object["resourceType"] == singlecloud::TYPE;
+    object[name].as_array().filter(|_| known).map(|items| (name, items))
+}
+
 /// What can be checked, in words.
-const KINDS: [&str; 3] = [
+const KINDS: [&str; 6] = [
     "a HorizontalPodAutoscaler",
+    "a PodAutoscaler",
+    "a CHPA",
+    "an autoscaler of singlecloud's",
     "a configuration of prometheus-adapter",
     "a ConfigMap with one under config.yaml",
 ];

@@ -1,6 +1,8 @@
 //! Does what was decided: gives targets their size, stores statuses, records events. Chooses
 //! nothing.
 
+mod costs;
+
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
 use crate::dialect::{Managed, WireObject};
@@ -12,6 +14,7 @@ use podscale_api::scale::Scale;
 use podscale_client::call::{self, About, CallError};
 use podscale_client::clock::Clock;
 use podscale_client::events::{Recorder, Severity};
+use podscale_client::resource_version::is_newer;
 use podscale_core::pass::ScaleWrite;
 use podscale_core::{Event, Time};
 use serde::{Deserialize, Serialize};
@@ -130,14 +133,25 @@ impl Actor {
     }
 
     /// Takes a target out of the ownership of its autoscaler, which would take the target with it
-    /// when it is deleted. Whatever fails is tried again by the next reconcile.
-    pub(super) async fn disown(&self, object: &Managed, target: &Target) {
+    /// when it is deleted. Whatever fails is tried again by the next reconcile. `released` is the version
+    /// in which it was let go before: if it belongs to its autoscaler again in a later one, somebody else
+    /// has put it there, and it is left so.
+    pub(super) async fn disown(
+        &self,
+        object: &Managed,
+        target: &Target,
+        released: Option<&str>,
+    ) -> Release {
         let (key, metadata) = (&object.key, &target.scale.metadata);
         let Some(owned) = self.targets.owned(&target.resource, metadata, object.uid()) else {
-            return;
+            return Release::NotOwned;
         };
+        if let Some(released) = released {
+            let again = is_newer(&owned.version, released);
+            return if again { Release::OwnedAgain } else { Release::NotOwned };
+        }
         let about = About { resource: &target.resource.plural, name: &metadata.name };
-        let Some(path) = target.path.strip_suffix("/scale") else { return };
+        let Some(path) = target.path.strip_suffix("/scale") else { return Release::NotOwned };
         let patch = Disowned {
             metadata: DisownedMeta {
                 uid: &metadata.uid,
@@ -146,9 +160,8 @@ impl Actor {
             },
         };
         let (kind, name) = (&object.model.target.kind, &object.model.target.name);
-        match call::send::<serde::de::IgnoredAny>(&self.client, "PATCH", path, &patch, about).await
-        {
-            Ok(_) => {
+        match call::send::<Stored>(&self.client, "PATCH", path, &patch, about).await {
+            Ok(stored) => {
                 let message = format!(
                     "{kind} {name:?} does not belong to this {} any more: it stays when this one is \
                      deleted",
@@ -157,6 +170,7 @@ impl Actor {
                 tracing::info!(autoscaler = %key, "{message}");
                 let reference = reference(object);
                 self.own_recorder.record(reference, Severity::Normal, RELEASED, message);
+                return Release::Released(stored.metadata.resource_version.into());
             }
             // Somebody changed it meanwhile.
             Err(error) if error.is_conflict() || error.is_not_found() => {}
@@ -171,6 +185,7 @@ impl Actor {
                 self.warn(object, OWNED, message);
             }
         }
+        Release::NotOwned
     }
 
     /// Records the events of a decision.
@@ -189,6 +204,16 @@ impl Actor {
     pub(super) fn warn(&self, object: &Managed, reason: &'static str, message: String) {
         self.own_recorder.record(reference(object), Severity::Warning, reason, message);
     }
+}
+
+/// Whether a target belongs to its autoscaler.
+pub(super) enum Release {
+    /// It does not, or nothing can be done about it now.
+    NotOwned,
+    /// It did, and does not in this version of the target.
+    Released(Box<str>),
+    /// It was released before, and does again.
+    OwnedAgain,
 }
 
 /// The part of a target that says to whom it belongs. Nothing is changed in a version of the target

@@ -2,6 +2,7 @@
 //! lock. Watch events are applied here synchronously; workers take what is due from here and leave
 //! here what they learned; what is gone is dropped here and nowhere else.
 
+mod adoption;
 mod claims;
 mod due;
 mod entry;
@@ -92,6 +93,10 @@ pub(super) struct ReconcileState {
     pub(super) period: Span,
     /// Whether what is wrong with its annotations is still to be reported.
     pub(super) report_annotations: bool,
+    /// The version of its target in which that was taken out of its ownership, if it was.
+    pub(super) released: Option<Box<str>>,
+    /// The object that made `precedent`, if it was not a person.
+    pub(super) behind: Option<Arc<str>>,
 }
 
 impl Index {
@@ -218,10 +223,13 @@ impl Index {
         uid: &str,
         now: Time,
     ) -> Option<ReconcileState> {
-        let precedent = self.state.lock().precedent(key);
+        let (precedent, behind) = self.state.lock().precedent_and_owner(key);
         let mut entry = self.entry(key, uid)?;
         let period = span(entry.period(&self.rules));
         entry.ownership.end_if_quiet(now, period);
+        if let Some(inherited) = entry.inherited.take() {
+            entry.recalled = *inherited;
+        }
         let reported = std::mem::replace(&mut entry.annotations_reported, true);
         Some(ReconcileState {
             recalled: entry.recalled.clone(),
@@ -230,6 +238,8 @@ impl Index {
             precedent,
             period,
             report_annotations: !reported,
+            released: entry.released.clone(),
+            behind,
         })
     }
 
@@ -346,14 +356,16 @@ impl State {
             self.queue.enqueue(&key, &mut entry.queue_state, at);
         }
         self.claims.add(entry.target);
-        if self.entries.insert(key, entry).is_some_and(|before| before.gone) {
+        if self.entries.insert(key.clone(), entry).is_some_and(|before| before.gone) {
             self.gone -= 1;
         }
+        self.inherit(&key);
     }
 
     /// Drops everything that is known of an object. While it is being reconciled, a mark stays that
     /// it must not be started a second time.
     fn remove(&mut self, key: &Key) {
+        self.bequeath(key);
         self.selectors.remove(key);
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.gone) else { return };
         unsubscribe(&mut self.subscribers, key, &entry.topics);

@@ -1,5 +1,6 @@
 //! Observes what one decision depends on: the target, its pods, and what each metric says.
 
+use super::deletion_cost::may_change;
 use super::dry_run::ObservedWrite;
 use super::index::Index;
 use super::observer::{Inputs, Took};
@@ -29,6 +30,8 @@ pub(super) struct Observation {
     pub(super) scale: Result<Scale, ScaleError>,
     pub(super) selection: Selection,
     pub(super) readings: Vec<Reading>,
+    /// The pods of the selection, in its order, where deletion costs may have to change; else none.
+    pub(super) pods: Vec<Arc<Pod>>,
     pub(super) began: Instant,
     pub(super) took: Took,
     /// Kept only if somebody wants it.
@@ -86,6 +89,7 @@ impl Observatory {
             _ => Gathered::default(),
         };
         let Gathered { selection, readings, waits, pods, others, answers } = gathered;
+        let costs = if may_change(object, &pods) { pods.clone() } else { Vec::new() };
         let inputs = self.keep_inputs.then(|| {
             let mut read = target.as_ref().map(|t| t.scale.clone()).map_err(Clone::clone);
             if let (Ok(read), Ok(scale)) = (&mut read, &scale) {
@@ -96,7 +100,7 @@ impl Observatory {
         });
         let took = Took { whole: Duration::ZERO, metrics: waits };
         let selection = selection.unwrap_or(Selection::NoSelector);
-        Observation { target, scale, selection, readings, began, took, inputs }
+        Observation { target, scale, selection, readings, pods: costs, began, took, inputs }
     }
 
     /// The target's pods and what each metric says.

@@ -7,9 +7,11 @@ use super::targets::Targets;
 use crate::source::Answer;
 use podscale_api::meta::OwnerReference;
 use podscale_api::metrics::MetricValue;
-use podscale_api::pod::{ConditionStatus, Pod, PodPhase};
+use podscale_api::observe::model_pod;
+use podscale_api::pod::{Pod, PodPhase};
 use podscale_core::Autoscaler;
 use podscale_core::model::PodSelection;
+use podscale_core::pod::surge;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -67,26 +69,16 @@ fn controller(pod: &Pod) -> Option<&OwnerReference> {
     pod.metadata.owner_references.iter().find(|owner| owner.controller == Some(true))
 }
 
-/// Leaves out finished pods, and of more pods than the target is to have those that are not ready, the
-/// youngest first. Ready ones stay: they carry a part of the load.
+/// Leaves out finished pods, and what a rollout has on top.
 fn without_surge(mut pods: Vec<Arc<Pod>>, wanted: i32) -> Vec<Arc<Pod>> {
     pods.retain(|pod| !matches!(pod.status.phase, Some(PodPhase::Succeeded | PodPhase::Failed)));
-    let stays = |pod: &Pod| pod.metadata.deletion_timestamp.is_none();
-    let count = pods.iter().filter(|pod| stays(pod)).count();
-    let surplus = count.saturating_sub(usize::try_from(wanted).unwrap_or(0));
-    if surplus == 0 {
-        return pods;
-    }
-    let ready =
-        |pod: &Pod| pod.status.ready.is_some_and(|ready| ready.status == ConditionStatus::True);
-    let mut unready: Vec<&Arc<Pod>> = pods.iter().filter(|pod| stays(pod) && !ready(pod)).collect();
-    // One that has not started at all is the youngest.
-    unready.sort_by_key(|pod| {
-        std::cmp::Reverse((pod.status.start_time.is_none(), pod.status.start_time))
+    let model: Vec<podscale_core::pod::Pod> = pods.iter().map(|pod| model_pod(pod)).collect();
+    let left_out = surge(&model, wanted);
+    let mut place = 0;
+    pods.retain(|_| {
+        place += 1;
+        left_out.binary_search(&(place - 1)).is_err()
     });
-    let left_out: BTreeSet<Box<str>> =
-        unready.into_iter().take(surplus).map(|pod| pod.metadata.name.clone()).collect();
-    pods.retain(|pod| !left_out.contains(&pod.metadata.name));
     pods
 }
 

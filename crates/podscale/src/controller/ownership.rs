@@ -2,7 +2,7 @@
 //! pull its target to and fro; Podscale notices that and steps back.
 
 use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON, Managed};
-use podscale_api::meta::ObjectMeta;
+use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_core::status::Condition;
 use podscale_core::{Span, Status, Time};
 
@@ -91,6 +91,16 @@ impl Ownership {
         }
     }
 
+    /// Takes in that another controller does what only one that manages the object would do.
+    pub(super) fn begin_conflict(&mut self, now: Time) {
+        match self {
+            Ownership::Conflict { foreign, .. } => *foreign = Some(now),
+            Ownership::Ours { .. } => {
+                *self = Ownership::Conflict { foreign: Some(now), reported: false };
+            }
+        }
+    }
+
     /// Takes in that the conflict was reported.
     pub(super) fn reported(&mut self) {
         if let Ownership::Conflict { reported, .. } = self {
@@ -130,8 +140,7 @@ fn conflicts(status: &Status) -> impl Iterator<Item = &Condition> {
 
 /// The last writes of each writer of an object's status: who and when.
 fn status_writers(metadata: &ObjectMeta) -> impl Iterator<Item = (&str, &str)> {
-    let writers = metadata.writers.iter();
-    let of_status = writers.filter(|writer| &*writer.subresource == "status");
+    let of_status = metadata.writers.iter().filter(|writer| FieldsWriter::wrote_status(writer));
     of_status.map(|writer| (&*writer.manager, &*writer.time))
 }
 
@@ -218,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn what_only_another_controller_does_is_a_conflict_at_once() {
+        let mut ownership = Ownership::default();
+        ownership.begin_conflict(at(0));
+        assert_eq!(decide(&mut ownership, at(0)), Management::SteppingBack);
+        ownership.begin_conflict(at(100));
+        assert_eq!(decide(&mut ownership, at(400)), Management::Ceded, "it is reported once");
+        assert_eq!(decide(&mut ownership, at(401)), Management::Active);
+    }
+
+    #[test]
     fn an_object_with_a_short_period_of_its_own_is_tried_again_sooner() {
         let mut ownership = Ownership::Conflict { foreign: Some(at(0)), reported: true };
         ownership.end_if_quiet(at(21), Span::seconds(1));
@@ -227,9 +246,12 @@ mod tests {
     #[test]
     fn writes_of_others_are_recognized_by_the_managed_fields() {
         let metadata = |fields: &[(&str, &str, &str)]| -> ObjectMeta {
-            let entry = |(manager, second, subresource): &(&str, &str, &str)| {
+            let entry = |(manager, second, part): &(&str, &str, &str)| {
                 let time = format!("2026-01-01T00:00:0{second}Z");
-                serde_json::json!({"manager": manager, "time": time, "subresource": subresource})
+                let subresource = if *part == "status" { *part } else { "" };
+                let fields = if *part == "all" { "f:status" } else { "f:spec" };
+                serde_json::json!({"manager": manager, "time": time, "subresource": subresource,
+                    "fieldsV1": {fields: {"f:x": {}}, "f:metadata": {}}})
             };
             let fields: Vec<serde_json::Value> = fields.iter().map(entry).collect();
             let hpa = serde_json::json!({"metadata": {"managedFields": fields}, "spec": {
@@ -242,6 +264,8 @@ mod tests {
             ("they did", [("podscale", "1", "status"), ("upstream", "2", "status")], true),
             ("a third did", [("podscale", "1", "status"), ("third", "1", "status")], true),
             ("a spec", [("podscale", "1", "status"), ("kubectl", "9", "")], false),
+            ("with the object", [("podscale", "1", "status"), ("original", "9", "all")], true),
+            ("we did so", [("upstream", "1", "status"), ("podscale", "9", "all")], false),
         ] {
             assert_eq!(is_foreign(&before, &metadata(&after)), foreign, "{what}");
         }

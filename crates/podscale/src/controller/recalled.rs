@@ -1,6 +1,8 @@
 //! What earlier decisions on one object left behind, as this replica knows it.
 
+use crate::dialect::SizeChange;
 use podscale_core::history::{Learned, Recommendation};
+use podscale_core::model::Behavior;
 use podscale_core::{History, Time};
 
 /// A history, and whether another controller may have decided since without it being known.
@@ -21,6 +23,16 @@ impl Recalled {
             self.history.commit(&Learned { first, ..Learned::default() });
         }
         self.interrupted = false;
+    }
+
+    /// Takes in the changes of size that were made before anything was decided here, the newest first:
+    /// rate policies count them. A history that has changes of its own knows better.
+    pub(super) fn carry_over(&mut self, behavior: Option<&Behavior>, changes: &[SizeChange]) {
+        if self.history.ups.is_empty() && self.history.downs.is_empty() {
+            for SizeChange { from, to, at } in changes.iter().rev().filter(|c| c.from != c.to) {
+                self.history.scaled(behavior, *from, *to, *at);
+            }
+        }
     }
 }
 

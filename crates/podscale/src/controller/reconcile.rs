@@ -1,5 +1,7 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
+mod costs;
+
 use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
 use super::index::{Index, ReconcileStart, ReconcileState, StatusStored, same_target_message};
@@ -96,6 +98,8 @@ impl Reconciler {
         if let Ok(scale) = &observation.scale {
             state.recalled.repair_after_interruption(scale.spec_replicas, now);
         }
+        let behavior = object.model.behavior.as_ref();
+        state.recalled.carry_over(behavior, &object.wire.changes_carried_over());
         let (state, status) = (state, object.wire.status());
         let snapshot = Snapshot {
             now,
@@ -111,7 +115,7 @@ impl Reconciler {
         // What the pass decides is compared before any write is reported to it.
         let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
         let compared = attempt.as_ref().map(|attempt| (attempt, observed));
-        self.perform(&mut pass, &observation.target, &state, object, compared).await?;
+        self.perform(&mut pass, &observation, &state, object, compared).await?;
         self.report_ownership(object, &pass, &state).await;
         self.disown(object, &observation.target, &state).await;
         let outcome = pass.finish();
@@ -137,14 +141,21 @@ impl Reconciler {
     async fn perform(
         &self,
         pass: &mut Pass<'_>,
-        target: &Result<Target, ScaleError>,
+        observation: &Observation,
         state: &ReconcileState,
         object: &Managed,
         attempt: Option<(&Attempt, Option<&ObservedWrite>)>,
     ) -> Result<(), Changed> {
-        if let Write::Scale(rescale) = pass.next_write() {
+        let rescale = match pass.next_write() {
+            Write::Scale(rescale) => Some(rescale),
+            _ => None,
+        };
+        if self.withheld(state).is_none() {
+            self.set_costs(object, pass, &observation.pods, rescale).await;
+        }
+        if let Some(rescale) = rescale {
             let now = pass.snapshot().now;
-            let (write, at) = self.write_scale(target, rescale, state, now).await?;
+            let (write, at) = self.write_scale(&observation.target, rescale, state, now).await?;
             pass.scale_ended(write, at);
         }
         self.commit(object, pass, &state.recalled, attempt);
@@ -269,7 +280,8 @@ impl Reconciler {
     async fn report_conflict(&self, object: &Managed, state: &ReconcileState, now: Time) {
         let (reason, message, what) = match state.precedent.clone() {
             Some(other) => {
-                let message = same_target_message(&other, &object.model.target);
+                let behind = state.behind.as_deref();
+                let message = same_target_message(&other, behind, &object.model.target);
                 (TARGET_TAKEN, message, StatusStored::SameTarget(other))
             }
             None => (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict),
@@ -283,7 +295,8 @@ impl Reconciler {
         }
     }
 
-    /// Takes a target out of the ownership of its autoscaler, if another controller has put it there.
+    /// Takes a target out of the ownership of its autoscaler, if another controller has put it there. One
+    /// that does so again still runs.
     async fn disown(
         &self,
         object: &Managed,
@@ -294,7 +307,8 @@ impl Reconciler {
             && !object.key.kind.is_native()
             && self.withheld(state).is_none()
         {
-            self.actor.disown(object, target).await;
+            let release = self.actor.disown(object, target, state.released.as_deref()).await;
+            self.index.released(&object.key, object.uid(), release, now(&self.clock));
         }
     }
 

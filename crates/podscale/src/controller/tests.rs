@@ -1,6 +1,8 @@
 mod chpa;
+mod kinds;
 mod mutations;
 mod pod_autoscaler;
+mod recordings;
 mod seams;
 
 use super::*;

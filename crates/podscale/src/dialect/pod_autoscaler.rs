@@ -1,17 +1,21 @@
 //! `podscale.dev/v1alpha1` PodAutoscaler: Podscale's own kind of autoscaler objects.
 
 use super::{
-    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, WireObject, keep_status_writers,
+    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, SizeChange, WireObject,
+    keep_status_writers,
 };
 use crate::settings::duration;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
+use podscale_api::pod_autoscaler::adopt::ADOPTED;
 use podscale_api::pod_autoscaler::default::default_spec;
 use podscale_api::pod_autoscaler::hpa_form::{hpa_form, recorded};
+use podscale_api::pod_autoscaler::status::DecisionStatus;
 use podscale_api::pod_autoscaler::{
     API_VERSION, KIND, Lean, PLURAL, PodAutoscaler, PodAutoscalerSpec, PodAutoscalerStatus,
     RESOURCE,
 };
+use podscale_api::time::Timestamp;
 use podscale_api::translate::pod_autoscaler::{self as translate, status};
 use podscale_client::watch::{Presence, Watched};
 use podscale_core::Status;
@@ -117,6 +121,16 @@ impl WireObject for PodAutoscaler {
 
     fn sync_period(&self) -> Option<Duration> {
         duration(self.spec.sync_period.as_deref()?).ok().filter(|period| *period >= SHORTEST)
+    }
+
+    fn changes_carried_over(&self) -> Vec<SizeChange> {
+        let adopted = self.metadata.annotations.get(ADOPTED).is_some();
+        let status = self.status.as_ref().filter(|_| adopted);
+        let change = |decision: &DecisionStatus| {
+            let DecisionStatus { from, to, time: Timestamp(at), .. } = *decision;
+            SizeChange { from, to, at }
+        };
+        status.iter().flat_map(|status| &status.decisions).map(change).collect()
     }
 }
 

@@ -74,6 +74,9 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
         rules.push(rule(group, &[plural], &["watch"]));
         rules.push(rule(group, &[&format!("{plural}/status")], &["update"]));
     }
+    if options.pod_deletion_cost {
+        rules.push(rule("", &["pods"], &["patch"]));
+    }
     for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
     }

@@ -39,7 +39,14 @@ fn everything() -> Options {
         singlecloud: Some(singlecloud()),
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
-    Options { scales, metrics, original_chpas: true, crds: true, ..Options::default() }
+    Options {
+        scales,
+        metrics,
+        original_chpas: true,
+        crds: true,
+        pod_deletion_cost: true,
+        ..Options::default()
+    }
 }
 
 #[test]
@@ -79,6 +86,16 @@ fn only_who_has_chpas_of_the_original_controller_allows_to_write_them_and_deploy
     assert_eq!(writes(true), format!(r#"{reads} ["update"] ["patch"]"#));
 }
 
+#[test]
+fn only_who_asks_for_deletion_costs_allows_to_patch_pods() {
+    let patches = |pod_deletion_cost| {
+        let rules = cluster_rules(&Options { pod_deletion_cost, ..Options::default() });
+        let patch = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]});
+        rules.iter().filter(|rule| **rule == patch).count()
+    };
+    assert_eq!((patches(false), patches(true)), (0, 1));
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
@@ -102,6 +119,7 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
                     || (resource == "chpas" && rule["verbs"] == json!(["update"]))
                     || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
+                    || (resource == "pods" && rule["verbs"] == json!(["patch"]))
                     || (resource == "apiservices" && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
             }

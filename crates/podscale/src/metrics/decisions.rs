@@ -12,8 +12,10 @@ const DECISION_SECONDS: [f64; 15] = [
     8.192, 16.384,
 ];
 
-/// The labels of one autoscaler's own series.
-type OfObject = [(&'static str, Arc<str>); 2];
+/// The labels of one HPA's own series, as Kubernetes' controller has them.
+type OfHpa = [(&'static str, Arc<str>); 2];
+/// The labels of the series of one autoscaler of another kind.
+type OfObject = [(&'static str, Arc<str>); 3];
 
 pub(super) struct Decisions {
     reconciliations: Family<Labels<2>, Counter>,
@@ -21,8 +23,9 @@ pub(super) struct Decisions {
     computations: Family<Labels<3>, Counter>,
     computation_seconds: Family<Labels<3>, Histogram>,
     objects: Gauge,
-    desired: Family<OfObject, Gauge>,
-    outcomes: Family<Labels<1>, Counter>,
+    desired: Family<OfHpa, Gauge>,
+    desired_of_others: Family<OfObject, Gauge>,
+    outcomes: Family<Labels<2>, Counter>,
 }
 
 impl Decisions {
@@ -31,7 +34,7 @@ impl Decisions {
         Decisions {
             outcomes: registry.family(
                 "podscale_decisions",
-                "Decisions by outcome",
+                "Decisions by outcome and kind of the autoscaler",
                 Counter::default,
             ),
             computation_seconds: registry.family(
@@ -61,7 +64,12 @@ impl Decisions {
             ),
             desired: registry.family(
                 "horizontal_pod_autoscaler_controller_desired_replicas",
-                "The size that each autoscaler wants for its target",
+                "The size that each HorizontalPodAutoscaler wants for its target",
+                Gauge::default,
+            ),
+            desired_of_others: registry.family(
+                "podscale_desired_replicas",
+                "The size that each autoscaler of another kind wants for its target",
                 Gauge::default,
             ),
         }
@@ -92,13 +100,14 @@ impl Metrics {
         action: &'static str,
         error: &'static str,
         outcome: &'static str,
+        kind: &'static str,
         took: Duration,
     ) {
         let decisions = &self.0.decisions;
         let labels = [("action", action), ("error", error)];
         decisions.reconciliations.with(&labels).increment();
         decisions.reconciliation_seconds.with(&labels).observe(took);
-        decisions.outcomes.with(&[("outcome", outcome)]).increment();
+        decisions.outcomes.with(&[("outcome", outcome), ("kind", kind)]).increment();
     }
 
     /// A metric was compared with its target.
@@ -110,17 +119,42 @@ impl Metrics {
     }
 
     /// The size that an object wants for its target.
-    pub(crate) fn desires(&self, namespace: &Arc<str>, name: &Arc<str>, replicas: i32) {
-        let labels = of_object(namespace, name);
-        self.0.decisions.desired.with(&labels).set(i64::from(replicas));
+    pub(crate) fn desires(&self, object: Object<'_>, replicas: i32) {
+        let (decisions, replicas) = (&self.0.decisions, i64::from(replicas));
+        match object.other_kind {
+            None => decisions.desired.with(&object.as_hpa()).set(replicas),
+            Some(kind) => decisions.desired_of_others.with(&object.of_kind(kind)).set(replicas),
+        }
     }
 
     /// An object is gone.
-    pub(crate) fn gone(&self, namespace: &Arc<str>, name: &Arc<str>) {
-        self.0.decisions.desired.remove(&of_object(namespace, name));
+    pub(crate) fn gone(&self, object: Object<'_>) {
+        let decisions = &self.0.decisions;
+        match object.other_kind {
+            None => decisions.desired.remove(&object.as_hpa()),
+            Some(kind) => decisions.desired_of_others.remove(&object.of_kind(kind)),
+        }
     }
 }
 
-fn of_object(namespace: &Arc<str>, name: &Arc<str>) -> OfObject {
-    [("namespace", Arc::clone(namespace)), ("hpa_name", Arc::clone(name))]
+/// An autoscaler that has series of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Object<'a> {
+    /// Its kind, if it is no HorizontalPodAutoscaler.
+    pub(crate) other_kind: Option<&'static str>,
+    /// Its namespace.
+    pub(crate) namespace: &'a Arc<str>,
+    /// Its name.
+    pub(crate) name: &'a Arc<str>,
+}
+
+impl Object<'_> {
+    fn as_hpa(self) -> OfHpa {
+        [("namespace", Arc::clone(self.namespace)), ("hpa_name", Arc::clone(self.name))]
+    }
+
+    fn of_kind(self, kind: &'static str) -> OfObject {
+        let (namespace, name) = (Arc::clone(self.namespace), Arc::clone(self.name));
+        [("kind", kind.into()), ("namespace", namespace), ("name", name)]
+    }
 }

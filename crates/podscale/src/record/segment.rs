@@ -93,7 +93,9 @@ impl Segment {
         (hpa.kind, hpa.api_version) = (HPA_KIND.to_owned(), HPA_VERSION.to_owned());
         let since = ExactTimestamp(entry.now);
         let since = serde_json::to_string(&since).unwrap_or_default();
-        let name = format!("{} {}", entry.key, since.trim_matches('"'));
+        let kind = entry.key.kind;
+        let kind = if kind.is_native() { String::new() } else { format!(" {}", kind.name) };
+        let name = format!("{}{kind} {}", entry.key, since.trim_matches('"'));
         let HorizontalPodAutoscaler { metadata, spec, status, .. } = &entry.hpa;
         Segment {
             gap: entry.gap,

@@ -62,9 +62,3 @@ pub async fn apply(
         Err(source) => Err(ApplyError::Call { what: what(), source }),
     }
 }
-
-/// Whether an object is an autoscaler.
-#[must_use]
-pub fn is_autoscaler(manifest: &Value) -> bool {
-    manifest.get("kind").and_then(Value::as_str) == Some("HorizontalPodAutoscaler")
-}

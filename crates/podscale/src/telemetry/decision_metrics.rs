@@ -2,7 +2,7 @@
 
 use crate::controller::observer::{Decided, Observer};
 use crate::dialect::Key;
-use crate::metrics::{Computation, Metrics};
+use crate::metrics::{Computation, Metrics, Object};
 use podscale_core::model::Source;
 use podscale_core::pass::WriteOutcome;
 use podscale_core::snapshot::ScaleError;
@@ -20,7 +20,8 @@ impl Observer for DecisionMetrics {
             _ => "none",
         };
         let error = failure(snapshot, decided.outcome).name();
-        self.0.reconciled(done, error, decided.outcome_kind().word(), took.whole);
+        let (word, kind) = (decided.outcome_kind().word(), decided.key().kind.name);
+        self.0.reconciled(done, error, word, kind, took.whole);
         for step in decision.steps.iter() {
             let (metric, action, failure) = match step {
                 Step::Proposal(proposal) => {
@@ -36,14 +37,19 @@ impl Observer for DecisionMetrics {
             self.0.computed(Computation { action, error, metric_type, took });
         }
         if let Some(desired) = decision.desired {
-            let key = decided.key();
-            self.0.desires(&key.namespace, &key.name, desired);
+            self.0.desires(object(decided.key()), desired);
         }
     }
 
     fn gone(&self, key: &Key) {
-        self.0.gone(&key.namespace, &key.name);
+        self.0.gone(object(key));
     }
+}
+
+/// How series name an object.
+fn object(key: &Key) -> Object<'_> {
+    let other_kind = (!key.kind.is_native()).then_some(key.kind.name);
+    Object { other_kind, namespace: &key.namespace, name: &key.name }
 }
 
 /// What went wrong, in Kubernetes' words for it.

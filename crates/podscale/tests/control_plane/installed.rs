@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
+use podscale_api::pod_autoscaler::{API_VERSION as PA_VERSION, KIND as PA_KIND, crd};
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::Path;
@@ -22,6 +23,8 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
 
 /// The CHPA, and its Deployment.
 const CHPA: &str = "chpa";
+/// The PodAutoscaler, and its Deployment.
+const BUSY: &str = "busy";
 
 /// Targets that need all rights between them: their kinds and metrics.
 fn workloads() -> [(&'static str, &'static str, &'static str, Value); 4] {
@@ -61,6 +64,7 @@ fn want(fixture: &Fixture, replicas: i64) {
     let (metrics, namespace) = (fixture.metrics(), &fixture.namespace);
     let total = Usage::Total(1000 * replicas);
     metrics.set_usage(namespace, "deployments", "cpu", total);
+    metrics.set_usage(namespace, BUSY, "cpu", total);
     metrics.set_usage(namespace, "statefulsets", "rps", total);
     metrics.set_external(namespace, "queue", &[(&[], 1000 * replicas)]);
     metrics.set_object(namespace, "services/front", "hits", 1000 * replicas);
@@ -96,7 +100,28 @@ async fn create_workloads(fixture: &Fixture) -> Result<()> {
     object["spec"]["scaleTargetRef"] =
         json!({"apiVersion": VERSION, "kind": "Fleet", "name": "fleets"});
     fixture.create(object).await?;
-    create_chpa(fixture).await
+    create_chpa(fixture).await?;
+    create_pod_autoscaler(fixture).await
+}
+
+/// A PodAutoscaler, by which busy pods go last.
+async fn create_pod_autoscaler(fixture: &Fixture) -> Result<()> {
+    apply(&fixture.client(), &crd::definition()).await?;
+    fixture.deployment(BUSY, 2).await?;
+    let metrics = json!([{"type": "Resource", "name": "cpu", "resource": {"name": "cpu",
+        "target": {"type": "AverageValue", "averageValue": "1"}}}]);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 0}});
+    let mut object = autoscaler(BUSY, (1, 4), metrics, behavior);
+    (object["apiVersion"], object["kind"]) = (PA_VERSION.into(), PA_KIND.into());
+    object["spec"]["podDeletionCost"] = json!({"metric": "cpu"});
+    fixture
+        .until("whether podautoscalers are served", &true, async || {
+            let list = fixture.client().list_api_group_resources(PA_VERSION).await;
+            Ok(list.is_ok_and(|list| !list.resources.is_empty()))
+        })
+        .await?;
+    fixture.create(object).await?;
+    Ok(())
 }
 
 /// A CHPA as the original controller has left it: without a status subresource, with a Deployment of
@@ -117,7 +142,11 @@ async fn create_chpa(fixture: &Fixture) -> Result<()> {
 
 async fn until_all_have(fixture: &Fixture, replicas: i64) -> Result<()> {
     let kinds = workloads().map(|(version, kind, name, _)| (version, kind, name));
-    let others = [(VERSION, "Fleet", "fleets"), ("apps/v1", "Deployment", CHPA)];
+    let others = [
+        (VERSION, "Fleet", "fleets"),
+        ("apps/v1", "Deployment", CHPA),
+        ("apps/v1", "Deployment", BUSY),
+    ];
     for (version, kind, name) in kinds.into_iter().chain(others) {
         fixture
             .until(&format!("replicas of {name}"), &Some(replicas), async || {
@@ -164,7 +193,13 @@ pub async fn refusals(program: &Program) -> Result<f64> {
 
 async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
     let client = fixture.client();
-    let more = ["--scale", "test.podscale.dev/fleets", "--original-chpas"];
+    let more = [
+        "--scale",
+        "test.podscale.dev/fleets",
+        "--original-chpas",
+        "--crds",
+        "--pod-deletion-cost",
+    ];
     let manifests = manifests(&fixture.namespace, &more)?;
     let of_kind =
         |kind: &'static str| manifests.iter().filter(move |object| object["kind"] == kind);

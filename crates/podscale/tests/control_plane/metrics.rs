@@ -48,6 +48,8 @@ pub enum Usage {
     Each(i64),
     /// All pods together so much, evenly.
     Total(i64),
+    /// The first pod by name so much, the others nothing.
+    First(i64),
 }
 
 #[derive(Default)]
@@ -285,14 +287,17 @@ impl Metrics {
     fn used(&self, row: &Row, what: &str, all: &[Row]) -> Option<i64> {
         let app = row.labels.get("app")?;
         let key = (row.namespace.clone(), app.clone(), what.to_owned());
+        let same =
+            |other: &&Row| other.namespace == row.namespace && other.labels.get("app") == Some(app);
         match *self.values.lock().usage.get(&key)? {
             Usage::Each(amount) => Some(amount),
             Usage::Total(amount) => {
-                let same = |other: &&Row| {
-                    other.namespace == row.namespace && other.labels.get("app") == Some(app)
-                };
                 let count = i64::try_from(all.iter().filter(same).count()).unwrap_or(i64::MAX);
                 Some(amount / count.max(1))
+            }
+            Usage::First(amount) => {
+                let first = all.iter().filter(same).map(|other| &other.name).min();
+                Some(if first == Some(&row.name) { amount } else { 0 })
             }
         }
     }

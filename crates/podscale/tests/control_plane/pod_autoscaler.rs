@@ -3,14 +3,19 @@
 
 use super::fixture::{Fixture, autoscaler, load};
 use super::harness::Harness;
+use super::metrics::Usage;
 use super::program::{Program, QUICK};
 use super::rbac::{allow, end};
 use super::serve::kubectl;
 use anyhow::{Context, Result, ensure};
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ListParams};
 use libtest_mimic::Trial;
 use podscale::install::{Options, cluster_rules};
 use podscale_api::crds;
+use podscale_api::pod::DELETION_COST;
 use serde_json::{Value, json};
+use std::process::Command;
 
 const VERSION: &str = "podscale.dev/v1alpha1";
 const KIND: &str = "PodAutoscaler";
@@ -32,6 +37,43 @@ fn pod_autoscaler(name: &str, change: Value) -> Value {
 
 fn rules(crds: bool) -> Vec<Value> {
     cluster_rules(&Options { crds, ..Options::default() })
+}
+
+/// The busy pod is the one that is left, and is said to cost more than the others.
+async fn busy_pods_last(fixture: &Fixture) -> Result<()> {
+    fixture.deployment("busy", 4).await?;
+    fixture.metrics().set_usage(&fixture.namespace, "busy", "sessions", Usage::First(40_000));
+    fixture.set_load("busy", 4.0);
+    let sessions = json!({"type": "Pods", "name": "sessions", "pods": {"metric": {"name": "sessions"},
+        "target": {"type": "AverageValue", "averageValue": "100"}}});
+    let metrics = json!([load("busy")[0], sessions]);
+    let cost = json!({"metrics": metrics, "podDeletionCost": {"metric": "sessions"}});
+    let (ok, text) = apply(fixture, &pod_autoscaler("busy", cost))?;
+    ensure!(ok, "{text}");
+    let pods = async || -> Result<Vec<(String, String)>> {
+        let list = fixture.api("v1", "Pod").list(&ListParams::default().labels("app=busy")).await?;
+        let cost = |pod: &DynamicObject| {
+            let annotations = pod.metadata.annotations.as_ref();
+            annotations.and_then(|all| all.get(DELETION_COST)).cloned().unwrap_or_default()
+        };
+        let stays = list.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        let named = |pod| (DynamicObject::name_any(pod), cost(pod));
+        let mut found: Vec<(String, String)> = stays.map(named).collect();
+        found.sort();
+        Ok(found)
+    };
+    // Without the right it is reported, and nobody is kept from shrinking.
+    fixture.set_load("busy", 3.0);
+    fixture.until_replicas("busy", 3).await?;
+    let says = "Warning FailedSetDeletionCost the deletion costs of pods could not be set";
+    fixture.until_event("busy", says).await?;
+    let options = Options { crds: true, pod_deletion_cost: true, ..Options::default() };
+    allow(fixture, cluster_rules(&options)).await?;
+    fixture.until_pods("busy", 3).await?;
+    let busy = pods().await?.first().context("no pod")?.0.clone();
+    fixture.set_load("busy", 1.0);
+    fixture.until("the pods that are left", &vec![(busy, "1".to_owned())], pods).await?;
+    fixture.delete(VERSION, KIND, "busy").await
 }
 
 /// Applies an object with kubectl; whether that went well, and what it said.
@@ -79,6 +121,8 @@ async fn from_definition_to_columns(fixture: Fixture) -> Result<()> {
     refused(&fixture)?;
     rollout(&fixture).await?;
     taken(&fixture).await?;
+    busy_pods_last(&fixture).await?;
+    adopted(&fixture).await?;
     // The definition goes, and with it its objects; the others are still decided.
     let name = "podautoscalers.podscale.dev";
     let (ok, text) = kubectl(plane, &["delete", "customresourcedefinition", name])?;
@@ -210,6 +254,47 @@ async fn rollout(fixture: &Fixture) -> Result<()> {
         shown(fixture, &["get", "pa", "web", "--output", "jsonpath={.status.decisions[*].to}"])?;
     ensure!(sizes == after, "the rollout changed the size: {sizes} became {after}");
     Ok(())
+}
+
+/// An HPA that may add one pod in ten minutes has done so; what takes its place, and the HPA that comes back,
+/// add no other.
+async fn adopted(fixture: &Fixture) -> Result<()> {
+    fixture.deployment("paced", 1).await?;
+    fixture.set_load("paced", 5.0);
+    let policy = json!({"type": "Pods", "value": 1, "periodSeconds": 600});
+    let behavior = json!({"scaleUp": {"policies": [policy]}});
+    fixture.autoscaler("paced", (1, 8), load("paced"), behavior).await?;
+    fixture.until_replicas("paced", 2).await?;
+    fixture.until_event("paced", "Normal SuccessfulRescale New size: 2").await?;
+    let adopt = |flags: &[&str]| -> Result<String> {
+        let place = format!("{}/paced", fixture.namespace);
+        let kubeconfig = format!("--kubeconfig={}", fixture.environment.plane.kubeconfig.display());
+        let answer = Command::new(env!("CARGO_BIN_EXE_podscale"))
+            .args(["adopt", &kubeconfig, &place])
+            .args(flags)
+            .output()?;
+        ensure!(answer.status.success(), "{answer:?}");
+        Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
+    };
+    let limited = async |resource: &str| -> Result<()> {
+        let path = "jsonpath={.status.conditions[?(@.type==\"ScalingLimited\")].reason}";
+        fixture
+            .until(&format!("why {resource} is limited"), &"ScaleUpLimit".to_owned(), async || {
+                shown(fixture, &["get", resource, "paced", "--output", path])
+            })
+            .await?;
+        ensure!(fixture.replicas("paced").await? == 2, "the size jumped under {resource}");
+        Ok(())
+    };
+    let dry = adopt(&["--dry-run"])?;
+    let both = ["kind: HorizontalPodAutoscaler", "kind: PodAutoscaler"];
+    ensure!(both.iter().all(|kind| dry.contains(kind)), "{dry}");
+    let done = adopt(&[])?;
+    ensure!(done.contains("with the last change of its size"), "{done}");
+    limited("podautoscaler").await?;
+    adopt(&["--undo"])?;
+    limited("horizontalpodautoscaler").await?;
+    fixture.delete("autoscaling/v2", "HorizontalPodAutoscaler", "paced").await
 }
 
 /// Of two autoscalers of one target, one gives way and says so.

@@ -53,6 +53,7 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         ("expression", _) => texts("cpu", "cpu + 1"),
         ("server", _) => texts("http://a", "http://b"),
         ("apiVersion", _) => texts("a/v1", "b/v1"),
+        ("metric", Shape::Pattern(..)) => texts("cpu", "rps"),
         (_, Shape::Text(_) | Shape::Pattern(..)) => texts("aa", "bb"),
         (_, Shape::OneOf(words)) => texts(words[0], words[1]),
         (_, Shape::Integer(..)) => Some([json!(12), json!(13)]),
@@ -98,7 +99,7 @@ fn the_model_changes_with_every_field() {
     assert!(missing.is_empty(), "fields that the sample does not use: {missing:?}");
 }
 
-fn all(object: &'static Object) -> BTreeSet<(&'static str, &'static str)> {
+pub(super) fn all(object: &'static Object) -> BTreeSet<(&'static str, &'static str)> {
     let mut names = BTreeSet::new();
     for field in object.fields {
         names.insert((object.name, field.name));

@@ -53,6 +53,7 @@ fn good_objects_have_no_errors() {
             json!({"query": "sum(up)", "server": "https://prometheus:9090/prom", "target": target}),
         ),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
+        json!({"podDeletionCost": {"metric": "cpu"}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
         json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
@@ -165,6 +166,20 @@ fn bad_ones_name_the_field() {
         (
             json!({"fallback": {"replicas": -1}}),
             "spec.fallback.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            json!({"podDeletionCost": {"metric": "memory"}}),
+            "spec.podDeletionCost.metric: Invalid value: \"memory\": must be the name of a metric of type Resource, ContainerResource or Pods",
+        ),
+        (
+            json!({"podDeletionCost": {"metric": "rate"}, "metrics": [{"type": "Prometheus", "name": "rate",
+                "prometheus": {"query": "up", "target": {"type": "Value", "value": "1"}}}]}),
+            "spec.podDeletionCost.metric: Invalid value: \"rate\": must be the name of a metric of type Resource, ContainerResource or Pods",
+        ),
+        (
+            json!({"podDeletionCost": {"metric": "cpu"},
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"}}),
+            "spec.podDeletionCost: Forbidden: a StatefulSet removes the pods with the highest ordinals, whatever their costs are",
         ),
         (
             json!({"hold": {"replicas": -1}}),

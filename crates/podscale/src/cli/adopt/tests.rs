@@ -1,3 +1,5 @@
+mod takeover;
+
 use super::*;
 use clap::Parser;
 use podscale_api::pod_autoscaler::crd;

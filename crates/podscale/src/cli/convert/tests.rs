@@ -5,7 +5,8 @@ fn converted(files: &[&str], to: &str) -> Outcome {
         .zip(files)
         .map(|(number, text)| Manifest { name: format!("f{number}"), text: (*text).to_owned() })
         .collect();
-    convert_all(&manifests, convert::form(to).expect("a form"))
+    let form = convert::form(to).expect("a form");
+    convert_all(&manifests, Wanted { form, namespace: "shop" })
 }
 
 const V1: &str = "\
@@ -104,4 +105,89 @@ fn what_is_lost_or_wrong_is_said() {
         "f1: HorizontalPodAutoscaler web: the autoscaler cannot be read or written: invalid type"
     ));
     assert!(outcome.errors[1].starts_with("f1:1"), "{:?}", outcome.errors);
+}
+
+const SINGLECLOUD: &str = r#"{
+  "customMetrics": [
+    {
+      "averageValue": "10",
+      "metricName": "qps"
+    }
+  ],
+  "links": {
+    "collection": "/apis/zcloud.cn/v1/clusters/local/namespaces/shop/horizontalpodautoscalers"
+  },
+  "maxReplicas": 5,
+  "minReplicas": 1,
+  "name": "web",
+  "scaleTargetKind": "deployment",
+  "scaleTargetName": "web"
+}
+"#;
+
+#[test]
+fn singleclouds_form_is_json_wherever_it_comes_from() {
+    let hpa = converted(&[SINGLECLOUD], "hpa.v2");
+    assert_eq!((&hpa.lost, &hpa.errors), (&vec![], &vec![]));
+    let object: Value = serde_json::from_str(&hpa.text).expect("JSON");
+    assert_eq!(object["metadata"]["namespace"], "shop");
+    assert_eq!(converted(&[&hpa.text], "singlecloud").text, SINGLECLOUD);
+    let yaml = format!("# about it\n{}", serde_saphyr::to_string(&object).expect("YAML"));
+    assert_eq!(converted(&[&yaml], "singlecloud").text, SINGLECLOUD);
+    let two = format!("{yaml}---\n{yaml}");
+    let both = converted(&[&two], "singlecloud").text;
+    assert_eq!(both, format!("{SINGLECLOUD}---\n{SINGLECLOUD}"));
+    let back = converted(&[&both], "hpa.v2");
+    assert_eq!(document::split(&back.text).len(), 2, "{}", back.text);
+}
+
+#[test]
+fn collections_of_singlecloud_become_lists() {
+    let collection = format!(
+        r#"{{"type": "collection", "resourceType": "horizontalpodautoscaler", "data": [{SINGLECLOUD}]}}"#
+    );
+    let list: Value = serde_json::from_str(&converted(&[&collection], "pa").text).expect("JSON");
+    assert_eq!(
+        (&list["kind"], &list["items"][0]["kind"]),
+        (&"List".into(), &"PodAutoscaler".into())
+    );
+    let unchanged = converted(&[&collection], "singlecloud");
+    assert_eq!(unchanged.text, collection);
+}
+
+#[test]
+fn every_form_becomes_every_other() {
+    let names: Vec<&str> = FORMS.iter().map(|form| form.name()).collect();
+    let all: Vec<String> = names.iter().map(|name| converted(&[AS_V2], name).text).collect();
+    for (from, text) in names.iter().zip(&all) {
+        for to in &names {
+            let outcome = converted(&[text], to);
+            assert_eq!(outcome.errors, [""; 0], "{from} to {to}");
+            // Only a CHPA says more than the others can.
+            let pace = *from == "chpa" && !["pa", "chpa"].contains(to);
+            assert_eq!(
+                outcome.lost.len(),
+                if pace { 4 } else { 0 },
+                "{from} to {to}: {:?}",
+                outcome.lost
+            );
+            let again = converted(&[&outcome.text], "hpa.v2").text;
+            let object: Value = document::split(&again)[0].read().expect("a document").value;
+            assert_eq!(object["spec"]["maxReplicas"], 5, "{from} to {to}");
+            let metrics = &object["spec"]["metrics"];
+            assert_eq!(
+                metrics[0]["resource"]["target"]["averageUtilization"], 50,
+                "{from} to {to}"
+            );
+        }
+    }
+    let wrong = SINGLECLOUD.replace("deployment", "job");
+    let outcome = converted(&[&wrong], "hpa.v2");
+    assert_eq!(outcome.text, wrong);
+    assert_eq!(
+        outcome.errors,
+        [
+            "f1: horizontalpodautoscaler web: scaleTargetKind: job isn't included in options [deployment statefulset]"
+        ]
+    );
 }

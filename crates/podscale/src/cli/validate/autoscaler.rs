@@ -1,13 +1,14 @@
 //! Checks autoscalers: what an API server would say, and the lints.
 
 use super::Remark;
+use super::custom::{self, Fault};
 use super::report::{Finding, Severity};
 use podscale_api::document::{Place, Places};
 use podscale_api::hpa::convert::Version;
-use podscale_api::hpa::custom_metrics;
-use podscale_api::hpa::manifest::{self, written_path};
+use podscale_api::hpa::manifest;
 use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
 use podscale_api::lint::{self, Autoscaler, Manifests, Workload};
+use podscale_api::written::Written;
 use podscale_apiserver::types::decode::{Decoded, decode_at};
 use podscale_apiserver::types::{self, name_of};
 use serde_json::Value;
@@ -20,13 +21,27 @@ pub(super) struct Candidate {
     places: Arc<Places>,
     /// What its fields are behind in the document, if it is in a list.
     path: String,
+    form: Written,
     hpa: Option<HorizontalPodAutoscaler>,
 }
 
 impl Candidate {
-    /// An object that is a HorizontalPodAutoscaler of a known version.
-    pub(super) fn new(file: Arc<str>, object: Value, places: Arc<Places>, path: &str) -> Candidate {
-        Candidate { file, object, places, path: path.to_owned(), hpa: None }
+    /// An object that is an autoscaler of a known form; nothing if it is none.
+    pub(super) fn new(
+        file: &Arc<str>,
+        object: &Value,
+        places: &Arc<Places>,
+        path: &str,
+    ) -> Option<Candidate> {
+        let form = Written::of(object)?;
+        let (file, places) = (Arc::clone(file), Arc::clone(places));
+        let (object, path) = (object.clone(), path.to_owned());
+        Some(Candidate { file, object, places, path, form, hpa: None })
+    }
+
+    /// How it is written.
+    pub(super) fn form(&self) -> Written {
+        self.form
     }
 
     /// The autoscaler, once it could be read.
@@ -42,9 +57,19 @@ impl Candidate {
         field: &str,
         problem: String,
     ) -> Finding {
-        let place = self.place(&written_path(&self.object, field));
-        let remark = Remark { place, severity, field: format!("{}{field}", self.path), problem };
+        let written = self.form.path(&self.object, field);
+        let place = self.place(&written);
+        let shown = if self.form.is_named_as_v2() { field } else { written.as_str() };
+        let remark = Remark { place, severity, field: format!("{}{shown}", self.path), problem };
         Finding::of(&self.file, rule, remark)
+    }
+
+    /// Something to say about a field, which is named as the object has it.
+    fn finding_at(&self, fault: Fault) -> Finding {
+        let Fault { rule, severity, field, problem } = fault;
+        let place = self.place(&field);
+        let field = format!("{}{field}", self.path);
+        Finding::of(&self.file, rule, Remark { place, severity, field, problem })
     }
 
     fn place(&self, written: &str) -> Place {
@@ -54,6 +79,16 @@ impl Candidate {
 
     /// What an API server would refuse. It reads strictly, as kubectl asks it to.
     pub(super) fn check(&mut self) -> Vec<Finding> {
+        if self.form == Written::Hpa {
+            return self.check_hpa();
+        }
+        // What has the right types can be looked at, whatever else is wrong with it.
+        self.hpa = self.form.as_hpa(&self.object);
+        let faults = custom::check(self.form, &self.object).into_iter();
+        faults.map(|fault| self.finding_at(fault)).collect()
+    }
+
+    fn check_hpa(&mut self) -> Vec<Finding> {
         let Decoded { value, unknown } = match self.decode() {
             Ok(decoded) => decoded,
             Err(finding) => return vec![finding],
@@ -76,7 +111,7 @@ impl Candidate {
             Err(error) => refuse("", error.to_string()),
         }
         // What has the right types can be looked at, whatever else is wrong with it.
-        self.hpa = custom_metrics::as_written(&value).ok();
+        self.hpa = self.form.as_hpa(&value);
         if let Some(hpa) = &mut self.hpa
             && self.object.get("status").is_none()
         {

@@ -12,6 +12,7 @@ use podscale_api::hpa::v2::{
 };
 use podscale_api::lint::Workload;
 use podscale_api::scale::Scale;
+use podscale_api::written::Written;
 use podscale_client::call::{self, About, CallError, query, segment};
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, ConnectError};
@@ -82,6 +83,15 @@ async fn ask_all(arguments: &Arguments, candidates: &[Candidate]) -> Result<Answ
     let client = cluster.client;
     let namespace =
         arguments.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+    ask_through(client, namespace, candidates).await
+}
+
+/// Asks about all autoscalers; those that name no namespace are in this one.
+pub(super) async fn ask_through(
+    client: Client,
+    namespace: String,
+    candidates: &[Candidate],
+) -> Result<Answers, AskError> {
     let live = Live { mapper: RestMapper::new(client.clone(), Clock::wall()), client, namespace };
     let mut answers = Answers::default();
     for candidate in candidates {
@@ -150,9 +160,15 @@ impl Live {
             }
             Err(Trouble::Silent(error)) => return Err(AskError::Call(error)),
         };
+        let form = candidate.form();
         let filled = [cpu_metric(podscale_api::hpa::default::CPU_UTILIZATION)];
-        let metrics = if hpa.spec.metrics.is_empty() { &filled[..] } else { &hpa.spec.metrics };
-        for (index, metric) in metrics.iter().enumerate() {
+        let none = hpa.spec.metrics.is_empty() && form.has_default_metric();
+        let metrics = if none { &filled[..] } else { &hpa.spec.metrics };
+        // Singlecloud's metrics by name and labels have values only once it has the autoscaler.
+        let later = |metric: &MetricSpec| {
+            form == Written::Singlecloud && metric.r#type == metric_type::PODS
+        };
+        for (index, metric) in metrics.iter().enumerate().filter(|(_, metric)| !later(metric)) {
             match self.metric(metric, namespace, &scale).await {
                 Ok(()) => {}
                 Err(Trouble::Said(problem)) => {

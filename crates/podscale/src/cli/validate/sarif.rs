@@ -5,10 +5,12 @@ use podscale_api::lint;
 use serde_json::{Value, json};
 
 /// What finds something besides lints: name and meaning.
-const CHECKS: [(&str, &str); 5] = [
+const CHECKS: [(&str, &str); 7] = [
     ("adapter-rule", "A rule of prometheus-adapter that is wrong or doubtful."),
+    ("ignored-field", "A field that means nothing to singlecloud, which ignores it."),
+    ("invalid-spec", "What an API server lets in, and the controller reports in a condition."),
     ("metric-unavailable", "A metric that the cluster does not answer for."),
-    ("refused", "What an API server refuses."),
+    ("refused", "What an API server refuses, or singlecloud's API."),
     ("target-not-found", "A target that the cluster does not have."),
     ("unreadable", "A document that is neither YAML nor JSON."),
 ];

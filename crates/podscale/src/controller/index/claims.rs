@@ -5,15 +5,18 @@
 //! oldest. Nearly all targets have one autoscaler, so only their number is kept for each target, and
 //! the others are searched for when there are several.
 
-use super::State;
 use super::entry::Entry;
+use super::{Index, State};
+use crate::controller::act::Release;
 use crate::controller::manage::Manage;
 use crate::controller::ownership::Management;
 use crate::dialect::{Key, Kind, Managed};
 use podscale_client::watch::Change;
+use podscale_core::Time;
 use podscale_core::model::TargetRef;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// A target, as a number: two of them have the same once in 10^10 clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,10 +43,10 @@ pub(super) struct Claims {
     unmanaged: HashMap<Key, Claim>,
 }
 
-#[derive(Clone, Copy)]
 struct Claim {
     target: TargetNumber,
     created: Option<i64>,
+    owner: Option<Arc<str>>,
 }
 
 impl Claims {
@@ -71,9 +74,9 @@ impl Claims {
         if let Some(target) = TargetNumber::of(managed)
             && !manage.manages(managed)
         {
-            let created = created(managed);
+            let (created, owner) = (created(managed), owner(managed));
             self.add(Some(target));
-            self.unmanaged.insert(managed.key.clone(), Claim { target, created });
+            self.unmanaged.insert(managed.key.clone(), Claim { target, created, owner });
         }
     }
 
@@ -120,7 +123,23 @@ fn created(managed: &Managed) -> Option<i64> {
     managed.metadata().creation_timestamp.map(|at| at.0.0)
 }
 
+/// The object that made an autoscaler, such as KEDA's ScaledObject, with its kind.
+fn owner(managed: &Managed) -> Option<Arc<str>> {
+    let owners = managed.metadata().owner_references.iter();
+    let owner = owners.max_by_key(|owner| owner.controller == Some(true))?;
+    Some(format!("{} {:?}", owner.kind, owner.name).into())
+}
+
 impl State {
+    /// The autoscaler that goes before this one, and what has made it.
+    pub(super) fn precedent_and_owner(&self, key: &Key) -> (Option<Key>, Option<Arc<str>>) {
+        let Some(first) = self.precedent(key) else { return (None, None) };
+        let managed = self.entries.get(&first).map(|entry| owner(&entry.managed));
+        let unmanaged = || self.claims.unmanaged.get(&first).map(|claim| claim.owner.clone());
+        let owner = managed.or_else(unmanaged).flatten();
+        (Some(first), owner)
+    }
+
     /// The autoscaler that has the same target as this one and goes before it, if there is one. Those
     /// of Kubernetes itself give way to nobody here.
     pub(super) fn precedent(&self, key: &Key) -> Option<Key> {
@@ -160,12 +179,40 @@ impl Entry {
 }
 
 /// What the condition and the event say.
-pub(in crate::controller) fn same_target_message(other: &Key, target: &TargetRef) -> String {
+pub(in crate::controller) fn same_target_message(
+    other: &Key,
+    behind: Option<&str>,
+    target: &TargetRef,
+) -> String {
+    let behind = behind.map(|owner| format!(" of {owner}")).unwrap_or_default();
     format!(
-        "{} {:?} scales {} {:?} as well; Podscale writes nothing here until that ends. Delete one of \
-         the two, or give it another target",
+        "{} {:?}{behind} scales {} {:?} as well; Podscale writes nothing here until that ends. Delete \
+         one of the two, or give it another target",
         other.kind.name, other.name, target.kind, target.name
     )
+}
+
+impl Index {
+    /// Takes in whether an object's target belongs to it. One that was taken out of its ownership and
+    /// belongs to it again has another controller that puts it there.
+    pub(in crate::controller) fn released(
+        &self,
+        key: &Key,
+        uid: &str,
+        release: Release,
+        now: Time,
+    ) {
+        let Some(mut entry) = self.entry(key, uid) else { return };
+        match release {
+            Release::NotOwned => {}
+            Release::Released(version) => entry.released = Some(version),
+            Release::OwnedAgain => {
+                // Once that one is gone, it is to be released again.
+                entry.released = None;
+                entry.ownership.begin_conflict(now);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

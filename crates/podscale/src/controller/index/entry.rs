@@ -39,8 +39,12 @@ pub(super) struct Entry {
     pub(super) queue_state: QueueState,
     /// What earlier decisions left behind.
     pub(super) recalled: Recalled,
+    /// What decisions on the object left behind whose place it has taken, until it is decided next.
+    pub(super) inherited: Option<Box<Recalled>>,
     /// Whether another controller manages it as well.
     pub(super) ownership: Ownership,
+    /// The version of its target in which that was taken out of its ownership.
+    pub(super) released: Option<Box<str>>,
     /// Dry run: how another controller's choices compare with ours.
     pub(super) comparison: Option<Comparison>,
     /// When its status was last sent.
@@ -63,7 +67,9 @@ impl Entry {
             annotations_reported: false,
             queue_state: QueueState::new(),
             recalled,
+            inherited: None,
             ownership,
+            released: None,
             comparison: None,
             status_sent: None,
             topics: BTreeSet::new(),

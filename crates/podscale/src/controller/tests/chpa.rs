@@ -5,9 +5,6 @@ use super::*;
 use crate::record::{Limits, Recorder};
 use podscale_api::chpa::{API_VERSION, KIND, RESOURCE};
 use podscale_api::crds::chpa::definition;
-use podscale_api::recording::RecordingReader;
-use podscale_api::replay::Replayer;
-use podscale_api::replay::difference::differences;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CHPAS: &str = "/apis/autoscalers.postmates.com/v1beta1/namespaces/default/chpas";
@@ -180,6 +177,82 @@ async fn a_deployment_does_not_belong_to_its_chpa() {
     controller.stop().await;
 }
 
+/// Who is in the way of a CHPA is reported, and nothing is written until that has ended.
+async fn reported_and_not_fought(cluster: &Cluster) {
+    let expected = "True AnotherController ";
+    until("it is reported", async || {
+        cluster.chpa_condition("web", CONFLICT_CONDITION).await.starts_with(expected)
+    })
+    .await;
+    cluster.resize(1).await;
+    tokio::time::sleep(4 * MINUTE).await;
+    assert_eq!(cluster.size_of("web").await, 1, "nothing is written");
+    until("it is tried again", async || cluster.size_of("web").await == 3).await;
+    until("nothing is reported any more", async || {
+        cluster.chpa_condition("web", CONFLICT_CONDITION).await.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_original_controller_is_noticed_by_the_statuses_that_it_stores_with_objects() {
+    let cluster = Cluster::with_chpas(&original_definition(), &["web"]).await;
+    cluster.create_chpa("web", "web", json!({})).await;
+    let controller = cluster.control_chpas();
+    let original = cluster.client("configurable-hpa/1");
+    let path = format!("{CHPAS}/web");
+    let about = About { resource: "", name: "" };
+    for desired in [7, 8, 7] {
+        until("Podscale writes", async || {
+            let stored = cluster.get(&path).await;
+            stored["status"]["desiredReplicas"] == 3
+                || !cluster.chpa_condition("web", CONFLICT_CONDITION).await.is_empty()
+        })
+        .await;
+        // Times are whole seconds.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let mut object = cluster.get(&path).await;
+        object["status"]["desiredReplicas"] = json!(desired);
+        call::send::<Value>(&original, "PUT", &path, &object, about).await.expect("stored");
+        cluster.resize(1).await;
+    }
+    until("who it is", async || {
+        let said = cluster.chpa_condition("web", CONFLICT_CONDITION).await;
+        said.contains("\"configurable-hpa\" manages this autoscaler as well")
+    })
+    .await;
+    reported_and_not_fought(&cluster).await;
+    controller.stop().await;
+    assert!(cluster.reasons().await.contains(&CONFLICT_REASON.to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_original_controller_is_noticed_by_the_deployments_that_it_takes_again() {
+    let cluster = Cluster::with_chpas(&definition(), &["web"]).await;
+    cluster.create_chpa("web", "web", json!({})).await;
+    let uid = cluster.get(&format!("{CHPAS}/web")).await["metadata"]["uid"].take();
+    let own = async || {
+        let owner = json!({"apiVersion": API_VERSION, "kind": KIND, "name": "web", "uid": uid,
+            "controller": true, "blockOwnerDeletion": true});
+        let owners = json!({"metadata": {"ownerReferences": [owner]}});
+        cluster.send("PATCH", &format!("{DEPLOYMENTS}/web"), &owners).await;
+    };
+    let released = async || {
+        let web = cluster.get(&format!("{DEPLOYMENTS}/web")).await;
+        web["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty)
+    };
+    own().await;
+    let controller = cluster.control_chpas();
+    until("it is released", async || released().await).await;
+    // What was left once by a controller that is gone is no conflict.
+    tokio::time::sleep(2 * MINUTE).await;
+    assert_eq!(cluster.chpa_condition("web", CONFLICT_CONDITION).await, "");
+    own().await;
+    reported_and_not_fought(&cluster).await;
+    until("it is released for good", async || released().await).await;
+    controller.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
     let cluster = Cluster::with_chpas(&definition(), &["web"]).await;
@@ -214,8 +287,7 @@ async fn another_autoscaler_of_the_target_is_reported_and_not_fought() {
 
 #[tokio::test(start_paused = true)]
 async fn its_decisions_are_recorded_and_replay() {
-    let folder = std::env::temp_dir().join(format!("podscale-chpa-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = recordings::folder("chpa");
     let cluster = Cluster::with_chpas(&definition(), &["web"]).await;
     // The metric asks for 100, so that the limit and the windows decide.
     let queue = json!([{"type": "External", "external":
@@ -238,20 +310,6 @@ async fn its_decisions_are_recorded_and_replay() {
     controller.stop().await;
     writing.finish();
     assert_eq!(cluster.size_of("web").await, 5, "the window holds");
-    let mut sizes = Vec::new();
-    for file in std::fs::read_dir(&folder).expect("a folder") {
-        let file = std::fs::File::open(file.expect("a file").path()).expect("a file");
-        for recording in RecordingReader::new(file).expect("lines") {
-            let recording = recording.expect("a recording");
-            let mut replayer = Replayer::new(&recording);
-            for step in &recording.steps {
-                let wanted = step.expected().expect("a decision");
-                let found = replayer.step(step, |replayed| differences(wanted, &replayed.outcome));
-                assert!(found.is_empty(), "{found:?}");
-                sizes.push(wanted.replicas);
-            }
-        }
-    }
-    std::fs::remove_dir_all(&folder).expect("removed");
+    let (_, sizes) = recordings::replay(&folder);
     assert!(sizes.len() >= 4 && sizes.iter().all(|size| *size == 5), "{sizes:?}");
 }

@@ -1,5 +1,7 @@
 //! A thousand broken CHPAs: what the API server lets in is decided or reported, each by itself.
 
+mod kinds;
+
 use super::*;
 use crate::dialect;
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, StatusStored};
@@ -93,6 +95,10 @@ fn mutate(value: &mut Value, numbers: &mut Numbers) {
 }
 
 fn mutations() -> Vec<Value> {
+    mutations_of(whole)
+}
+
+fn mutations_of(whole: fn(&str) -> Value) -> Vec<Value> {
     let mut numbers = Numbers(13);
     let mutation = |number| {
         let mut object = whole(&format!("m{number}"));

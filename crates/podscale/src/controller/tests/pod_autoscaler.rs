@@ -1,6 +1,9 @@
 //! PodAutoscalers, from their definition to their columns.
 
+mod costs;
+mod named;
 mod objects;
+mod recorded;
 
 use super::*;
 use crate::dialect::{CONFLICT_CONDITION, TARGET_TAKEN};

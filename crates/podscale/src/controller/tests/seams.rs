@@ -272,8 +272,8 @@ async fn a_dry_run_is_recorded_live_and_replays() {
     writing.finish();
     assert_eq!(cluster.replicas().await, 1, "nothing is written");
     let text = metrics.text();
-    assert!(text.contains("podscale_decisions_total{outcome=\"withheld\"}"), "{text}");
-    assert!(!text.contains("podscale_decisions_total{outcome=\"failed\"}"), "{text}");
+    assert!(text.contains("podscale_decisions_total{outcome=\"withheld\","), "{text}");
+    assert!(!text.contains("podscale_decisions_total{outcome=\"failed\","), "{text}");
     let mut steps = 0;
     for file in std::fs::read_dir(&folder).expect("a folder") {
         let file = std::fs::File::open(file.expect("a file").path()).expect("a file");

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use podscale_api::singlecloud::{Autoscaler, Invalid, RESOURCES, TYPE};
+use podscale_api::singlecloud::{Autoscaler, Invalid, TYPE};
 use podscale_client::call::CallError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -132,11 +132,6 @@ impl Place {
         let all: Vec<Autoscaler> = all.into_iter().map(|one| self.linked(one)).collect();
         self.list(TYPE, &all)
     }
-}
-
-/// The path of all autoscalers of a namespace.
-pub(super) fn collection(cluster: &str, namespace: &str) -> String {
-    format!("/apis/zcloud.cn/v1/clusters/{cluster}/namespaces/{namespace}/{RESOURCES}")
 }
 
 /// Says in the head of an answer which fields were ignored, as Kubernetes does.

@@ -1,7 +1,7 @@
 //! Takes requests in: who asks, whether they may, what they want.
 
 use super::Autoscalers;
-use super::answer::{Failure, Place, collection, warn};
+use super::answer::{Failure, Place, warn};
 use super::picker::Picker;
 use super::request::{Subject, Wanted};
 use crate::metrics::Metrics;
@@ -16,7 +16,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use http_body_util::{BodyExt, Limited};
-use podscale_api::singlecloud::{Read, read};
+use podscale_api::singlecloud::{Read, collection, read};
 use std::time::{Duration, Instant};
 
 /// How long an answer may take, wall-clock. A change goes on behind it.

@@ -113,7 +113,34 @@ fn it_is_reported_once_for_each_other_autoscaler() {
         index.status_stored(own.clone(), stored);
         assert_eq!(management(), (Management::Ceded, Some(precedent)));
     }
-    let message = same_target_message(&object("hpa z web 1").key, &own.model.target);
-    let expected = "HorizontalPodAutoscaler \"z\" scales Deployment \"web\" as well;";
-    assert!(message.starts_with(expected), "{message}");
+    let hpa = object("hpa z web 1").key;
+    for (behind, expected) in [
+        (None, "HorizontalPodAutoscaler \"z\" scales Deployment \"web\" as well;"),
+        (
+            Some("ScaledObject \"jobs\""),
+            "HorizontalPodAutoscaler \"z\" of ScaledObject \"jobs\" scales Deployment \"web\" as well;",
+        ),
+    ] {
+        let message = same_target_message(&hpa, behind, &own.model.target);
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
+#[test]
+fn what_made_the_other_autoscaler_is_named() {
+    for unmanaged in ["", " no"] {
+        let index = index();
+        let own = object("chpa b web 5");
+        index.apply(own.key.kind, Change::Applied(own.clone()));
+        let mut hpa = object(&format!("hpa keda-hpa-jobs web 1{unmanaged}"));
+        let mut wire = hpa.wire.as_hpa().into_owned();
+        wire.metadata.owner_references = serde_json::from_value(json!([{"apiVersion":
+            "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "jobs", "uid": "s",
+            "controller": true}]))
+        .expect("owners");
+        hpa = hpa::managed(wire);
+        index.apply(hpa.key.kind, Change::Applied(hpa));
+        let state = index.reconcile_state(&own.key, own.uid(), Time(0)).expect("it is there");
+        assert_eq!(state.behind.as_deref(), Some("ScaledObject \"jobs\""));
+    }
 }

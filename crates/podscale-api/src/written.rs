@@ -1,0 +1,192 @@
+//! Autoscalers of every form as files have them: each as `autoscaling/v2` with its metrics at their places, and
+//! where in the file that is which `autoscaling/v2` has at a path.
+
+use serde_json::Value;
+
+use crate::chpa;
+use crate::convert::{form, form_of};
+use crate::hpa::convert::Version;
+use crate::hpa::custom_metrics;
+use crate::hpa::manifest;
+use crate::hpa::v2::HorizontalPodAutoscaler;
+use crate::pod_autoscaler::hpa_form::hpa_form;
+use crate::pod_autoscaler::{self, PodAutoscaler};
+use crate::singlecloud;
+
+/// The API version of a CHPA's target, whatever it says.
+const CHPA_TARGET: &str = "apps/v1";
+
+/// The form of an autoscaler in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A HorizontalPodAutoscaler of any version.
+    Hpa,
+    /// A PodAutoscaler.
+    PodAutoscaler,
+    /// A CHPA.
+    Chpa,
+    /// An autoscaler of singlecloud's.
+    Singlecloud,
+}
+
+impl Written {
+    /// The form of an object; nothing if it is no autoscaler.
+    pub fn of(object: &Value) -> Option<Written> {
+        if Version::of_object(object).is_some() {
+            return Some(Written::Hpa);
+        }
+        Some(match form_of(object)?.name() {
+            "pa" => Written::PodAutoscaler,
+            "chpa" => Written::Chpa,
+            _ => Written::Singlecloud,
+        })
+    }
+
+    /// The kind that a group and kind belong to whatever the version, if it is a custom one.
+    pub fn of_kind(group: &str, kind: &str) -> Option<Written> {
+        match (group, kind) {
+            (pod_autoscaler::GROUP, pod_autoscaler::KIND) => Some(Written::PodAutoscaler),
+            (chpa::GROUP, chpa::KIND) => Some(Written::Chpa),
+            _ => None,
+        }
+    }
+
+    /// An object of this form as `autoscaling/v2`, with nothing filled in and each metric at the place that it
+    /// has there; nothing if it cannot be read. A query to Prometheus is a metric without a source.
+    pub fn as_hpa(self, object: &Value) -> Option<HorizontalPodAutoscaler> {
+        match self {
+            Written::Hpa => custom_metrics::as_written(object).ok(),
+            Written::PodAutoscaler => {
+                let pa: PodAutoscaler = serde_json::from_value(object.clone()).ok()?;
+                let mut hpa = hpa_form(&pa);
+                hpa.spec.metrics = pa.spec.metrics.into_iter().map(|metric| metric.hpa).collect();
+                Some(hpa)
+            }
+            Written::Chpa => {
+                let mut hpa = form("chpa")?.read(object).ok()?.hpa;
+                hpa.spec.scale_target_ref.api_version = CHPA_TARGET.to_owned();
+                Some(hpa)
+            }
+            Written::Singlecloud => {
+                let autoscaler = singlecloud::read(object).ok()?.autoscaler;
+                let namespace = singlecloud::namespace_of(object).unwrap_or_default();
+                singlecloud::to_hpa(&autoscaler, namespace).ok()
+            }
+        }
+    }
+
+    /// The path at which an object of this form has what `autoscaling/v2` has at a path.
+    pub fn path(self, object: &Value, path: &str) -> String {
+        match self {
+            Written::Hpa => manifest::written_path(object, path),
+            Written::PodAutoscaler => path.to_owned(),
+            Written::Chpa => chpa_path(path),
+            Written::Singlecloud => singlecloud_path(object, path),
+        }
+    }
+
+    /// Whether people know its fields by the names of `autoscaling/v2`, as API servers name those of every
+    /// version.
+    pub fn is_named_as_v2(self) -> bool {
+        matches!(self, Written::Hpa | Written::PodAutoscaler)
+    }
+
+    /// Whether no metrics stand for one of cpu.
+    pub fn has_default_metric(self) -> bool {
+        self != Written::Chpa
+    }
+}
+
+fn metric(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("spec.metrics[")?.split_once(']')
+}
+
+fn chpa_path(path: &str) -> String {
+    if path.starts_with("spec.behavior.") && path.ends_with(".tolerance") {
+        return "spec.tolerance".to_owned();
+    }
+    match metric(path) {
+        Some((index, rest)) => format!("spec.metrics[{index}]{}", manifest::before_targets(rest)),
+        None => path.to_owned(),
+    }
+}
+
+fn singlecloud_path(object: &Value, path: &str) -> String {
+    let known = match path {
+        "spec.minReplicas" => "minReplicas",
+        "spec.maxReplicas" => "maxReplicas",
+        "metadata.name" => "name",
+        "spec.scaleTargetRef.kind" => "scaleTargetKind",
+        _ if path.starts_with("spec.scaleTargetRef") => "scaleTargetName",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    let Some((index, rest)) = metric(path) else { return String::new() };
+    let resources = object["resourceMetrics"].as_array().map_or(0, Vec::len);
+    let index = index.parse::<usize>().unwrap_or_default();
+    let list = match index.checked_sub(resources) {
+        None => format!("resourceMetrics[{index}]"),
+        Some(custom) => format!("customMetrics[{custom}]"),
+    };
+    let field = match rest.rsplit_once("target.").map(|(_, field)| field) {
+        Some("averageUtilization") => ".averageUtilization",
+        Some("averageValue") => ".averageValue",
+        Some("type") => ".targetType",
+        _ => "",
+    };
+    format!("{list}{field}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn fields_are_where_their_form_has_them() {
+        let singlecloud = json!({"resourceMetrics": [{}], "customMetrics": [{}]});
+        for (form, path, expected) in [
+            (Written::PodAutoscaler, "spec.metrics[0].pods.target", "spec.metrics[0].pods.target"),
+            (
+                Written::Chpa,
+                "spec.metrics[1].resource.target.averageUtilization",
+                "spec.metrics[1].resource.targetAverageUtilization",
+            ),
+            (Written::Chpa, "spec.behavior.scaleUp.tolerance", "spec.tolerance"),
+            (Written::Chpa, "spec.maxReplicas", "spec.maxReplicas"),
+            (Written::Singlecloud, "spec.maxReplicas", "maxReplicas"),
+            (Written::Singlecloud, "spec.scaleTargetRef.name", "scaleTargetName"),
+            (Written::Singlecloud, "spec.scaleTargetRef.kind", "scaleTargetKind"),
+            (
+                Written::Singlecloud,
+                "spec.metrics[0].resource.target.averageUtilization",
+                "resourceMetrics[0].averageUtilization",
+            ),
+            (Written::Singlecloud, "spec.metrics[1].pods", "customMetrics[0]"),
+            (Written::Singlecloud, "spec.behavior", ""),
+        ] {
+            assert_eq!(form.path(&singlecloud, path), expected, "{form:?} {path}");
+        }
+    }
+
+    #[test]
+    fn metrics_keep_their_places() {
+        let target =
+            json!({"apiVersion": "extensions/v1beta1", "kind": "Deployment", "name": "web"});
+        let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 50}});
+        let chpa = json!({"apiVersion": "autoscalers.postmates.com/v1beta1", "kind": "CHPA",
+            "metadata": {"name": "web"}, "spec": {"maxReplicas": 5, "scaleTargetRef": target, "metrics": [cpu]}});
+        let hpa = Written::of(&chpa).and_then(|form| form.as_hpa(&chpa)).expect("a CHPA");
+        assert_eq!(hpa.spec.scale_target_ref.api_version, "apps/v1");
+        assert_eq!(hpa.spec.metrics.len(), 1);
+        let query = json!({"type": "Prometheus", "prometheus": {"query": "up", "target": {}}});
+        let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}});
+        let pa = json!({"apiVersion": "podscale.dev/v1alpha1", "kind": "PodAutoscaler",
+            "metadata": {"name": "web"}, "spec": {"maxReplicas": 5, "metrics": [query, cpu]}});
+        let hpa = Written::of(&pa).and_then(|form| form.as_hpa(&pa)).expect("a PodAutoscaler");
+        let types: Vec<&str> = hpa.spec.metrics.iter().map(|metric| &*metric.r#type).collect();
+        assert_eq!(types, ["Prometheus", "Resource"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Virtual time: lets a workload, its pods, its metrics and a policy act on each other from event to
+//! event. A run is a function of its [`Plan`] and its policy: the same plan gives the same bytes.
+
+use crate::environment::{Arrivals, seconds};
+use crate::plan::{Plan, PlanError};
+use crate::policy::Policy;
+use crate::random;
+use crate::request_time::RequestTimes;
+use crate::score::{Pods, Recorder, Run};
+use crate::workload::Flow;
+use crate::world::{Fleet, NEVER, Sensors, World};
+use podscale_core::{Span, Time};
+
+/// What the draws of arrivals are for.
+const ARRIVALS: u64 = 2;
+
+/// Runs a plan to its end.
+///
+/// # Errors
+/// The plan makes no sense.
+pub fn simulate(plan: &Plan, policy: &mut dyn Policy) -> Result<Run, PlanError> {
+    let flow = plan.flow()?;
+    Ok(Engine::new(plan, flow, policy).run())
+}
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    policy: &'a mut dyn Policy,
+    flow: Flow,
+    fleet: Fleet,
+    sensors: Sensors,
+    recorder: Recorder,
+    now: Time,
+    slot: Span,
+    /// Where the slot ends that time is in.
+    boundary: Time,
+    /// A size that was decided and takes effect later.
+    pending: Option<(Time, i32)>,
+    /// The rate of the load, and until when it certainly stays.
+    rate: (f64, Time),
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &'a Plan, flow: Flow, policy: &'a mut dyn Policy) -> Engine<'a> {
+        policy.begin(plan);
+        let at = (plan.start, plan.seed);
+        let environment = &plan.environment;
+        let sensors = Sensors::new(environment, &policy.needs(), &plan.metrics, &flow, at);
+        let times = RequestTimes::new(&plan.workload, flow.rps_per_pod(), plan.objective_seconds);
+        Engine {
+            fleet: Fleet::new(environment, plan.seed, plan.replicas, plan.start),
+            sensors,
+            recorder: Recorder::new(plan, times, flow.rps_per_pod()),
+            now: plan.start,
+            slot: seconds(environment.slot_seconds),
+            boundary: plan.start,
+            pending: None,
+            rate: (0.0, Time(i64::MIN)),
+            plan,
+            policy,
+            flow,
+        }
+    }
+
+    fn run(mut self) -> Run {
+        let end = self.plan.start.after(self.plan.length);
+        loop {
+            let pending = self.pending.map_or(NEVER, |(at, _)| at);
+            let next = self.fleet.next_due().min(self.sensors.next_due());
+            let next = next.min(self.policy.next_due()).min(pending).min(end);
+            self.pass_time(next.max(self.now));
+            if self.now >= end {
+                break;
+            }
+            self.act();
+        }
+        self.recorder.finish(&self.flow, self.fleet.created())
+    }
+
+    /// Lets requests come and go until the given time.
+    fn pass_time(&mut self, until: Time) {
+        let start = self.plan.start;
+        while self.now < until {
+            if self.boundary <= self.now {
+                self.boundary = self.boundary.after(self.slot);
+            }
+            let end = self.boundary.min(until);
+            let length = end.since(self.now);
+            let seconds = length.0 as f64 / 1e6;
+            let middle = self.now.after(Span(length.0 / 2));
+            if middle >= self.rate.1 {
+                let since = middle.since(start);
+                let steady = start.after(self.plan.load.steady_until(since));
+                self.rate = (self.plan.load.rate(since), steady);
+            }
+            let expected = self.rate.0 * seconds;
+            let arrivals = match self.plan.environment.arrivals {
+                Arrivals::Even => expected,
+                Arrivals::Random => {
+                    random::poisson(expected, self.plan.seed, self.now.0.cast_unsigned(), ARRIVALS)
+                }
+            };
+            let slot = self.flow.slot(arrivals, seconds, self.fleet.ready());
+            let pods = Pods { existing: self.fleet.existing(), created: self.fleet.created() };
+            self.recorder.slot(end, &slot, self.rate.0, pods, self.flow.totals());
+            self.now = end;
+        }
+    }
+
+    /// Lets everything happen that is due now, always in the same order.
+    fn act(&mut self) {
+        let now = self.now;
+        if self.fleet.next_due() <= now {
+            self.fleet.step(now, &self.flow.counters());
+        }
+        if let Some((at, replicas)) = self.pending
+            && at <= now
+        {
+            self.pending = None;
+            self.fleet.resize(replicas, now);
+        }
+        if self.sensors.next_due() <= now {
+            self.sensors.scrape(now, &self.flow);
+        }
+        if self.policy.next_due() <= now {
+            self.decide();
+        }
+    }
+
+    fn decide(&mut self) {
+        let (fleet, flow, sensors) = (&self.fleet, &self.flow, &self.sensors);
+        let world = World { now: self.now, plan: self.plan, fleet, flow, sensors };
+        let from = world.scale().spec_replicas;
+        let written_at = world.written_at();
+        let changed = self.policy.decide(&world);
+        self.recorder.decided();
+        if let Some(at) = self.plan.detail.explain_at
+            && self.now <= at
+            && self.policy.next_due() > at
+        {
+            self.recorder.explain(self.now, self.policy.explain());
+        }
+        let Some(to) = changed.filter(|to| *to != from) else { return };
+        let why = if self.plan.detail.changes { self.policy.explain() } else { Vec::new() };
+        self.recorder.changed(self.now, from, to, why);
+        // A size that is decided while another is on its way replaces it.
+        self.pending = Some((written_at, to));
+    }
+}
+
+#[cfg(test)]
+mod tests;

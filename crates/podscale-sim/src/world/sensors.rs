@@ -1,0 +1,349 @@
+//! How what happens in a simulated workload becomes what an autoscaler reads: scrapes at their own
+//! moments, rates over windows, delays, and samples that are lost, late or refused.
+
+mod way;
+
+use super::fleet::Fleet;
+use crate::environment::Environment;
+use crate::plan::{PodTemplate, Quantity, Resource};
+use crate::random;
+use crate::workload::{Flow, Kind};
+use podscale_core::model::{MetricTarget, Milli, ShareOf, Source};
+use podscale_core::snapshot::{PodReadings, Reading, Sample};
+use podscale_core::{Metric, Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use way::{MAX_ROUNDS, Measured, Way};
+
+/// What the draws of scrapes are for.
+const RESOURCE_MOMENT: u64 = 301;
+const CUSTOM_MOMENT: u64 = 302;
+const STRAY: u64 = 305;
+
+/// Which pipelines somebody reads from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// CPU and memory of pods.
+    pub resource: bool,
+    /// Metrics of pods, objects and queues.
+    pub custom: bool,
+    /// The names of those.
+    pub names: Vec<Arc<str>>,
+}
+
+impl Needs {
+    /// What these metrics need.
+    #[must_use]
+    pub fn of(metrics: &[Metric]) -> Needs {
+        let is_resource = |metric: &Metric| {
+            matches!(*metric.source, Source::Resource { .. } | Source::ContainerResource { .. })
+        };
+        Needs {
+            resource: metrics.iter().any(is_resource),
+            custom: !metrics.iter().all(is_resource),
+            names: metrics.iter().filter_map(|m| Quantity::name_in(&m.source).cloned()).collect(),
+        }
+    }
+}
+
+/// One scrape of the workload as a whole.
+#[derive(Clone, Copy, Debug)]
+struct Whole {
+    at: Time,
+    visible: Time,
+    arrived: f64,
+    queue: f64,
+    latency_seconds: f64,
+    in_flight: f64,
+}
+
+/// All that an autoscaler can read of a workload.
+#[derive(Clone, Debug)]
+pub(crate) struct Sensors {
+    start: Time,
+    seed: u64,
+    jitter: f64,
+    slot_seconds: f64,
+    resource: Way,
+    custom: Way,
+    whole: VecDeque<Whole>,
+    names: BTreeMap<String, Quantity>,
+    kind: Kind,
+}
+
+impl Sensors {
+    pub(crate) fn new(
+        environment: &Environment,
+        needs: &Needs,
+        names: &BTreeMap<String, Quantity>,
+        flow: &Flow,
+        (start, seed): (Time, u64),
+    ) -> Sensors {
+        let way = |pipeline, needed, moment| Way::new(pipeline, needed, start, seed, moment);
+        // What names mean is worked out once, not at every reading.
+        let kind = flow.spec().kind;
+        let guessed =
+            needs.names.iter().map(|name| (name.to_string(), Quantity::guess(name, kind)));
+        let mut meant: BTreeMap<String, Quantity> = guessed.collect();
+        meant.extend(names.iter().map(|(name, quantity)| (name.clone(), *quantity)));
+        Sensors {
+            start,
+            seed,
+            jitter: flow.spec().jitter,
+            slot_seconds: environment.slot_seconds,
+            resource: way(&environment.resource_metrics, needs.resource, RESOURCE_MOMENT),
+            custom: way(&environment.custom_metrics, needs.custom, CUSTOM_MOMENT),
+            whole: VecDeque::new(),
+            names: meant,
+            kind,
+        }
+    }
+
+    pub(crate) fn next_due(&self) -> Time {
+        self.resource.due.min(self.custom.due)
+    }
+
+    /// Scrapes what is due.
+    pub(crate) fn scrape(&mut self, now: Time, flow: &Flow) {
+        if self.resource.due <= now {
+            self.resource.scrape(now, flow);
+        }
+        if self.custom.due <= now {
+            let visible = now.after(self.custom.delay);
+            self.whole.push_back(Whole {
+                at: now,
+                visible,
+                arrived: flow.totals().arrived,
+                queue: flow.totals().waiting,
+                latency_seconds: flow.latency_seconds(),
+                in_flight: flow.in_flight(),
+            });
+            let cut = now.before(self.custom.kept);
+            while self.whole.len() > MAX_ROUNDS || self.whole.get(1).is_some_and(|w| w.at <= cut) {
+                self.whole.pop_front();
+            }
+            self.custom.scrape(now, flow);
+        }
+    }
+
+    /// What a metric says now, into the given place.
+    pub(crate) fn read(
+        &self,
+        metric: &Metric,
+        share_of: ShareOf,
+        now: Time,
+        (fleet, template): (&Fleet, &PodTemplate),
+        reading: &mut Reading,
+    ) {
+        let resource = match &*metric.source {
+            Source::Resource { name } => (&**name, None),
+            Source::ContainerResource { name, container } => (&**name, Some(&**container)),
+            Source::Pods(series) => return self.read_pods(&series.name, now, fleet, reading),
+            Source::Object { series, .. } => {
+                *reading = self.read_whole(&series.name, now).unwrap_or_else(|| {
+                    Reading::Failed("no value of the object has been measured yet".into())
+                });
+                return;
+            }
+            Source::External(series) => {
+                *reading = match self.read_whole(&series.name, now) {
+                    Some(Reading::Total { value, taken }) => {
+                        Reading::Series { values: vec![value], taken }
+                    }
+                    Some(other) => other,
+                    None => Reading::Empty,
+                };
+                return;
+            }
+            Source::Prometheus(query) => {
+                *reading = self.read_whole(&query.name, now).unwrap_or(Reading::Empty);
+                return;
+            }
+            Source::Unknown { .. } => {
+                *reading = Reading::Empty;
+                return;
+            }
+        };
+        self.read_resource(resource, now, fleet, template, reading);
+        if let (Reading::PerPod(readings), MetricTarget::Utilization(_)) = (reading, metric.target)
+        {
+            let pods = fleet.pods();
+            let (count, first) = (pods.len(), pods.first().map(|pod| pod.id));
+            template.fill_requests(resource, share_of, (count, first), &mut readings.requests);
+        }
+    }
+
+    /// What a metric of this name measures.
+    pub(crate) fn quantity(&self, name: &str) -> Quantity {
+        match self.names.get(name) {
+            Some(quantity) => *quantity,
+            None => Quantity::guess(name, self.kind),
+        }
+    }
+
+    fn refused(&self, way: &Way, now: Time) -> Option<Reading> {
+        let answers = way.pipeline.answers_at(now.since(self.start));
+        (!answers).then(|| Reading::Failed("the metrics API does not answer (outage)".into()))
+    }
+
+    fn read_resource(
+        &self,
+        (name, container): (&str, Option<&str>),
+        now: Time,
+        fleet: &Fleet,
+        template: &PodTemplate,
+        reading: &mut Reading,
+    ) {
+        let Some(resource) = Resource::named(name) else {
+            *reading = Reading::Empty;
+            return;
+        };
+        if let Some(refused) = self.refused(&self.resource, now) {
+            *reading = refused;
+            return;
+        }
+        let mut readings = per_pod(reading);
+        let readable = self.resource.read(now, self.seed);
+        let mut stray = Stray::new(self);
+        for pod in fleet.pods() {
+            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
+            readings.samples.push(measured.and_then(|measured| {
+                let used = match resource {
+                    Resource::Cpu => stray.cores(pod.id, &measured),
+                    Resource::Memory => measured.memory_bytes,
+                };
+                let shown = template.shown(resource, container, used)?;
+                let value = match resource {
+                    Resource::Cpu => cpu_milli(shown),
+                    Resource::Memory => Milli(whole(shown).saturating_mul(1000)),
+                };
+                Some(sample(value, &measured))
+            }));
+        }
+        give(reading, readings);
+    }
+
+    fn read_pods(&self, name: &str, now: Time, fleet: &Fleet, reading: &mut Reading) {
+        if let Some(refused) = self.refused(&self.custom, now) {
+            *reading = refused;
+            return;
+        }
+        let quantity = self.quantity(name);
+        let ready = fleet.ready().max(1) as f64;
+        let whole = self.whole.iter().rev().find(|whole| whole.visible <= now);
+        let mut readings = per_pod(reading);
+        let readable = self.custom.read(now, self.seed);
+        for pod in fleet.pods() {
+            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
+            readings.samples.push(measured.and_then(|measured| {
+                let serves = measured.served > 0.0;
+                let share = |amount: f64| if serves { amount / ready } else { 0.0 };
+                let value = match quantity {
+                    Quantity::RequestsPerSecond => measured.served / measured.seconds(),
+                    Quantity::QueueLength => share(whole?.queue),
+                    Quantity::InFlight => share(whole?.in_flight),
+                    Quantity::LatencySeconds => whole?.latency_seconds,
+                    Quantity::Absent => return None,
+                };
+                Some(sample(milli(value), &measured))
+            }));
+        }
+        give(reading, readings);
+    }
+
+    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
+    fn read_whole(&self, name: &str, now: Time) -> Option<Reading> {
+        if let Some(refused) = self.refused(&self.custom, now) {
+            return Some(refused);
+        }
+        let quantity = self.quantity(name);
+        let place = self.whole.iter().rposition(|whole| whole.visible <= now)?;
+        let last = self.whole[place];
+        let value = match quantity {
+            Quantity::Absent => return None,
+            Quantity::RequestsPerSecond => {
+                let edge = last.at.before(self.custom.window);
+                let earlier = self.whole.iter().take(place);
+                let found = earlier.clone().rev().find(|w| w.at <= edge);
+                let before = found.or_else(|| earlier.clone().next())?;
+                (last.arrived - before.arrived) / (last.at.since(before.at).0 as f64 / 1e6)
+            }
+            Quantity::QueueLength => last.queue,
+            Quantity::LatencySeconds => last.latency_seconds,
+            Quantity::InFlight => last.in_flight,
+        };
+        Some(Reading::Total { value: milli(value), taken: Some(last.at.whole_seconds()) })
+    }
+}
+
+/// How far single pods stray from the model, as its jitter says; over a window of many slots that evens
+/// out.
+struct Stray {
+    jitter: f64,
+    slot_seconds: f64,
+    seed: u64,
+    /// When the last window ended and how long it was, and what follows from that.
+    window: (Time, f64),
+    salt: u64,
+    part: f64,
+}
+
+impl Stray {
+    fn new(sensors: &Sensors) -> Stray {
+        let Sensors { jitter, slot_seconds, seed, .. } = *sensors;
+        Stray { jitter, slot_seconds, seed, window: (Time(i64::MIN), 0.0), salt: 0, part: 0.0 }
+    }
+
+    /// The mean CPU of a pod.
+    fn cores(&mut self, pod: u64, measured: &Measured) -> f64 {
+        let seconds = measured.seconds();
+        let mean = measured.cpu_seconds / seconds;
+        if self.jitter == 0.0 {
+            return mean;
+        }
+        if self.window != (measured.to, seconds) {
+            self.window = (measured.to, seconds);
+            self.salt = random::salt(measured.to.0.cast_unsigned(), STRAY);
+            self.part = self.jitter / (seconds / self.slot_seconds).max(1.0).sqrt();
+        }
+        let hash = self.seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mean * (1.0 + self.part * random::salted(hash, self.salt))
+    }
+}
+
+/// The place for a value per pod; kept from the last time if it was one.
+fn per_pod(reading: &mut Reading) -> PodReadings {
+    match std::mem::replace(reading, Reading::Empty) {
+        Reading::PerPod(mut readings) => {
+            readings.samples.clear();
+            readings
+        }
+        _ => PodReadings::default(),
+    }
+}
+
+/// Puts values per pod back, unless there is none.
+fn give(reading: &mut Reading, readings: PodReadings) {
+    if readings.samples.iter().any(Option::is_some) {
+        *reading = Reading::PerPod(readings);
+    }
+}
+
+fn sample(value: Milli, measured: &Measured) -> Sample {
+    let window = measured.to.since(measured.from).max(Span(1));
+    Sample { value, taken: measured.to.whole_seconds(), window }
+}
+
+/// Cores as metrics APIs give them: nanocores, and thousandths rounded up from those.
+fn cpu_milli(cores: f64) -> Milli {
+    Milli(whole(cores * 1e9).saturating_add(999_999) / 1_000_000)
+}
+
+fn milli(value: f64) -> Milli {
+    Milli(whole(value * 1000.0))
+}
+
+/// The nearest whole number to one that is not negative; the cast saturates.
+fn whole(number: f64) -> i64 {
+    (number + 0.5) as i64
+}

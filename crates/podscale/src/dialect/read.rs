@@ -1,0 +1,216 @@
+//! Reads single objects of any dialect and version, as files and Recordings have them, checked as an API
+//! server checks them.
+
+use super::{Managed, chpa, hpa, pod_autoscaler};
+use podscale_api::chpa::Chpa;
+use podscale_api::hpa::convert::{self, ConvertError, Version};
+use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
+use podscale_api::hpa::{custom_metrics, validate};
+use podscale_api::meta::ObjectMeta;
+use podscale_api::pod_autoscaler::PodAutoscaler;
+use podscale_api::pod_autoscaler::default::default_spec;
+use podscale_api::recording::{ORIGIN, Origin};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The namespace of an object that names none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// One object, and how it was understood.
+#[derive(Clone, Debug)]
+pub struct Understood {
+    /// The object in the form that a controller works with.
+    pub managed: Managed,
+    /// The object in the newest version of its kind with defaults filled in; fields that the kind does
+    /// not have are gone.
+    pub object: Value,
+}
+
+/// Why an object cannot be used; its text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is no autoscaler of a known version, or a field has the wrong type.
+    #[error("{0}")]
+    Convert(#[from] ConvertError),
+    /// An API server or the controller would refuse it; the first thing that is wrong.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl From<serde_json::Error> for ReadError {
+    fn from(error: serde_json::Error) -> ReadError {
+        ReadError::Convert(error.into())
+    }
+}
+
+/// Whether an object is an autoscaler of any dialect; its version need not be a known one.
+#[must_use]
+pub fn is_autoscaler(object: &Value) -> bool {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    let is_of = |dialect: &super::Kind| version == dialect.api_version && kind == dialect.name;
+    kind == v2::KIND && version.starts_with("autoscaling/")
+        || is_of(&chpa::CHPA)
+        || is_of(&pod_autoscaler::POD_AUTOSCALER)
+}
+
+/// Reads an object.
+///
+/// # Errors
+/// It is no autoscaler, cannot be read, or would be refused.
+pub fn read(object: &Value) -> Result<Understood, ReadError> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    match (text("apiVersion"), text("kind")) {
+        (podscale_api::chpa::API_VERSION, podscale_api::chpa::KIND) => read_chpa(object),
+        (podscale_api::pod_autoscaler::API_VERSION, podscale_api::pod_autoscaler::KIND) => {
+            read_pod_autoscaler(object)
+        }
+        _ => read_hpa(object),
+    }
+}
+
+/// Reads the object of a Recording, whatever its kind was.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_recorded(hpa: &HorizontalPodAutoscaler) -> Result<Understood, ReadError> {
+    let Some(origin) = Origin::of(hpa) else {
+        return read(&convert::write(hpa, Version::V2)?);
+    };
+    let mut metadata = hpa.metadata.clone();
+    metadata.annotations.remove(ORIGIN);
+    let kinds = [&chpa::CHPA, &pod_autoscaler::POD_AUTOSCALER];
+    let known = kinds.into_iter().find(|kind| kind.name == origin.kind);
+    let api_version = known.map_or("", |kind| kind.api_version);
+    let metadata = serde_json::to_value(metadata)?;
+    read(&json!({"apiVersion": api_version, "kind": origin.kind, "metadata": metadata,
+        "spec": origin.spec}))
+}
+
+/// Fills in what an API server gives every object.
+fn admit(metadata: &mut ObjectMeta) {
+    if metadata.namespace.is_empty() {
+        metadata.namespace = DEFAULT_NAMESPACE.to_owned();
+    }
+    metadata.generation = metadata.generation.max(1);
+}
+
+fn read_hpa(object: &Value) -> Result<Understood, ReadError> {
+    let annotations = object.pointer("/metadata/annotations");
+    let is_old = annotations.and_then(|all| all.get(custom_metrics::TARGET)).is_some();
+    let mut hpa = if is_old {
+        let written = custom_metrics::as_written(object)?;
+        convert::read(&convert::write(&written, Version::V2)?)?
+    } else {
+        convert::read(object)?
+    };
+    admit(&mut hpa.metadata);
+    if let Some(error) = validate::check_create(&hpa).first() {
+        return Err(ReadError::Invalid(error.to_string()));
+    }
+    let object = convert::write(&hpa, Version::V2)?;
+    Ok(Understood { managed: hpa::managed(hpa), object })
+}
+
+fn read_chpa(object: &Value) -> Result<Understood, ReadError> {
+    let mut chpa = Chpa::deserialize(object)?;
+    admit(&mut chpa.metadata);
+    let spec = chpa.checked().map_err(ReadError::Invalid)?;
+    let object = json!({"apiVersion": chpa::CHPA.api_version, "kind": chpa::CHPA.name,
+        "metadata": serde_json::to_value(&chpa.metadata)?, "spec": serde_json::to_value(&spec)?});
+    Ok(Understood { managed: chpa::managed(chpa), object })
+}
+
+fn read_pod_autoscaler(object: &Value) -> Result<Understood, ReadError> {
+    let mut pa = PodAutoscaler::deserialize(object)?;
+    admit(&mut pa.metadata);
+    default_spec(&mut pa.spec);
+    pa.status = None;
+    let object = serde_json::to_value(&pa)?;
+    let managed = pod_autoscaler::managed(pa);
+    match managed.model.invalid() {
+        Some(why) => Err(ReadError::Invalid(why.to_string())),
+        None => Ok(Understood { managed, object }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(more: Value) -> Value {
+        let mut spec = json!({"maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            spec[name] = value.clone();
+        }
+        spec
+    }
+
+    fn object(version: &str, kind: &str, more: Value) -> Value {
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "web"}, "spec": spec(more)})
+    }
+
+    #[test]
+    fn every_dialect_and_version_is_read() {
+        let schedule =
+            json!([{"name": "night", "start": "0 22 * * *", "duration": "8h", "minReplicas": 2}]);
+        for (version, kind, more) in [
+            (
+                "autoscaling/v1",
+                "HorizontalPodAutoscaler",
+                json!({"targetCPUUtilizationPercentage": 60}),
+            ),
+            ("autoscaling/v2beta2", "HorizontalPodAutoscaler", json!({})),
+            ("autoscaling/v2", "HorizontalPodAutoscaler", json!({"minReplicas": 2})),
+            (
+                "autoscalers.postmates.com/v1beta1",
+                "CHPA",
+                json!({"minReplicas": 1, "tolerance": 0.2}),
+            ),
+            ("podscale.dev/v1alpha1", "PodAutoscaler", json!({"schedules": schedule})),
+        ] {
+            let object = object(version, kind, more);
+            assert!(is_autoscaler(&object), "{version} {kind}");
+            let read = read(&object).unwrap_or_else(|error| panic!("{version} {kind}: {error}"));
+            assert_eq!(&*read.managed.model.namespace, "default", "{kind}");
+            assert_eq!(read.managed.model.max_replicas, 5, "{kind}");
+            assert_eq!(read.object["kind"], kind);
+            // What is recorded of it is read as the same again.
+            let recorded = read_recorded(&read.managed.wire.recorded())
+                .unwrap_or_else(|error| panic!("{version} {kind}: {error}"));
+            assert_eq!(recorded.managed.model, read.managed.model, "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_refused_is_refused() {
+        for (version, kind, more, expected) in [
+            ("autoscaling/v9", "HorizontalPodAutoscaler", json!({}), "known version"),
+            (
+                "autoscaling/v2",
+                "HorizontalPodAutoscaler",
+                json!({"maxReplicas": 0}),
+                "spec.maxReplicas",
+            ),
+            (
+                "autoscalers.postmates.com/v1beta1",
+                "CHPA",
+                json!({"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}}),
+                "StatefulSet",
+            ),
+            (
+                "podscale.dev/v1alpha1",
+                "PodAutoscaler",
+                json!({"syncPeriod": "5ms"}),
+                "spec.syncPeriod",
+            ),
+        ] {
+            let error = read(&object(version, kind, more)).expect_err(kind).to_string();
+            assert!(error.contains(expected), "{kind}: {error}");
+        }
+        let foreign =
+            object("autoscaling.internal.knative.dev/v1alpha1", "PodAutoscaler", json!({}));
+        assert!(!is_autoscaler(&foreign));
+    }
+}

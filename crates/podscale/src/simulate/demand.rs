@@ -1,0 +1,324 @@
+//! Recovers from Recordings of a live cluster what load there was, so that other settings can be tried
+//! on it. Every step is decided again, which gives pods and readings in the form that rules see; from
+//! usage, sizes and queues follows the demand. What cannot be known is said.
+
+mod fit;
+mod observed;
+
+use super::{START, Subject};
+use crate::dialect;
+use crate::dialect::read::ReadError;
+use fit::Fitted;
+use observed::Observed;
+use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
+use podscale_api::replay::Replayer;
+use podscale_core::{Settings, Span};
+use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
+use podscale_sim::load::TraceShape;
+use podscale_sim::plan::{Detail, PodTemplate};
+use podscale_sim::trace::Point;
+use podscale_sim::{Load, Plan, Shape, Trace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The most files of a folder that are read.
+const MAX_FILES: usize = 10_000;
+/// So many periods without a step are a gap.
+const LONG_GAP: f64 = 4.0;
+
+/// Why no load can be recovered; its text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum DemandError {
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A line is no Recording.
+    #[error("{}: {source}", path.display())]
+    Recording {
+        /// In which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RecordingError,
+    },
+    /// There are no Recordings, or none of the wanted name.
+    #[error("there is no recording{0}")]
+    None(String),
+    /// The recorded object makes no sense.
+    #[error("{name}: {source}")]
+    Object {
+        /// Which autoscaler.
+        name: String,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// The recording is too short.
+    #[error(
+        "{name}: {steps} steps are too few to recover a load from; at least {least} are needed"
+    )]
+    Short {
+        /// Which autoscaler.
+        name: String,
+        /// How many there are.
+        steps: usize,
+        /// How many are needed.
+        least: usize,
+    },
+    /// No metric tells the demand.
+    #[error(
+        "{0}: no metric tells how much there was to do: cpu, a rate of requests or the length of a \
+         queue would"
+    )]
+    Unknown(String),
+}
+
+/// The fewest steps that say anything.
+const LEAST_STEPS: usize = 8;
+
+/// What was recovered for one autoscaler.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The object as it was last recorded, with a plan that plays the recovered load.
+    pub subject: Subject,
+    /// The sizes that were recorded: when, counted from the beginning, and which.
+    pub sizes: Vec<(Span, i32)>,
+    /// What cannot be known, in sentences.
+    pub unknown: Vec<String>,
+}
+
+/// What was recorded of one autoscaler, in order of time: of every step no more than is needed, since
+/// Recordings of a week are large.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    segments: Vec<Segment>,
+}
+
+/// What one Recording says.
+#[derive(Debug)]
+struct Segment {
+    observed: Vec<Observed>,
+    /// When pods were taken by their nodes, and how much later they became ready.
+    starts: BTreeSet<(i64, i64)>,
+    /// The object at its end.
+    hpa: HorizontalPodAutoscaler,
+    pods: Option<PodTemplate>,
+    settings: Settings,
+}
+
+impl Recorded {
+    /// Takes in a Recording of the same autoscaler; one without steps says nothing.
+    pub fn add(&mut self, recording: &Recording) {
+        let segment = Segment::of(recording);
+        if segment.observed.is_empty() {
+            return;
+        }
+        let at = segment.observed.first().map(|step| step.at);
+        let place =
+            self.segments.partition_point(|other| other.observed.first().map(|step| step.at) <= at);
+        self.segments.insert(place, segment);
+    }
+}
+
+impl Segment {
+    fn of(recording: &Recording) -> Segment {
+        let mut replayer = Replayer::new(recording);
+        let mut hpa = recording.autoscaler.clone();
+        hpa.status = None;
+        let (mut observed, mut starts) = (Vec::new(), BTreeSet::new());
+        for step in &recording.steps {
+            if let Some(spec) = &step.spec {
+                hpa.spec = spec.clone();
+            }
+            let recorded = step.expected().map(|decision| decision.replicas);
+            observed.extend(replayer.step(step, |replayed| {
+                starts.extend(observed::starts(&replayed));
+                Observed::of(&replayed, recorded)
+            }));
+        }
+        let pod = recording.steps.last().and_then(|step| step.pods.first());
+        let pods = pod.and_then(|pod| super::objects::pods_of(&pod.spec, None));
+        Segment { observed, starts, hpa, pods, settings: recording.controller.into() }
+    }
+}
+
+/// Reads all Recordings of files and folders, those of one autoscaler put together.
+///
+/// # Errors
+/// Something cannot be read, or there is nothing.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Recorded>, DemandError> {
+    let mut by_name: BTreeMap<(String, String, String), Recorded> = BTreeMap::new();
+    for path in paths {
+        for file in files(path)? {
+            let read = |source| DemandError::Read { path: file.clone(), source };
+            let reader = File::open(&file).and_then(RecordingReader::new).map_err(read)?;
+            for recording in reader {
+                let recording = recording
+                    .map_err(|source| DemandError::Recording { path: file.clone(), source })?;
+                let metadata = &recording.autoscaler.metadata;
+                let kind = Origin::of(&recording.autoscaler).map(|origin| origin.kind);
+                let kind = kind.unwrap_or_default();
+                let key = (metadata.namespace.clone(), metadata.name.clone(), kind);
+                by_name.entry(key).or_default().add(&recording);
+            }
+        }
+    }
+    by_name.retain(|_, recorded| !recorded.segments.is_empty());
+    if by_name.is_empty() {
+        return Err(DemandError::None(" in what was given".to_owned()));
+    }
+    Ok(by_name.into_values().collect())
+}
+
+/// A file, or the Recordings of a folder in order of their names.
+fn files(path: &Path) -> Result<Vec<PathBuf>, DemandError> {
+    let fail = |source| DemandError::Read { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(fail)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_recording = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+    };
+    let entries = std::fs::read_dir(path).map_err(fail)?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_recording)
+        .take(MAX_FILES)
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Recovers the load behind the Recordings of one autoscaler.
+///
+/// # Errors
+/// They are too short, or no metric tells the demand.
+pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
+    let Some(last) = recorded.segments.last() else { return Err(DemandError::None(String::new())) };
+    let metadata = &last.hpa.metadata;
+    let name = format!("{}/{}", metadata.namespace, metadata.name);
+    let object = dialect::read::read_recorded(&last.hpa)
+        .map_err(|source| DemandError::Object { name: name.clone(), source })?;
+    let autoscaler = &object.managed.model;
+    let steps = recorded.segments.iter().flat_map(|segment| segment.observed.iter().cloned());
+    let mut observed: Vec<Observed> = steps.collect();
+    observed.dedup_by_key(|step| step.at);
+    if observed.len() < LEAST_STEPS {
+        return Err(DemandError::Short { name, steps: observed.len(), least: LEAST_STEPS });
+    }
+    let template = last.pods.clone().unwrap_or_default();
+    let mut unknown = Vec::new();
+    let fitted = Fitted::of(&observed, autoscaler, &template, &mut unknown)
+        .ok_or(DemandError::Unknown(name))?;
+    let start = observed[0].at;
+    let sizes = observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
+    let length = observed[observed.len() - 1].at.since(start);
+    let starts = recorded.segments.iter().flat_map(|segment| segment.starts.iter().copied());
+    let environment = environment(&observed, &starts.collect(), &mut unknown);
+    let plan = Plan {
+        load: load(&fitted, start),
+        workload: fitted.workload,
+        template,
+        environment,
+        metrics: fitted.metrics,
+        // The moments of a live cluster are kept, so that differences can be found there again.
+        start: if start.0 > 0 { start } else { START },
+        length: Span(length.0.max(Span::seconds(1).0)),
+        warm_up: Span(0),
+        replicas: observed[0].replicas,
+        objective_seconds: fitted.objective_seconds,
+        seed: 1,
+        detail: Detail::default(),
+    };
+    let subject = Subject { object, settings: last.settings, plan, notes: Vec::new() };
+    Ok(Recovered { subject, sizes, unknown })
+}
+
+fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
+    let mut points: Vec<Point> = Vec::with_capacity(fitted.demand.len());
+    for (at, value) in &fitted.demand {
+        let at = Span(at.since(start).0.max(0));
+        match points.last_mut() {
+            Some(last) if last.at >= at => last.value = *value,
+            _ => points.push(Point { at, value: *value }),
+        }
+    }
+    let Some(trace) = Trace::new(points) else { return Load::none() };
+    let trace = Arc::new(trace);
+    let shape = Shape::Trace(TraceShape {
+        file: "recovered".to_owned(),
+        peak_rps: None,
+        compress: 1.0,
+        skip_seconds: 0.0,
+        repeat: false,
+        interpolate: false,
+    });
+    shape.resolve(|_| Ok::<_, String>(Arc::clone(&trace))).unwrap_or_else(|_| Load::none())
+}
+
+/// How long things took in the live cluster, as far as that can be seen.
+fn environment(
+    observed: &[Observed],
+    starts: &BTreeSet<(i64, i64)>,
+    unknown: &mut Vec<String>,
+) -> Environment {
+    let gaps = observed.windows(2).map(|pair| pair[1].at.since(pair[0].at).0 as f64 / 1e6);
+    let gaps: Vec<f64> = gaps.collect();
+    let period = fit::median(gaps.clone()).unwrap_or(15.0).clamp(0.1, 3600.0);
+    let long: Vec<f64> = gaps.into_iter().filter(|gap| *gap > LONG_GAP * period).collect();
+    if !long.is_empty() {
+        unknown.push(format!(
+            "nothing was recorded in {} gaps of {:.0} s together: the load before each is taken to have \
+             gone on",
+            long.len(),
+            long.iter().sum::<f64>()
+        ));
+    }
+    let windows = observed.iter().filter_map(|step| step.window_seconds);
+    let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
+    let ages = observed.iter().filter_map(|step| step.age_seconds);
+    let age = fit::median(ages.collect()).unwrap_or(0.0);
+    let mut delays: Vec<f64> = starts.iter().map(|(_, delay)| *delay as f64 / 1e6).collect();
+    delays.sort_by(f64::total_cmp);
+    let start_up = match fit::median(delays.clone()) {
+        Some(median) => {
+            let p95 = delays[(delays.len() - 1) * 95 / 100];
+            let median_seconds = median.max(0.1);
+            Delay::Lognormal { median_seconds, p95_seconds: p95.max(median_seconds) }
+        }
+        None => {
+            unknown.push(
+                "no pod became ready while this was recorded, so that how long pods need to start \
+                 is assumed"
+                    .to_owned(),
+            );
+            Environment::default().start_up
+        }
+    };
+    let pipeline = Pipeline {
+        resolution_seconds: window,
+        window_seconds: window,
+        delay_seconds: (age - window / 2.0).clamp(0.0, 600.0),
+        ..Pipeline::default()
+    };
+    Environment {
+        sync_period_seconds: period,
+        sync_moment_seconds: Some(0.0),
+        start_up,
+        readiness: Delay::Fixed { seconds: 0.0 },
+        resource_metrics: pipeline.clone(),
+        custom_metrics: pipeline,
+        arrivals: Arrivals::Even,
+        ..Environment::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
