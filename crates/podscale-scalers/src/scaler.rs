@@ -79,7 +79,8 @@ impl About {
 
 /// Values of triggers have three decimals; what is no amount is none.
 fn in_milli(value: f64) -> f64 {
-    if !value.is_finite() || value < 0.0 {
+    // A negative zero is none either.
+    if !value.is_finite() || value <= 0.0 {
         return 0.0;
     }
     let rounded = (value * 1000.0).round() / 1000.0;
@@ -97,11 +98,12 @@ mod tests {
             (1.2344, 1.234),
             (1.2346, 1.235),
             (-1.0, 0.0),
+            (-0.0, 0.0),
             (f64::NAN, 0.0),
             (f64::INFINITY, 0.0),
             (1e300, 1e300),
         ] {
-            assert_eq!(in_milli(value), expected, "{value}");
+            assert_eq!(in_milli(value).to_bits(), expected.to_bits(), "{value}");
         }
     }
 }

@@ -122,9 +122,13 @@ async fn replicas_are_wanted_from_start_to_end() {
         ("0 8 * * *", "0 18 * * *", "Europe/Berlin", "2026-11-16T07:00:00Z", "7!"),
         ("0 8 * * *", "0 18 * * *", "America/New_York", "2026-11-16T12:59:00Z", "0"),
         ("0 8 * * 1-5", "0 18 * * 1-5", "UTC", "2026-11-15T12:00:00Z", "0"),
-        // Clocks go from 2:00 to 3:00: there is no 2:30, so the day before lasts on.
-        ("0 1 * * *", "30 2 * * *", "Europe/Berlin", "2026-03-29T10:00:00Z", "7!"),
-        ("30 2 * * *", "0 4 * * *", "Europe/Berlin", "2026-03-29T01:30:00Z", "0"),
+        // Clocks go from 2:00 to 3:00: there is no 2:30. What would end then starts again before it ends, so that
+        // it does not begin; what would begin then has begun when it ended the day before.
+        ("0 1 * * *", "30 2 * * *", "Europe/Berlin", "2026-03-29T00:30:00Z", "0"),
+        ("0 1 * * *", "30 2 * * *", "Europe/Berlin", "2026-03-29T10:00:00Z", "0"),
+        ("30 2 * * *", "0 4 * * *", "Europe/Berlin", "2026-03-28T10:00:00Z", "7!"),
+        ("30 2 * * *", "0 4 * * *", "Europe/Berlin", "2026-03-29T01:30:00Z", "7!"),
+        ("30 2 * * *", "0 4 * * *", "Europe/Berlin", "2026-03-29T02:30:00Z", "0"),
         // Clocks go from 3:00 to 2:00: 2:30 comes twice.
         ("30 2 * * *", "45 2 * * *", "Europe/Berlin", "2026-10-25T00:40:00Z", "7!"),
         ("30 2 * * *", "45 2 * * *", "Europe/Berlin", "2026-10-25T00:50:00Z", "0"),

@@ -105,8 +105,8 @@ fn protocol(fields: &mut Fields<'_>, wanted: &str, host: &Secret) -> (Address, P
         Address { scheme: "http".to_owned(), ..Address::default() }
     });
     let protocol = match (address.scheme.as_str(), wanted) {
-        ("amqp" | "amqps", "" | "auto" | "amqp") => Protocol::Amqp,
-        ("http" | "https", "" | "auto" | "http") => Protocol::Http,
+        ("amqp" | "amqps", wanted) if wanted != "http" => Protocol::Amqp,
+        ("http" | "https", wanted) if wanted != "amqp" => Protocol::Http,
         (scheme @ ("amqp" | "amqps" | "http" | "https"), wanted) => {
             fields.refuse(
                 format!("protocol `{wanted}` does not go with a host that begins with {scheme}://"),

@@ -7,6 +7,7 @@ use crate::http::refusal;
 use crate::trigger::TriggerError;
 use http::HeaderMap;
 use serde::Deserialize;
+use std::ops::Add;
 
 /// Which queues are asked for, and which of their messages count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +119,9 @@ fn compose(operation: Operation, states: &[State]) -> State {
         let numbers = states.iter().map(number);
         match operation {
             Operation::Max => numbers.fold(0.0, f64::max),
-            Operation::Sum => numbers.sum(),
-            Operation::Average => numbers.sum::<f64>() / states.len().max(1) as f64,
+            // Not `sum()`: that of nothing is a negative zero.
+            Operation::Sum => numbers.fold(0.0, f64::add),
+            Operation::Average => numbers.fold(0.0, f64::add) / states.len().max(1) as f64,
         }
     };
     State {
