@@ -84,8 +84,9 @@ async fn queues_of_a_real_activemq() {
     super::harness::listens(port).await;
     until("the console", async || broker.message("POST").starts_with("HTTP/1.1 200").then_some(()))
         .await;
+    // Jolokia answers pages of localhost only, as it comes.
     let text = format!(
-        "managementEndpoint: 127.0.0.1:{port}\nbrokerName: localhost\ndestinationName: orders\n\
+        "managementEndpoint: localhost:{port}\nbrokerName: localhost\ndestinationName: orders\n\
          activationTargetQueueSize: 1\nauth.username: admin\nauth.password: {PLANTED}"
     );
     let context = context();
@@ -100,7 +101,7 @@ async fn queues_of_a_real_activemq() {
     assert!(taken.contains("hello"), "{taken}");
     gives(&*orders, "3!").await;
     let template = format!(
-        "restAPITemplate: http://127.0.0.1:{port}/api/jolokia/read/org.apache.activemq:type=Broker,\
+        "restAPITemplate: http://localhost:{port}/api/jolokia/read/org.apache.activemq:type=Broker,\
          brokerName=localhost,destinationType=Queue,destinationName=orders/QueueSize\n\
          auth.username: admin\nauth.password: {PLANTED}"
     );

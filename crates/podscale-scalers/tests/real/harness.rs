@@ -5,6 +5,7 @@ use podscale_api::Selector;
 use podscale_scalers::{Cluster, Context, Endpoint, PodPlace, Scaler, TriggerSpec, connect, parse};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Drop for Folder {
     }
 }
 
-/// A process, which is killed when it is dropped.
+/// A process, which is killed with all that it started when it is dropped: some servers are started by scripts.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -72,13 +73,15 @@ impl Process {
     pub(crate) fn start(command: &mut Command, folder: &Folder, log: &str) -> Process {
         let log = std::fs::File::create(folder.0.join(log)).expect("a log");
         let errors = log.try_clone().expect("a log");
-        let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
-        Process(child.expect("it starts"))
+        let command = command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        Process(command.process_group(0).spawn().expect("it starts"))
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -68,8 +68,10 @@ async fn consumers_of_a_real_jetstream() {
         ("orders.new", "third", "3!"),
         // One is delivered and not acknowledged, so it still counts.
         ("$JS.API.CONSUMER.MSG.NEXT.orders.worker", "1", "3!"),
-        ("$JS.API.STREAM.PURGE.orders", "", "1"),
-        ("orders.new", "fourth", "2!"),
+        // What is purged counts no longer, delivered or not.
+        ("$JS.API.STREAM.PURGE.orders", "", "0"),
+        ("orders.new", "fourth", "1"),
+        ("orders.new", "fifth", "2!"),
     ] {
         let answer = request(port, subject, payload);
         assert!(!answer.contains("\"error\""), "{subject}: {answer}");
