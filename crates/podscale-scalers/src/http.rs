@@ -112,7 +112,10 @@ impl Http {
 }
 
 /// For servers that speak no TLS: nobody is trusted.
-fn without_tls() -> Result<ClientConfig, TriggerError> {
+///
+/// # Errors
+/// Never: there is always a version of TLS.
+pub(crate) fn without_tls() -> Result<ClientConfig, TriggerError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -121,7 +124,7 @@ fn without_tls() -> Result<ClientConfig, TriggerError> {
 }
 
 /// The innermost cause: the others only say that there is one.
-fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
         cause = next;

@@ -11,9 +11,13 @@
 
 mod address;
 mod context;
+#[cfg(feature = "grpc")]
+mod grpc;
 #[cfg(feature = "http-client")]
 mod http;
 mod metadata;
+#[cfg(feature = "push")]
+mod push;
 #[cfg(feature = "redis")]
 mod redis;
 mod scaler;

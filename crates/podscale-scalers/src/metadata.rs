@@ -49,6 +49,8 @@ pub(crate) struct Fields<'a> {
     /// Those that KEDA finds only if there are no others.
     late: Vec<Problem>,
     warnings: Vec<String>,
+    /// Whether every name is known.
+    open: bool,
 }
 
 /// One field that is asked for.
@@ -76,7 +78,7 @@ impl<'a> Fields<'a> {
     /// Nothing was asked for yet.
     pub(crate) fn new(spec: &'a TriggerSpec) -> Fields<'a> {
         let (problems, late, warnings) = (Vec::new(), Vec::new(), Vec::new());
-        Fields { spec, known: Vec::new(), problems, late, warnings }
+        Fields { spec, known: Vec::new(), problems, late, warnings, open: false }
     }
 
     /// The trigger.
@@ -143,6 +145,11 @@ impl<'a> Fields<'a> {
         self.known.extend(names);
     }
 
+    /// Every name is known: others than we understand them.
+    pub(crate) fn allow_all(&mut self) {
+        self.open = true;
+    }
+
     /// Whether nothing is wrong so far.
     pub(crate) fn is_right(&self) -> bool {
         self.problems.is_empty()
@@ -181,7 +188,7 @@ impl<'a> Fields<'a> {
     ) -> Result<Vec<String>, MetadataErrors> {
         for name in self.spec.metadata.keys() {
             let plain = name.strip_suffix("FromEnv").unwrap_or(name);
-            if !self.known.contains(&plain) {
+            if !self.open && !self.known.contains(&plain) {
                 self.warnings.push(unknown(name, plain, &self.known, &self.spec.kind));
             }
         }

@@ -1,7 +1,7 @@
 //! A trigger that is understood, and what polls it.
 
 use crate::context::Context;
-use crate::trigger::{Metric, ServerKey, TriggerError, TriggerValue};
+use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerValue};
 use futures::future::BoxFuture;
 use std::fmt;
 use tokio::sync::watch;
@@ -14,6 +14,17 @@ pub trait Scaler: Send + Sync {
     /// # Errors
     /// The source did not answer before the deadline, or not with a number.
     fn poll(&self, deadline: Instant) -> BoxFuture<'_, Result<Vec<TriggerValue>, TriggerError>>;
+
+    /// What the source says that it scales by; none where the trigger says it by itself.
+    ///
+    /// # Errors
+    /// As [`Scaler::poll`].
+    fn metrics(
+        &self,
+        _deadline: Instant,
+    ) -> BoxFuture<'_, Result<Option<Vec<Metric>>, TriggerError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Changes whenever the source says by itself that there is something to do; none if it does not.
     fn notifications(&self) -> Option<watch::Receiver<u64>> {
@@ -36,12 +47,13 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// The name of its metric: `s0-…`, or that of a resource.
+    /// The name of its metric: `s0-…`, or that of a resource; empty if the source names it.
     #[must_use]
     pub fn metric_name(&self) -> &str {
         match &self.metric {
             Metric::External { name, .. } => name,
             Metric::Resource { resource, .. } => resource,
+            Metric::Told { .. } => "",
         }
     }
 }
@@ -61,6 +73,8 @@ pub(crate) trait Settings: Send + Sync + fmt::Debug {
 pub(crate) struct About {
     /// The name of its metric.
     pub(crate) metric: Box<str>,
+    /// How its value is compared with its target.
+    pub(crate) metric_type: MetricType,
     /// The trigger is active while its value is above this.
     pub(crate) activation: f64,
 }
@@ -78,7 +92,7 @@ impl About {
 }
 
 /// Values of triggers have three decimals; what is no amount is none.
-fn in_milli(value: f64) -> f64 {
+pub(crate) fn in_milli(value: f64) -> f64 {
     // A negative zero is none either.
     if !value.is_finite() || value <= 0.0 {
         return 0.0;

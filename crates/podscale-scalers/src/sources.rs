@@ -4,6 +4,8 @@
 mod activemq;
 #[cfg(feature = "cron")]
 mod cron;
+#[cfg(feature = "external")]
+mod external;
 #[cfg(feature = "kubernetes-workload")]
 mod kubernetes_workload;
 #[cfg(feature = "metrics-api")]
@@ -26,13 +28,15 @@ mod resource;
 use crate::context::Context;
 use crate::metadata::{Fields, MetadataErrors, metric_name};
 use crate::scaler::{About, Parsed, Scaler, Settings};
-use crate::trigger::{Metric, ServerKey, TriggerError, TriggerSpec};
+use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 16] = [
+pub const KINDS: [&str; 18] = [
     "activemq",
     "cpu",
     "cron",
+    "external",
+    "external-push",
     "kubernetes-workload",
     "memory",
     "metrics-api",
@@ -57,7 +61,7 @@ struct Source {
 
 /// What a source makes of the fields of a trigger; of no use if something is wrong with them.
 pub(crate) struct Draft {
-    /// The name of the metric, before it is numbered.
+    /// The name of the metric, before it is numbered; empty if the source names it.
     pub(crate) name: String,
     /// How much one pod can bear, or all of them.
     pub(crate) target: f64,
@@ -88,6 +92,12 @@ fn find(kind: &str) -> Option<Source> {
         ),
         #[cfg(feature = "cron")]
         "cron" => source(cron::read, "error parsing cron metadata: ", ""),
+        #[cfg(feature = "external")]
+        "external" | "external-push" => source(
+            external::read,
+            "error parsing external scaler metadata: error parsing external scaler metadata: ",
+            "",
+        ),
         #[cfg(feature = "kubernetes-workload")]
         "kubernetes-workload" => source(
             kubernetes_workload::read,
@@ -152,8 +162,12 @@ pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
     let metric_type = fields.external_type()?;
     let draft = (source.read)(&mut fields);
     let warnings = fields.finish(source.context, source.late_context)?;
-    let name = metric_name(spec.index, &draft.name);
-    let metric = Metric::External { name, metric_type, target: draft.target };
+    let metric = if draft.name.is_empty() {
+        Metric::Told { metric_type, index: spec.index }
+    } else {
+        let name = metric_name(spec.index, &draft.name);
+        Metric::External { name, metric_type, target: draft.target }
+    };
     let Draft { activation, server, settings, .. } = draft;
     Ok(Parsed { metric, activation, server, warnings, settings })
 }
@@ -178,6 +192,10 @@ fn unknown(kind: &str) -> MetadataErrors {
 /// What the trigger proves itself with cannot be used.
 pub fn connect(parsed: Parsed, context: &Context) -> Result<Box<dyn Scaler>, TriggerError> {
     let metric = parsed.metric_name().into();
-    let about = About { metric, activation: parsed.activation };
+    let metric_type = match &parsed.metric {
+        Metric::External { metric_type, .. } | Metric::Told { metric_type, .. } => *metric_type,
+        Metric::Resource { .. } => MetricType::Utilization,
+    };
+    let about = About { metric, metric_type, activation: parsed.activation };
     parsed.settings.connect(about, context)
 }

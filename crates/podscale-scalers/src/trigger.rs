@@ -70,6 +70,13 @@ pub enum Metric {
         /// How much they should use.
         target: ResourceTarget,
     },
+    /// Numbers that are polled, of which the source says names and targets: [`crate::Scaler::metrics`].
+    Told {
+        /// How they are compared with their targets.
+        metric_type: MetricType,
+        /// Which trigger of the object it is: their names begin with it.
+        index: usize,
+    },
 }
 
 /// How much pods should use of a resource.

@@ -29,6 +29,17 @@ pub(crate) fn is_installed(program: &str, package: &str) -> bool {
     found
 }
 
+/// A file in `target` that a script provides; in CI it must be there.
+pub(crate) fn provided(path: &str, script: &str) -> Option<PathBuf> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(path);
+    let found = file.is_file();
+    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "there is no {path}");
+    if !found {
+        eprintln!("!! LEFT OUT: there is no {path} ({script} provides it)");
+    }
+    found.then_some(file)
+}
+
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
