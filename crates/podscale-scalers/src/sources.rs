@@ -4,6 +4,8 @@
 mod activemq;
 #[cfg(feature = "cron")]
 mod cron;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "external")]
 mod external;
 #[cfg(feature = "kubernetes-workload")]
@@ -31,10 +33,11 @@ use crate::scaler::{About, Parsed, Scaler, Settings};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 18] = [
+pub const KINDS: [&str; 19] = [
     "activemq",
     "cpu",
     "cron",
+    "etcd",
     "external",
     "external-push",
     "kubernetes-workload",
@@ -92,6 +95,13 @@ fn find(kind: &str) -> Option<Source> {
         ),
         #[cfg(feature = "cron")]
         "cron" => source(cron::read, "error parsing cron metadata: ", ""),
+        // KEDA's own words, though they are those of others.
+        #[cfg(feature = "etcd")]
+        "etcd" => source(
+            etcd::read,
+            "error parsing kubernetes workload metadata: error parsing redis metadata: ",
+            "",
+        ),
         #[cfg(feature = "external")]
         "external" | "external-push" => source(
             external::read,

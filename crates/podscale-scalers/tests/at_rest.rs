@@ -38,6 +38,7 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
         "activemq" => "managementEndpoint=activemq.shop.svc:8161;brokerName=localhost;destinationName=orders-#;username=u;password=p".to_owned(),
         "cpu" | "memory" => "value=60".to_owned(),
         "cron" => "start=0 8 * * 1-5;end=0 18 * * 1-5;timezone=Europe/Berlin;desiredReplicas=10".to_owned(),
+        "etcd" => "endpoints=etcd-0.etcd.shop.svc:2379,etcd-1.etcd.shop.svc:2379;watchKey=orders-#;value=5".to_owned(),
         "external" | "external-push" => "scalerAddress=scaler.shop.svc:6000;queue=orders-#;tenant=shop".to_owned(),
         "kubernetes-workload" => "podSelector=app=web-#,tier in (front,back);value=5".to_owned(),
         "metrics-api" => "url=http://api.shop.svc:8080/v1/queues/#;valueLocation=queues.#(name==\"a\").depth;targetValue=5".to_owned(),

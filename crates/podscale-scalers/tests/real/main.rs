@@ -2,6 +2,7 @@
 //! for. A server that is not installed leaves its test out with a loud line; in CI all must be there.
 
 mod activemq;
+mod etcd;
 mod external;
 mod harness;
 mod nats;
