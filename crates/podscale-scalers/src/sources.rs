@@ -26,6 +26,8 @@ mod redis;
 mod redis_streams;
 #[cfg(any(feature = "cpu", feature = "memory"))]
 mod resource;
+#[cfg(feature = "temporal")]
+mod temporal;
 
 use crate::context::Context;
 use crate::metadata::{Fields, MetadataErrors, metric_name};
@@ -33,7 +35,7 @@ use crate::scaler::{About, Parsed, Scaler, Settings};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 20] = [
     "activemq",
     "cpu",
     "cron",
@@ -53,6 +55,7 @@ pub const KINDS: [&str; 19] = [
     "redis-sentinel",
     "redis-sentinel-streams",
     "redis-streams",
+    "temporal",
 ];
 
 /// A source, and what KEDA says before its errors: where fields by themselves are wrong, and together.
@@ -152,6 +155,12 @@ fn find(kind: &str) -> Option<Source> {
         "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => source(
             redis_streams::read,
             "error parsing redis streams metadata: error parsing redis stream metadata: ",
+            "",
+        ),
+        #[cfg(feature = "temporal")]
+        "temporal" => source(
+            temporal::read,
+            "failed to parse Temporal metadata: error parsing temporal metadata: ",
             "",
         ),
         _ => None,

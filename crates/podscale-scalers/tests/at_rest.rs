@@ -46,6 +46,7 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
         "postgresql" => "host=db;port=5432;userName=u;dbName=d;sslmode=require;query=SELECT count(*) FROM jobs WHERE queue = '#' AND state = 'waiting';targetQueryValue=5".to_owned(),
         "prometheus" => "serverAddress=http://prometheus.monitoring:9090;threshold=100;query=sum(rate(http_requests_total{namespace=\"shop\",deployment=\"web-#\"}[2m]))".to_owned(),
         "rabbitmq" => "host=http://u:p@rabbitmq.shop.svc:15672/vhost;queueName=orders-#;mode=QueueLength;value=20".to_owned(),
+        "temporal" => "endpoint=temporal-frontend.temporal.svc:7233;namespace=shop;taskQueue=orders-#".to_owned(),
         kind if kind.ends_with("streams") => format!("{redis};stream=orders-#;consumerGroup=workers;lagCount=5;sentinelMaster=main"),
         _ => format!("{redis};listName=orders-#;sentinelMaster=main"),
     };

@@ -11,3 +11,4 @@ mod prometheus;
 mod rabbitmq;
 mod redis;
 mod redis_topologies;
+mod temporal;
