@@ -13,6 +13,8 @@ mod address;
 mod context;
 #[cfg(feature = "grpc")]
 mod grpc;
+#[cfg(feature = "hmac")]
+mod hmac;
 #[cfg(feature = "http-client")]
 mod http;
 mod metadata;

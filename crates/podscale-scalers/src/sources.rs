@@ -2,6 +2,8 @@
 
 #[cfg(feature = "activemq")]
 mod activemq;
+#[cfg(feature = "aws-sqs-queue")]
+mod aws_sqs_queue;
 #[cfg(feature = "cron")]
 mod cron;
 #[cfg(feature = "etcd")]
@@ -35,8 +37,9 @@ use crate::scaler::{About, Parsed, Scaler, Settings};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 20] = [
+pub const KINDS: [&str; 21] = [
     "activemq",
+    "aws-sqs-queue",
     "cpu",
     "cron",
     "etcd",
@@ -94,6 +97,12 @@ fn find(kind: &str) -> Option<Source> {
         "activemq" => source(
             activemq::read,
             "error parsing ActiveMQ metadata: error parsing ActiveMQ metadata: ",
+            "",
+        ),
+        #[cfg(feature = "aws-sqs-queue")]
+        "aws-sqs-queue" => source(
+            aws_sqs_queue::read,
+            "error parsing SQS queue metadata: error parsing SQS queue metadata: ",
             "",
         ),
         #[cfg(feature = "cron")]

@@ -4,6 +4,7 @@
 use crate::tls::Tls;
 use crate::trigger::TriggerError;
 use rustls::pki_types::ServerName;
+use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -35,14 +36,39 @@ impl Opener {
     /// # Errors
     /// It is not there, or not whom it should be.
     pub(crate) async fn open(&self, address: &str) -> Result<Stream, TriggerError> {
+        let stream = Opener::tcp(address).await?;
+        self.encrypt(address, stream).await
+    }
+
+    /// Connects to a host and port, without TLS as yet.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) async fn tcp(address: &str) -> Result<Stream, TriggerError> {
+        let unreachable = |error: io::Error| TriggerError::Unreachable {
+            server: address.into(),
+            problem: error.to_string().into(),
+        };
+        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
+        // Questions are small, and each is answered before the next.
+        stream.set_nodelay(true).map_err(unreachable)?;
+        Ok(Box::new(stream))
+    }
+
+    /// Goes over to TLS, if it is spoken.
+    ///
+    /// # Errors
+    /// The server is not whom it should be.
+    pub(crate) async fn encrypt(
+        &self,
+        address: &str,
+        stream: Stream,
+    ) -> Result<Stream, TriggerError> {
         let unreachable = |problem: String| TriggerError::Unreachable {
             server: address.into(),
             problem: problem.into(),
         };
-        let stream = TcpStream::connect(address).await.map_err(|e| unreachable(e.to_string()))?;
-        // Questions are small, and each is answered before the next.
-        stream.set_nodelay(true).map_err(|e| unreachable(e.to_string()))?;
-        let Some(connector) = &self.0 else { return Ok(Box::new(stream)) };
+        let Some(connector) = &self.0 else { return Ok(stream) };
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(host).map_err(|e| unreachable(e.to_string()))?;

@@ -36,6 +36,7 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
     let redis = "address=redis-master.shop.svc.cluster.local:6379;password=p";
     let text = match kind {
         "activemq" => "managementEndpoint=activemq.shop.svc:8161;brokerName=localhost;destinationName=orders-#;username=u;password=p".to_owned(),
+        "aws-sqs-queue" => "queueURL=https://sqs.eu-central-1.amazonaws.com/012345678912/orders-#;awsRegion=eu-central-1;auth.awsAccessKeyID=AKIAIOSFODNN7EXAMPLE;auth.awsSecretAccessKey=secret".to_owned(),
         "cpu" | "memory" => "value=60".to_owned(),
         "cron" => "start=0 8 * * 1-5;end=0 18 * * 1-5;timezone=Europe/Berlin;desiredReplicas=10".to_owned(),
         "etcd" => "endpoints=etcd-0.etcd.shop.svc:2379,etcd-1.etcd.shop.svc:2379;watchKey=orders-#;value=5".to_owned(),
@@ -58,12 +59,20 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
     };
     let metric_type = if matches!(kind, "cpu" | "memory") { "Utilization" } else { "" };
     let pairs = metadata.split(';').filter_map(|pair| pair.split_once('='));
+    let (auth, pairs): (Vec<_>, Vec<_>) = pairs.partition(|(name, _)| name.starts_with("auth."));
     TriggerSpec {
         kind: kind.to_owned(),
         metric_type: metric_type.to_owned(),
         namespace: "shop".to_owned(),
         name: format!("web-{number}"),
-        metadata: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        metadata: pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        auth: auth
+            .iter()
+            .map(|(name, value)| (name.replace("auth.", ""), (*value).into()))
+            .collect(),
         ..TriggerSpec::default()
     }
 }

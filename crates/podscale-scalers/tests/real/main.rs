@@ -11,4 +11,5 @@ mod prometheus;
 mod rabbitmq;
 mod redis;
 mod redis_topologies;
+mod sqs;
 mod temporal;
