@@ -14,6 +14,8 @@ mod external;
 mod kubernetes_workload;
 #[cfg(feature = "metrics-api")]
 mod metrics_api;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "nats-jetstream")]
 mod nats_jetstream;
 #[cfg(feature = "postgresql")]
@@ -37,7 +39,7 @@ use crate::scaler::{About, Parsed, Scaler, Settings};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "activemq",
     "aws-sqs-queue",
     "cpu",
@@ -48,6 +50,7 @@ pub const KINDS: [&str; 21] = [
     "kubernetes-workload",
     "memory",
     "metrics-api",
+    "mysql",
     "nats-jetstream",
     "postgresql",
     "prometheus",
@@ -131,6 +134,12 @@ fn find(kind: &str) -> Option<Source> {
             metrics_api::read,
             "error parsing metric API metadata: error parsing metrics API metadata: ",
             "error parsing metric API metadata: ",
+        ),
+        #[cfg(feature = "mysql")]
+        "mysql" => source(
+            mysql::read,
+            "error parsing MySQL metadata: error parsing mysql metadata: ",
+            "",
         ),
         #[cfg(feature = "nats-jetstream")]
         "nats-jetstream" => source(

@@ -43,6 +43,7 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
         "external" | "external-push" => "scalerAddress=scaler.shop.svc:6000;queue=orders-#;tenant=shop".to_owned(),
         "kubernetes-workload" => "podSelector=app=web-#,tier in (front,back);value=5".to_owned(),
         "metrics-api" => "url=http://api.shop.svc:8080/v1/queues/#;valueLocation=queues.#(name==\"a\").depth;targetValue=5".to_owned(),
+        "mysql" => "host=db;port=3306;username=u;dbName=d;query=SELECT count(*) FROM jobs WHERE queue = '#' AND state = 'waiting';queryValue=5;auth.password=p".to_owned(),
         "nats-jetstream" => "natsServerMonitoringEndpoint=nats.nats.svc:8222;account=$G;stream=orders-#;consumer=worker".to_owned(),
         "postgresql" => "host=db;port=5432;userName=u;dbName=d;sslmode=require;query=SELECT count(*) FROM jobs WHERE queue = '#' AND state = 'waiting';targetQueryValue=5".to_owned(),
         "prometheus" => "serverAddress=http://prometheus.monitoring:9090;threshold=100;query=sum(rate(http_requests_total{namespace=\"shop\",deployment=\"web-#\"}[2m]))".to_owned(),

@@ -5,6 +5,7 @@ mod activemq;
 mod etcd;
 mod external;
 mod harness;
+mod mysql;
 mod nats;
 mod postgresql;
 mod prometheus;
