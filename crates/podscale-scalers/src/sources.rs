@@ -10,6 +10,8 @@ mod cron;
 mod etcd;
 #[cfg(feature = "external")]
 mod external;
+#[cfg(feature = "kafka")]
+mod kafka;
 #[cfg(feature = "kubernetes-workload")]
 mod kubernetes_workload;
 #[cfg(feature = "metrics-api")]
@@ -39,7 +41,7 @@ use crate::scaler::{About, Parsed, Scaler, Settings};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
-pub const KINDS: [&str; 22] = [
+pub const KINDS: [&str; 23] = [
     "activemq",
     "aws-sqs-queue",
     "cpu",
@@ -47,6 +49,7 @@ pub const KINDS: [&str; 22] = [
     "etcd",
     "external",
     "external-push",
+    "kafka",
     "kubernetes-workload",
     "memory",
     "metrics-api",
@@ -121,6 +124,12 @@ fn find(kind: &str) -> Option<Source> {
         "external" | "external-push" => source(
             external::read,
             "error parsing external scaler metadata: error parsing external scaler metadata: ",
+            "",
+        ),
+        #[cfg(feature = "kafka")]
+        "kafka" => source(
+            kafka::read,
+            "error parsing kafka metadata: error parsing kafka metadata: ",
             "",
         ),
         #[cfg(feature = "kubernetes-workload")]

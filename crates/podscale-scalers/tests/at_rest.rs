@@ -41,6 +41,7 @@ fn spec(kind: &str, number: usize) -> TriggerSpec {
         "cron" => "start=0 8 * * 1-5;end=0 18 * * 1-5;timezone=Europe/Berlin;desiredReplicas=10".to_owned(),
         "etcd" => "endpoints=etcd-0.etcd.shop.svc:2379,etcd-1.etcd.shop.svc:2379;watchKey=orders-#;value=5".to_owned(),
         "external" | "external-push" => "scalerAddress=scaler.shop.svc:6000;queue=orders-#;tenant=shop".to_owned(),
+        "kafka" => "bootstrapServers=kafka-0.kafka.shop.svc:9092,kafka-1.kafka.shop.svc:9092;consumerGroup=workers;topic=orders-#".to_owned(),
         "kubernetes-workload" => "podSelector=app=web-#,tier in (front,back);value=5".to_owned(),
         "metrics-api" => "url=http://api.shop.svc:8080/v1/queues/#;valueLocation=queues.#(name==\"a\").depth;targetValue=5".to_owned(),
         "mysql" => "host=db;port=3306;username=u;dbName=d;query=SELECT count(*) FROM jobs WHERE queue = '#' AND state = 'waiting';queryValue=5;auth.password=p".to_owned(),

@@ -5,6 +5,7 @@ mod activemq;
 mod etcd;
 mod external;
 mod harness;
+mod kafka;
 mod mysql;
 mod nats;
 mod postgresql;

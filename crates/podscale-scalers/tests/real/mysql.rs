@@ -6,6 +6,8 @@ use super::harness::{
 };
 use std::process::Command;
 
+const SERVER: &str = "/usr/sbin/mariadbd";
+
 struct Database {
     folder: Folder,
     port: u16,
@@ -29,9 +31,9 @@ impl Database {
     }
 
     fn start(&self) -> Process {
-        let mut command = Command::new("mariadbd");
+        let mut command = Command::new(SERVER);
         command
-            .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-log-bin"])
+            .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"])
             .arg(format!("--user={}", user()))
             .arg(format!("--datadir={}", self.folder.path("data")))
             .arg(format!("--port={}", self.port))
@@ -61,9 +63,7 @@ fn user() -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_of_a_real_mariadb() {
-    if !is_installed("mariadbd", "mariadb-server")
-        && !is_installed("/usr/sbin/mariadbd", "mariadb-server")
-    {
+    if !is_installed(SERVER, "mariadb-server") {
         return;
     }
     let database = Database::new();

@@ -206,7 +206,7 @@ fn unreachable(server: &Arc<str>, error: &io::Error) -> TriggerError {
 /// Sends a query and reads what it gives.
 async fn ask(connection: &mut Connection, query: &str) -> io::Result<Outcome> {
     connection.begin();
-    connection.send(&[&[QUERY], query.as_bytes()].concat()).await?;
+    connection.send(&[&[QUERY][..], query.as_bytes()].concat()).await?;
     let packet = connection.receive().await?;
     let columns = match &packet[..] {
         [0xFF, rest @ ..] => return Ok(Outcome::Refused(Refusal::read(rest))),
@@ -249,7 +249,7 @@ mod tests {
         let packet = |(number, payload): (usize, &&[u8])| {
             let length = u8::try_from(payload.len()).expect("short");
             let number = u8::try_from(number + 1).expect("few");
-            [&[length, 0, 0, number], *payload].concat()
+            [&[length, 0, 0, number][..], *payload].concat()
         };
         payloads.iter().enumerate().flat_map(packet).collect()
     }
