@@ -1,4 +1,4 @@
-//! The registry of event sources: one file each. A new one is a file, a feature, and a line in [`find`].
+//! The registry of event sources: one file each. A new one is a file, a feature, and an entry in [`SOURCES`].
 
 #[cfg(feature = "activemq")]
 mod activemq;
@@ -69,6 +69,7 @@ pub const KINDS: [&str; 23] = [
 
 /// A source, and what KEDA says before its errors: where fields by themselves are wrong, and together.
 struct Source {
+    kinds: &'static [&'static str],
     read: fn(&mut Fields<'_>) -> Draft,
     context: &'static str,
     late_context: &'static str,
@@ -88,110 +89,126 @@ pub(crate) struct Draft {
     pub(crate) settings: Box<dyn Settings>,
 }
 
-fn source(
-    read: fn(&mut Fields<'_>) -> Draft,
-    context: &'static str,
-    late_context: &'static str,
-) -> Option<Source> {
-    Some(Source { read, context, late_context })
-}
+/// The sources that this build has.
+const SOURCES: &[Source] = &[
+    #[cfg(feature = "activemq")]
+    Source {
+        kinds: &["activemq"],
+        read: activemq::read,
+        context: "error parsing ActiveMQ metadata: error parsing ActiveMQ metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "aws-sqs-queue")]
+    Source {
+        kinds: &["aws-sqs-queue"],
+        read: aws_sqs_queue::read,
+        context: "error parsing SQS queue metadata: error parsing SQS queue metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "cron")]
+    Source {
+        kinds: &["cron"],
+        read: cron::read,
+        context: "error parsing cron metadata: ",
+        late_context: "",
+    },
+    // KEDA's own words, though they are those of others.
+    #[cfg(feature = "etcd")]
+    Source {
+        kinds: &["etcd"],
+        read: etcd::read,
+        context: "error parsing kubernetes workload metadata: error parsing redis metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "external")]
+    Source {
+        kinds: &["external", "external-push"],
+        read: external::read,
+        context: "error parsing external scaler metadata: error parsing external scaler metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "kafka")]
+    Source {
+        kinds: &["kafka"],
+        read: kafka::read,
+        context: "error parsing kafka metadata: error parsing kafka metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "kubernetes-workload")]
+    Source {
+        kinds: &["kubernetes-workload"],
+        read: kubernetes_workload::read,
+        context: "error parsing kubernetes workload metadata: error parsing kubernetes workload metadata: ",
+        late_context: "error parsing kubernetes workload metadata: ",
+    },
+    #[cfg(feature = "metrics-api")]
+    Source {
+        kinds: &["metrics-api"],
+        read: metrics_api::read,
+        context: "error parsing metric API metadata: error parsing metrics API metadata: ",
+        late_context: "error parsing metric API metadata: ",
+    },
+    #[cfg(feature = "mysql")]
+    Source {
+        kinds: &["mysql"],
+        read: mysql::read,
+        context: "error parsing MySQL metadata: error parsing mysql metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "nats-jetstream")]
+    Source {
+        kinds: &["nats-jetstream"],
+        read: nats_jetstream::read,
+        context: "error parsing NATS JetStream metadata: error parsing nats metadata: ",
+        late_context: "error parsing NATS JetStream metadata: ",
+    },
+    #[cfg(feature = "postgresql")]
+    Source {
+        kinds: &["postgresql"],
+        read: postgresql::read,
+        context: "error parsing postgreSQL metadata: error parsing postgresql metadata: ",
+        late_context: "error parsing postgreSQL metadata: ",
+    },
+    #[cfg(feature = "prometheus")]
+    Source {
+        kinds: &["prometheus"],
+        read: prometheus::read,
+        context: "error parsing prometheus metadata: error parsing prometheus metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "rabbitmq")]
+    Source {
+        kinds: &["rabbitmq"],
+        read: rabbitmq::read,
+        context: "error parsing RabbitMQ metadata: error parsing RabbitMQ metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "redis")]
+    Source {
+        kinds: &["redis", "redis-cluster", "redis-sentinel"],
+        read: redis::read,
+        context: "error parsing redis metadata: error parsing redis metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "redis-streams")]
+    Source {
+        kinds: &["redis-streams", "redis-cluster-streams", "redis-sentinel-streams"],
+        read: redis_streams::read,
+        context: "error parsing redis streams metadata: error parsing redis stream metadata: ",
+        late_context: "",
+    },
+    #[cfg(feature = "temporal")]
+    Source {
+        kinds: &["temporal"],
+        read: temporal::read,
+        context: "failed to parse Temporal metadata: error parsing temporal metadata: ",
+        late_context: "",
+    },
+];
 
 /// The source of a type, if this build has it.
-fn find(kind: &str) -> Option<Source> {
-    match kind {
-        #[cfg(feature = "activemq")]
-        "activemq" => source(
-            activemq::read,
-            "error parsing ActiveMQ metadata: error parsing ActiveMQ metadata: ",
-            "",
-        ),
-        #[cfg(feature = "aws-sqs-queue")]
-        "aws-sqs-queue" => source(
-            aws_sqs_queue::read,
-            "error parsing SQS queue metadata: error parsing SQS queue metadata: ",
-            "",
-        ),
-        #[cfg(feature = "cron")]
-        "cron" => source(cron::read, "error parsing cron metadata: ", ""),
-        // KEDA's own words, though they are those of others.
-        #[cfg(feature = "etcd")]
-        "etcd" => source(
-            etcd::read,
-            "error parsing kubernetes workload metadata: error parsing redis metadata: ",
-            "",
-        ),
-        #[cfg(feature = "external")]
-        "external" | "external-push" => source(
-            external::read,
-            "error parsing external scaler metadata: error parsing external scaler metadata: ",
-            "",
-        ),
-        #[cfg(feature = "kafka")]
-        "kafka" => source(
-            kafka::read,
-            "error parsing kafka metadata: error parsing kafka metadata: ",
-            "",
-        ),
-        #[cfg(feature = "kubernetes-workload")]
-        "kubernetes-workload" => source(
-            kubernetes_workload::read,
-            "error parsing kubernetes workload metadata: error parsing kubernetes workload metadata: ",
-            "error parsing kubernetes workload metadata: ",
-        ),
-        #[cfg(feature = "metrics-api")]
-        "metrics-api" => source(
-            metrics_api::read,
-            "error parsing metric API metadata: error parsing metrics API metadata: ",
-            "error parsing metric API metadata: ",
-        ),
-        #[cfg(feature = "mysql")]
-        "mysql" => source(
-            mysql::read,
-            "error parsing MySQL metadata: error parsing mysql metadata: ",
-            "",
-        ),
-        #[cfg(feature = "nats-jetstream")]
-        "nats-jetstream" => source(
-            nats_jetstream::read,
-            "error parsing NATS JetStream metadata: error parsing nats metadata: ",
-            "error parsing NATS JetStream metadata: ",
-        ),
-        #[cfg(feature = "postgresql")]
-        "postgresql" => source(
-            postgresql::read,
-            "error parsing postgreSQL metadata: error parsing postgresql metadata: ",
-            "error parsing postgreSQL metadata: ",
-        ),
-        #[cfg(feature = "prometheus")]
-        "prometheus" => source(
-            prometheus::read,
-            "error parsing prometheus metadata: error parsing prometheus metadata: ",
-            "",
-        ),
-        #[cfg(feature = "rabbitmq")]
-        "rabbitmq" => source(
-            rabbitmq::read,
-            "error parsing RabbitMQ metadata: error parsing RabbitMQ metadata: ",
-            "",
-        ),
-        #[cfg(feature = "redis")]
-        "redis" | "redis-cluster" | "redis-sentinel" => {
-            source(redis::read, "error parsing redis metadata: error parsing redis metadata: ", "")
-        }
-        #[cfg(feature = "redis-streams")]
-        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => source(
-            redis_streams::read,
-            "error parsing redis streams metadata: error parsing redis stream metadata: ",
-            "",
-        ),
-        #[cfg(feature = "temporal")]
-        "temporal" => source(
-            temporal::read,
-            "failed to parse Temporal metadata: error parsing temporal metadata: ",
-            "",
-        ),
-        _ => None,
-    }
+fn find(kind: &str) -> Option<&'static Source> {
+    SOURCES.iter().find(|source| source.kinds.contains(&kind))
 }
 
 /// Understands a trigger. Asks nobody.

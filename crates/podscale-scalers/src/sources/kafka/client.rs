@@ -1,4 +1,4 @@
-//! Asks a Kafka cluster: who looks after a group and what it has committed, and who leads partitions and how far
+//! Asks a Kafka cluster: who manages a group and what it has committed, and who leads partitions and how far
 //! they are.
 
 use super::lag::{NONE, Position};

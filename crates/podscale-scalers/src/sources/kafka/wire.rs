@@ -17,7 +17,7 @@ pub(super) const LIST_OFFSETS: Api = Api(2, 1);
 pub(super) const METADATA: Api = Api(3, 4);
 /// What a group has committed.
 pub(super) const OFFSET_FETCH: Api = Api(9, 2);
-/// Who looks after a group.
+/// Who manages a group.
 pub(super) const FIND_COORDINATOR: Api = Api(10, 0);
 /// How it is proved who asks.
 pub(super) const SASL_HANDSHAKE: Api = Api(17, 1);

@@ -148,10 +148,7 @@ async fn api() -> SocketAddr {
             "/moved",
             get(|| async { axum::response::Redirect::permanent("http://other/?key=secret") }),
         )
-        .route(
-            "/busy",
-            get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "too  much\nto do") }),
-        )
+        .route("/busy", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "too  much\nto do") }))
         .route("/large", get(|| async { "x".repeat(9 << 20) }))
         .route("/never", get(|| std::future::pending::<&str>()))
         .route("/n", get(|| async { "{\"n\": 2}" }));
