@@ -12,9 +12,12 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// To how many brokers connections are kept while nobody uses them.
 const MOST_IDLE: usize = 64;
+/// How long one of several brokers may take, so that another can be asked within a poll's time.
+const BROKER_PATIENCE: Duration = Duration::from_secs(3);
 const LATEST: i64 = -1;
 
 /// A cluster that triggers share.
@@ -150,9 +153,11 @@ impl KafkaClient {
     ) -> Result<Vec<u8>, TriggerError> {
         let mut last = TriggerError::Late(server.clone());
         for address in &self.cluster.brokers {
-            match self.call(server, address, api, request).await {
-                Err(error) if error.is_outage() => last = error,
-                answer => return answer,
+            let asking = self.call(server, address, api, request);
+            match tokio::time::timeout(BROKER_PATIENCE, asking).await {
+                Ok(Err(error)) if error.is_outage() => last = error,
+                Ok(answer) => return answer,
+                Err(_) => last = TriggerError::Late(server.clone()),
             }
         }
         Err(last)
