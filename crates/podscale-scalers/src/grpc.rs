@@ -24,6 +24,7 @@ use rustls::pki_types::ServerName;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// The largest message.
 const MOST_BYTES: usize = 4 << 20;
@@ -48,6 +49,15 @@ pub(crate) struct Target<'a> {
     pub(crate) tls: Option<&'a Tls>,
     /// The name that its certificate has, if not that of the host; else empty.
     pub(crate) name: &'a str,
+}
+
+/// How many questions a method takes before it has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Questions {
+    /// One: servers wait until it is said that there are no more.
+    One,
+    /// Many: it is not said before nobody listens.
+    Many,
 }
 
 impl Grpc {
@@ -103,7 +113,7 @@ impl Grpc {
         }
     }
 
-    /// Calls a method that answers again and again. The question is not ended, as some servers want it.
+    /// Calls a method that answers again and again.
     ///
     /// # Errors
     /// As [`Grpc::call`].
@@ -113,15 +123,23 @@ impl Grpc {
         method: &str,
         question: &impl Message,
         headers: &HeaderMap,
+        questions: Questions,
     ) -> Result<Answers, TriggerError> {
-        let first = Ok::<_, Infallible>(Frame::data(framed(question)));
-        let open = futures::stream::iter([first]).chain(futures::stream::pending());
-        let body = StreamBody::new(open).boxed_unsync();
+        let (open, ended) = oneshot::channel();
+        let body = match questions {
+            Questions::One => Full::new(framed(question)).boxed_unsync(),
+            Questions::Many => {
+                let first = Ok::<_, Infallible>(Frame::data(framed(question)));
+                // Ends when nobody listens any longer, so that the server does not go on.
+                let end = futures::stream::once(ended).filter_map(|_| std::future::ready(None));
+                StreamBody::new(futures::stream::iter([first]).chain(end)).boxed_unsync()
+            }
+        };
         let (head, body) = self.send(server, method, headers, body).await?;
         if head.headers.contains_key("grpc-status") || !head.status.is_success() {
             check(server, head.status, &head.headers)?;
         }
-        Ok(Answers { body, buffer: BytesMut::new(), server: server.clone() })
+        Ok(Answers { body, buffer: BytesMut::new(), server: server.clone(), _open: open })
     }
 
     async fn send(
@@ -150,6 +168,8 @@ pub(crate) struct Answers {
     body: Incoming,
     buffer: BytesMut,
     server: Arc<str>,
+    /// Dropped with them.
+    _open: oneshot::Sender<()>,
 }
 
 impl Answers {

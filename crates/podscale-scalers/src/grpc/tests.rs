@@ -89,11 +89,16 @@ async fn answers_come_one_after_another() {
     let address = serve(script.clone(), asked).await;
     let grpc = Grpc::new(&Target { authority: &address, tls: None, name: "" }).expect("a client");
     let two = vec![answer(&Number { number: 1 }), answer(&Number { number: 2 })];
-    for (status, last) in [("0", "end"), ("14 gone", "s cannot be reached: gone")] {
+    for (questions, status, last) in [
+        (Questions::One, "0", "end"),
+        (Questions::Many, "0", "end"),
+        (Questions::Many, "14 gone", "s cannot be reached: gone"),
+    ] {
         script.lock().insert("a.B/C", (two.clone(), status));
         let none = HeaderMap::new();
-        let answers = grpc.listen(&"s".into(), "a.B/C", &Number::default(), &none).await;
-        let mut answers = answers.expect("answers");
+        let (server, question): (Arc<str>, _) = ("s".into(), Number::default());
+        let answers = grpc.listen(&server, "a.B/C", &question, &none, questions).await;
+        let mut answers = answers.unwrap_or_else(|error| panic!("{error}"));
         let mut found = Vec::new();
         loop {
             match answers.next::<Number>().await {

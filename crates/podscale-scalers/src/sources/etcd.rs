@@ -6,7 +6,7 @@ mod tests;
 
 use super::Draft;
 use crate::context::Context;
-use crate::grpc::{Grpc, Target};
+use crate::grpc::{Grpc, Questions, Target};
 use crate::http::add_secret;
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::push::{Push, Teller};
@@ -227,7 +227,8 @@ impl EtcdClient {
         let create = WatchCreateRequest { key: key.as_bytes().to_vec(), progress_notify: true };
         let question = WatchRequest { create_request: Some(create) };
         let Ok(headers) = self.headers(server, member).await else { return self.leave(number) };
-        let listening = member.listen(server, "etcdserverpb.Watch/Watch", &question, &headers);
+        let method = "etcdserverpb.Watch/Watch";
+        let listening = member.listen(server, method, &question, &headers, Questions::Many);
         let Ok(Ok(mut answers)) = tokio::time::timeout(MEMBER_PATIENCE, listening).await else {
             return self.leave(number);
         };

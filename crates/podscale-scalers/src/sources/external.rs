@@ -6,7 +6,7 @@ mod tests;
 
 use super::Draft;
 use crate::context::Context;
-use crate::grpc::{Grpc, Target};
+use crate::grpc::{Grpc, Questions, Target};
 use crate::metadata::{AUTH, Fields, METADATA};
 use crate::push::{Push, Teller};
 use crate::scaler::{About, Scaler, Settings, in_milli};
@@ -192,7 +192,8 @@ impl Scaler for External {
 async fn listen(server: Arc<Server<Grpc>>, object: Arc<Object>, teller: Teller) {
     let method = protocol::method("StreamIsActive");
     let (grpc, none) = (&server.connection, HeaderMap::new());
-    let Ok(mut answers) = grpc.listen(server.name(), &method, &object.message(), &none).await
+    let Ok(mut answers) =
+        grpc.listen(server.name(), &method, &object.message(), &none, Questions::One).await
     else {
         return;
     };
