@@ -31,6 +31,9 @@ pub const PLURAL: &str = "chpas";
 pub const RESOURCE: &str = "chpas.autoscalers.postmates.com";
 /// The only kind of targets.
 pub const TARGET_KIND: &str = "Deployment";
+/// The API version of every target: the original controller asks for Deployments there, whatever the
+/// reference says, and many of that time say `extensions/v1beta1` or nothing.
+pub(crate) const TARGET_API_VERSION: &str = "apps/v1";
 
 /// What the controller last found and did, in the form of `autoscaling/v2beta1`.
 pub type ChpaStatus = HorizontalPodAutoscalerStatus;

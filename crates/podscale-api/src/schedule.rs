@@ -34,7 +34,7 @@ mod cron;
 pub use cron::{Cron, CronError};
 
 /// No autoscaler has more schedules than this.
-pub const MAX_SCHEDULES: usize = 64;
+pub const MAX_SCHEDULES: usize = 32;
 /// No schedule lasts longer than this, unless an expression ends it.
 pub const MAX_DURATION: Span = Span::seconds(366 * 24 * 3600);
 /// Clocks never go back further than this.

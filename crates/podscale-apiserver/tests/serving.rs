@@ -5,6 +5,7 @@ mod support;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams, WatchParams};
 use podscale_apiserver::{ApiServer, Certificates, Config};
@@ -47,6 +48,15 @@ async fn tls_with_a_token_and_an_orderly_end() {
         Api::namespaced(client(&serving.url(), &certificates, "wrong").await, "default");
     let refused = bad.list(&ListParams::default()).await.expect_err("refused");
     assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
+
+    let reviews: Api<TokenReview> = Api::all(client(&serving.url(), &certificates, "secret").await);
+    for (token, accepted) in [("secret", true), ("wrong", false), ("", false)] {
+        let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
+        let review = TokenReview { spec, ..TokenReview::default() };
+        let answer = reviews.create(&PostParams::default(), &review).await.expect("reviewed");
+        let status = answer.status.expect("a status");
+        assert_eq!(status.authenticated.unwrap_or_default(), accepted, "{token:?}: {status:?}");
+    }
 
     // A watch does not keep the server from stopping.
     let events = good.watch(&WatchParams::default(), "0").await.expect("watches");

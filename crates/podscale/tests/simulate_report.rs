@@ -63,15 +63,14 @@ fn check(program: &Path) -> Result<()> {
     browser.open(&format!("file://{}", file.display()))?;
     browser.wait("document.querySelectorAll('section').length === 3")?;
     browser.wait("document.querySelectorAll('figure').length === 6")?;
+    // Charts are drawn once the page has given them their size.
+    browser.wait("document.querySelectorAll('.line.offered').length === 2")?;
     let rows = browser.eval("document.querySelectorAll('section tbody tr').length")?;
     ensure!(rows == 18, "six policies in three tables, not {rows}");
     let length = "document.querySelector('.line.offered').getTotalLength()";
     let length = browser.eval(length)?;
     ensure!(length.as_f64().is_some_and(|length| length > 800.0), "the load is a line: {length}");
-    ensure!(
-        browser.eval("document.querySelectorAll('section:nth-of-type(2) .mark').length > 3")?
-            == true
-    );
+    browser.wait("document.querySelectorAll('section:nth-of-type(2) .mark').length > 3")?;
 
     browser.point("document.querySelectorAll('section:nth-of-type(2) figure svg')[1]", false)?;
     browser.wait("!document.querySelector('section:nth-of-type(2) .tip').hidden")?;

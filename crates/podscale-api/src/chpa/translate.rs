@@ -1,7 +1,7 @@
 //! Between a CHPA and the core's model. What a CHPA does otherwise than a native autoscaler is said
 //! with named values of the model; nothing past this point knows what a CHPA is.
 
-use super::{Chpa, ChpaSpec, ChpaStatus, KIND, TARGET_KIND};
+use super::{Chpa, ChpaSpec, ChpaStatus, KIND, TARGET_API_VERSION, TARGET_KIND};
 use crate::hpa::convert::{from_v2beta1, to_v2beta1};
 use crate::hpa::{v2, v2beta1};
 use crate::recording::Origin;
@@ -12,9 +12,6 @@ use podscale_core::model::{
 };
 use podscale_core::{Autoscaler, Decision, Snapshot, Span, Status};
 
-/// The API version of every target: the original controller asks for Deployments there, whatever the
-/// reference says, and many of that time say `extensions/v1beta1` or nothing.
-const TARGET_API_VERSION: &str = "apps/v1";
 /// What every model has as its generation. Where a definition has no status subresource each status
 /// that is written makes a new generation, which must not look like a new spec.
 const GENERATION: i64 = 0;

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Form, Hub, Loss, Written, losses};
-use crate::chpa::{API_VERSION, KIND, TARGET_KIND, default};
+use crate::chpa::{API_VERSION, KIND, TARGET_API_VERSION, TARGET_KIND, default};
 use crate::hpa::convert::{self, ConvertError, Version};
 use crate::hpa::v2::{self, HorizontalPodAutoscaler, metric_type};
 use crate::quantity::Quantity;
@@ -55,6 +55,7 @@ impl Form for Chpa {
         let hpa = json!({"apiVersion": Version::V2beta1.api_version(), "kind": v2::KIND,
             "metadata": object["metadata"], "spec": shared});
         let mut hpa = convert::as_written(&hpa)?;
+        hpa.spec.scale_target_ref.api_version = TARGET_API_VERSION.to_owned();
         let tolerance = number(given, "tolerance", default::TOLERANCE)?;
         if tolerance != default::TOLERANCE {
             let behavior = hpa.spec.behavior.get_or_insert_default();
@@ -166,6 +167,16 @@ mod tests {
         expected["spec"]["downscaleForbiddenWindowSeconds"] = 300.into();
         expected["spec"]["scaleUpLimitMinimum"] = 4.into();
         assert_eq!(back.object, expected);
+    }
+
+    #[test]
+    fn its_target_is_where_deployments_are_now() {
+        for version in ["extensions/v1beta1", ""] {
+            let mut chpa = object();
+            chpa["spec"]["scaleTargetRef"]["apiVersion"] = version.into();
+            let pa = convert(&chpa, form("pa").expect("a form")).expect("a CHPA").expect("another");
+            assert_eq!(pa.object["spec"]["scaleTargetRef"]["apiVersion"], "apps/v1");
+        }
     }
 
     #[test]

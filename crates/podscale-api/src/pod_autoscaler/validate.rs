@@ -12,6 +12,7 @@ use super::{PodAutoscaler, calendar};
 use crate::expression;
 use crate::field_error::{BadValue, FieldError, FieldPath, distinct};
 use crate::hpa::validate as hpa;
+use crate::schedule::MAX_SCHEDULES;
 use crate::time::GoDuration;
 use std::collections::HashSet;
 
@@ -20,7 +21,6 @@ pub const QUALIFIED_KIND: &str = "PodAutoscaler.podscale.dev";
 
 const MAX_WINDOW_SECONDS: i32 = 3600;
 const SECOND: i64 = 1_000_000_000;
-const MOST_SCHEDULES: usize = 32;
 
 /// Everything that is wrong with an autoscaler, after defaulting.
 #[must_use]
@@ -112,7 +112,7 @@ fn check_rules(rules: &ScalingRules, path: &FieldPath) -> Vec<FieldError> {
 
 fn check_schedules(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let (count, most) = (spec.schedules.len(), MOST_SCHEDULES);
+    let (count, most) = (spec.schedules.len(), MAX_SCHEDULES);
     if count > most {
         errors.push(FieldError::too_many(path, count, most));
     }

@@ -1,15 +1,21 @@
-//! Questions about access: everything is allowed here.
+//! Questions about access: whoever has the token of the server may do everything.
 
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::mutate::{Context, body_format};
-use super::{Call, respond};
+use super::{Call, respond, same_secret};
 use crate::status::{ApiError, ApiResult};
-use crate::value::fields;
+use crate::value::{fields, text};
 use crate::write::create::track;
 use crate::write::decode::{self, FieldValidation};
+
+/// Whether the token of a review is the one that requests must carry, if they must carry any.
+fn is_accepted(call: &Call, review: &Value) -> bool {
+    let token = call.server.config.token.as_ref();
+    token.is_none_or(|token| same_secret(text(review, "/spec/token").as_bytes(), token.as_bytes()))
+}
 
 /// Answers a review.
 pub(super) fn create(call: &Call) -> ApiResult<Response> {
@@ -30,7 +36,10 @@ pub(super) fn create(call: &Call) -> ApiResult<Response> {
             "incomplete": false,
         }),
         "SelfSubjectReview" => json!({ "userInfo": user }),
-        "TokenReview" => json!({ "authenticated": true, "user": user }),
+        "TokenReview" if is_accepted(call, &review) => {
+            json!({ "authenticated": true, "user": user })
+        }
+        "TokenReview" => json!({ "error": "the token is not that of this server" }),
         _ => return Err(ApiError::method_not_allowed()),
     };
     let context = Context::of(call, "CreateOptions")?;

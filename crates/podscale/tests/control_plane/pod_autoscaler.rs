@@ -65,8 +65,12 @@ async fn busy_pods_last(fixture: &Fixture) -> Result<()> {
     // Without the right it is reported, and nobody is kept from shrinking.
     fixture.set_load("busy", 3.0);
     fixture.until_replicas("busy", 3).await?;
-    let says = "Warning FailedSetDeletionCost the deletion costs of pods could not be set";
-    fixture.until_event("busy", says).await?;
+    let reported = async || -> Result<bool> {
+        let text = shown(fixture, &["describe", "pa", "busy"])?;
+        let words = ["FailedSetDeletionCost", "the deletion costs of pods could not be set"];
+        Ok(words.iter().all(|word| text.contains(word)))
+    };
+    fixture.until("whether it is reported", &true, reported).await?;
     let options = Options { crds: true, pod_deletion_cost: true, ..Options::default() };
     allow(fixture, cluster_rules(&options)).await?;
     fixture.until_pods("busy", 3).await?;

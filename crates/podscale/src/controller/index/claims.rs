@@ -30,8 +30,10 @@ impl TargetNumber {
         }
         let TargetRef { api_version, kind, name } = &managed.model.target;
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        // A kind may also be written in lower case.
+        let kind = kind.to_ascii_lowercase();
         let mut hasher = DefaultHasher::new();
-        (&*managed.key.namespace, group, &**kind, &**name).hash(&mut hasher);
+        (&*managed.key.namespace, group, kind, &**name).hash(&mut hasher);
         Some(TargetNumber(hasher.finish()))
     }
 }

@@ -6,7 +6,7 @@ use podscale_core::{Settings, Time};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// `kind name target created`, and `managed: "false"` if a fifth word says so.
+/// `kind name target created`, where a target may have a kind before a slash, and `managed: "false"` if a fifth word says so.
 fn object(text: &str) -> Managed {
     let words: Vec<&str> = text.split(' ').collect();
     let (kind, name, target, created) = (words[0], words[1], words[2], words[3]);
@@ -14,6 +14,7 @@ fn object(text: &str) -> Managed {
     if words.len() > 4 {
         annotations["podscale.dev/managed"] = "false".into();
     }
+    let (target_kind, target) = target.split_once('/').unwrap_or(("Deployment", target));
     let metrics: Value = match kind {
         "broken" => json!([{"type": "Pods"}]),
         _ => json!([]),
@@ -23,7 +24,7 @@ fn object(text: &str) -> Managed {
             "resourceVersion": "1", "creationTimestamp": format!("2026-01-01T00:00:0{created}Z"),
             "annotations": annotations},
         "spec": {"maxReplicas": 3, "metrics": metrics, "scaleTargetRef":
-            {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}}});
+            {"apiVersion": "apps/v1", "kind": target_kind, "name": target}}});
     match kind {
         "hpa" => hpa::managed(serde_json::from_value(object).expect("an HPA")),
         _ => chpa::managed(serde_json::from_value(object).expect("a CHPA")),
@@ -54,6 +55,8 @@ fn one_autoscaler_of_a_target_acts() {
     check("alone", &[], "");
     check("another target", &["hpa a other 1", "chpa a other 1"], "");
     check("an HPA, however young", &["hpa z web 9"], "HorizontalPodAutoscaler z");
+    check("of a kind in lower case", &["hpa z deployment/web 9"], "HorizontalPodAutoscaler z");
+    check("of another kind", &["hpa z StatefulSet/web 9"], "");
     check("an HPA that is not managed", &["hpa z web 9 no"], "HorizontalPodAutoscaler z");
     check("an older one", &["chpa z web 4"], "CHPA z");
     check("an older one that is not managed", &["chpa z web 4 no"], "CHPA z");
