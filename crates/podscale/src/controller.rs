@@ -199,7 +199,7 @@ impl Controller {
         sources.ask_servers(prometheus, metrics);
         if let Some(triggers) = triggers {
             triggers.count_pods(&pods);
-            sources.poll_triggers(triggers, metrics);
+            sources.poll_triggers(triggers, &notifier, metrics);
         }
         match resource {
             ResourceSource::Api => {}

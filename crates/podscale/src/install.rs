@@ -37,7 +37,8 @@ pub struct Options {
     pub original_chpas: bool,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
-    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
+    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed; with triggers, those that
+    /// KEDA's definitions would define as well.
     pub crds: bool,
     /// Whether pods may be given a deletion cost, so that busy ones go last.
     pub pod_deletion_cost: bool,
@@ -98,7 +99,8 @@ pub fn manifests(options: &Options) -> Vec<Value> {
     objects.extend(options.triggers.iter().flat_map(|triggers| triggers.manifests(namespace)));
     if options.crds {
         // Before all that may be about them.
-        objects.splice(0..0, crds::all());
+        let of_triggers = options.triggers.iter().flat_map(|_| crds::keda::managed());
+        objects.splice(0..0, crds::all().into_iter().chain(of_triggers));
     }
     objects
 }

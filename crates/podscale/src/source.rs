@@ -124,8 +124,16 @@ impl Sources {
         self.queries = Arc::new(queries);
     }
 
-    /// Polls triggers.
-    pub(crate) fn poll_triggers(&mut self, triggers: Arc<Triggers>, metrics: &Metrics) {
+    /// Polls triggers, and announces what their sources say by themselves.
+    pub(crate) fn poll_triggers(
+        &mut self,
+        triggers: Arc<Triggers>,
+        notifier: &Notifier,
+        metrics: &Metrics,
+    ) {
+        let (notifier, reported) = (notifier.clone(), Arc::clone(&triggers));
+        metrics.show_triggers(move || reported.report());
+        triggers.report_pushes(Box::new(move |topic| notifier.announce([Topic(topic)])));
         self.triggers = Some(Arc::new(trigger::TriggerPolls::new(triggers, metrics.clone())));
     }
 

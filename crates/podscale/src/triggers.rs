@@ -7,7 +7,9 @@ mod cluster;
 mod connected;
 mod credentials;
 mod environment;
+mod hidden;
 mod lookup;
+mod pushes;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -15,12 +17,14 @@ mod tests;
 pub(crate) use authentications::AuthenticationName;
 pub(crate) use connected::Polled;
 pub(crate) use lookup::Reads;
+pub(crate) use pushes::{Pushed, topic};
 pub(crate) use resolve::Resolution;
 
+use crate::metrics::TriggersReport;
 use crate::pods::Pods;
 use authentications::Authentications;
 use cluster::KnownCluster;
-use connected::{Connected, Connections};
+use connected::Connected;
 use kube::Client;
 use parking_lot::Mutex;
 use podscale_api::keda::ScaledObject;
@@ -74,6 +78,7 @@ pub struct Triggers {
     pods: Arc<OnceLock<Arc<Pods>>>,
     authentications: Authentications,
     connected: Connected,
+    pushed: Arc<OnceLock<Pushed>>,
     outdated: Mutex<Outdated>,
     is_outdated: Notify,
 }
@@ -104,6 +109,7 @@ impl Triggers {
             pods,
             authentications: Authentications::default(),
             connected: Connected::default(),
+            pushed: Arc::default(),
             outdated: Mutex::default(),
             is_outdated: Notify::new(),
         }
@@ -132,9 +138,26 @@ impl Triggers {
         self.authentications.known().await;
     }
 
+    /// Calls this with the topic of an object whenever one of its sources says that there is something to do.
+    pub(crate) fn report_pushes(&self, pushed: Pushed) {
+        // Whoever came first stays, as above.
+        let _ = self.pushed.set(pushed);
+    }
+
     /// Connects what was resolved for an object, in the place of what it had before.
-    pub(crate) fn connect(&self, object: &ObjectName, connections: Connections) {
-        self.connected.replace(object, connections);
+    pub(crate) fn connect(&self, object: &ObjectName, resolution: Resolution) {
+        let listeners = pushes::listen(object, resolution.pushes, &self.pushed);
+        self.connected.replace(object, resolution.connections, listeners);
+    }
+
+    /// Whether a person has paused an object.
+    pub(crate) fn note_pause(&self, object: &ObjectName, is_paused: bool) {
+        self.connected.note_pause(object, is_paused);
+    }
+
+    /// What all triggers gave last, under the names that KEDA has for that.
+    pub(crate) fn report(&self) -> TriggersReport {
+        self.connected.report()
     }
 
     /// Forgets an object.

@@ -62,6 +62,13 @@ impl Control {
         if in_force(self.mode_until, now) { self.mode } else { Mode::Active }
     }
 
+    /// Whether an order without an end decides the size, so that no metric has a say.
+    #[must_use]
+    pub fn overrules_metrics(&self) -> bool {
+        let is_paused = self.mode == Mode::Paused && self.mode_until.is_none();
+        is_paused || self.hold.is_some_and(|hold| hold.until.is_none())
+    }
+
     /// The pause towards more replicas, if it is in force.
     #[must_use]
     pub fn pause_up_at(&self, now: Time) -> Option<Pause> {

@@ -56,7 +56,7 @@ pub struct Arguments {
     original_chpas: bool,
 
     /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
-    /// manage them.
+    /// manage them; with --triggers, those of KEDA as well.
     #[arg(long)]
     crds: bool,
 
@@ -64,8 +64,8 @@ pub struct Arguments {
     #[arg(long)]
     pod_deletion_cost: bool,
 
-    /// Manage KEDA's ScaledObjects, with the rights to read the credentials that their triggers refer to. KEDA's
-    /// definitions must be in the cluster.
+    /// Manage KEDA's ScaledObjects, with the rights to read the credentials that their triggers refer to. Their
+    /// definitions are KEDA's, if they are in the cluster, or those of --crds.
     #[arg(long)]
     triggers: bool,
 

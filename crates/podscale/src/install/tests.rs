@@ -149,6 +149,13 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
     let (without, no_rights): (Vec<String>, Vec<String>) = kinds(false);
     assert!(!without.contains(&"CustomResourceDefinition".to_owned()));
     assert_eq!(no_rights, ["\"podautoscalers\" [\"list\"]"], "to see whether there are any");
+    let triggers = Options { crds: true, triggers: Some(in_shop()), ..Options::default() };
+    let defined = manifests(&triggers)
+        .iter()
+        .filter(|object| object["kind"] == "CustomResourceDefinition")
+        .filter_map(|object| object["spec"]["names"]["kind"].as_str().map(str::to_owned))
+        .collect::<Vec<String>>();
+    assert!(defined.contains(&"ScaledObject".to_owned()), "{defined:?}");
     let (with, rights) = kinds(true);
     let defined = crds::all().len();
     assert!(with[..defined].iter().all(|kind| kind == "CustomResourceDefinition"));
@@ -165,15 +172,17 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
 #[test]
 fn the_definitions_of_the_chart_are_current() {
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
-    for definition in crds::all() {
+    let of_triggers = crds::keda::managed().into_iter().map(|definition| ("definitions/keda", definition));
+    let all = crds::all().into_iter().map(|definition| ("definitions", definition));
+    for (folder, definition) in all.chain(of_triggers) {
         let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");
-        let path = chart.join(format!("definitions/{plural}.yaml"));
+        let path = chart.join(format!("{folder}/{plural}.yaml"));
         let current = format!(
             "# Generated from the program; UPDATE_GENERATED=1 with its tests writes it.\n{}\n",
             serde_saphyr::to_string(&definition).expect("YAML").trim_end()
         );
         if std::env::var_os("UPDATE_GENERATED").is_some() {
-            std::fs::create_dir_all(chart.join("definitions")).expect("a folder");
+            std::fs::create_dir_all(chart.join(folder)).expect("a folder");
             std::fs::write(&path, &current).expect("written");
         }
         let found = std::fs::read_to_string(&path).unwrap_or_default();

@@ -3,13 +3,17 @@
 use super::MetricSource;
 use super::answer::Answer;
 use super::question::Question;
+use super::subscriptions::Topic;
 use crate::metrics::Metrics;
-use crate::triggers::{Polled, Triggers};
+use crate::triggers::{Polled, Triggers, topic};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use podscale_core::model::{EventSource, Source, TriggerOf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The type of triggers whose sources say by themselves that there is something to do.
+const PUSHING: &str = "external-push";
 
 /// Answers for triggers, and for the inputs of formulas.
 pub(super) struct TriggerPolls {
@@ -47,5 +51,17 @@ impl MetricSource for TriggerPolls {
             }
         }
         .boxed()
+    }
+
+    fn topic(&self, question: &Question<'_>) -> Option<Topic> {
+        let Source::Trigger(trigger) = question.metric else { return None };
+        let pushing = |source: &&EventSource| &*source.kind == PUSHING;
+        let source = match &trigger.of {
+            TriggerOf::Source(source) => Some(source).filter(pushing),
+            TriggerOf::Formula(composite) => {
+                composite.inputs.iter().map(|(_, source)| source).find(pushing)
+            }
+        };
+        source.map(|source| Topic(topic(&source.key)))
     }
 }

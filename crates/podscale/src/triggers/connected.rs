@@ -1,15 +1,18 @@
-//! What polls triggers, by the keys that the model has for them.
+//! What polls triggers, by the keys that the model has for them, and what it found last.
 
 use super::ObjectName;
+use super::hidden::Hidden;
+use crate::metrics::{ObjectReport, TriggerReport, TriggersReport};
 use crate::time::now;
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
 use podscale_core::Time;
 use podscale_core::model::Milli;
 use podscale_scalers::{Scaler, TriggerError};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// How long a poll may take; sources have shorter deadlines of their own.
@@ -37,31 +40,50 @@ pub(super) struct PollError {
     pub(super) is_answer: bool,
 }
 
-/// One trigger that is connected to its source.
-pub(crate) struct Connection {
-    object: ObjectName,
-    scaler: Box<dyn Scaler>,
+/// How one metric of a trigger is polled.
+pub(super) struct Polls {
+    /// Whose trigger it is.
+    pub(super) object: ObjectName,
+    /// The name of the metric; a source may have several.
+    pub(super) metric: Arc<str>,
+    /// What asks the source.
+    pub(super) scaler: Arc<dyn Scaler>,
+    /// What metrics call the trigger.
+    pub(super) label: Arc<str>,
+    /// Which trigger of the object it is.
+    pub(super) index: usize,
     /// How long an answer is used again, where the object says so.
-    kept: Option<Duration>,
-    last: Mutex<Option<(Instant, Polled)>>,
+    pub(super) kept: Option<Duration>,
+    /// What must not show in errors.
+    pub(super) hidden: Hidden,
+}
+
+/// One metric of a trigger that is connected to its source.
+pub(crate) struct Connection {
+    polls: Polls,
+    found: Mutex<Found>,
+}
+
+/// What polls have found.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    last: Option<Polled>,
+    took: Duration,
+    errors: u64,
 }
 
 /// The connections of one object, by key.
 pub(crate) type Connections = Vec<(Arc<str>, Connection)>;
 
 impl Connection {
-    /// A trigger of an object that was not polled yet.
-    pub(super) fn new(
-        object: ObjectName,
-        scaler: Box<dyn Scaler>,
-        kept: Option<Duration>,
-    ) -> Connection {
-        Connection { object, scaler, kept, last: Mutex::default() }
+    /// One that was not polled yet.
+    pub(super) fn new(polls: Polls) -> Connection {
+        Connection { polls, found: Mutex::default() }
     }
 
     /// Whose trigger it is.
     pub(super) fn object(&self) -> &ObjectName {
-        &self.object
+        &self.polls.object
     }
 
     /// What the trigger gives now, or gave before if that may be used again.
@@ -69,33 +91,58 @@ impl Connection {
     /// # Errors
     /// Its source did not answer, or not with a value.
     pub(super) async fn poll(&self, clock: &Clock) -> Result<Polled, PollError> {
-        let began = Instant::now();
-        let last = *self.last.lock();
-        if let (Some(kept), Some((at, polled))) = (self.kept, last)
-            && began.duration_since(at) < kept
+        let (began, last) = (Instant::now(), self.found.lock().last);
+        if let (Some(kept), Some(last)) = (self.polls.kept, last)
+            && now(clock).since(last.taken).0 < i64::try_from(kept.as_micros()).unwrap_or(i64::MAX)
         {
-            return Ok(polled);
+            return Ok(last);
         }
-        let deadline = began + POLL_DEADLINE;
-        let answer = tokio::time::timeout_at(deadline, self.scaler.poll(deadline)).await;
-        let failed = |problem: String, is_answer| PollError { problem: problem.into(), is_answer };
-        let values = match answer {
+        let asked = self.ask(clock).await;
+        let mut found = self.found.lock();
+        found.took = began.elapsed();
+        match &asked {
+            Ok(polled) => found.last = Some(*polled),
+            Err(_) => found.errors = found.errors.saturating_add(1),
+        }
+        asked
+    }
+
+    async fn ask(&self, clock: &Clock) -> Result<Polled, PollError> {
+        let Polls { metric, scaler, hidden, .. } = &self.polls;
+        let deadline = Instant::now() + POLL_DEADLINE;
+        let failed = |problem: String, is_answer| {
+            Err(PollError { problem: hidden.hide(problem).into(), is_answer })
+        };
+        let values = match tokio::time::timeout_at(deadline, scaler.poll(deadline)).await {
             Ok(Ok(values)) => values,
             Ok(Err(error)) => {
                 let is_away = error.is_outage() || matches!(error, TriggerError::Open { .. });
-                return Err(failed(error.to_string(), !is_away));
+                return failed(error.to_string(), !is_away);
             }
             Err(_) => {
                 let seconds = POLL_DEADLINE.as_secs();
-                return Err(failed(format!("no answer within {seconds} s"), false));
+                return failed(format!("no answer within {seconds} s"), false);
             }
         };
-        let Some(value) = values.first() else {
-            return Err(failed("the source gave no value".to_owned(), true));
+        let Some(value) = values.iter().find(|value| value.metric_name == **metric) else {
+            return failed(format!("the source gave no value of {metric}"), true);
         };
-        let polled = Polled { value: milli(value.value), active: value.active, taken: now(clock) };
-        *self.last.lock() = Some((began, polled));
-        Ok(polled)
+        Ok(Polled { value: milli(value.value), active: value.active, taken: now(clock) })
+    }
+
+    fn report(&self) -> TriggerReport {
+        let (Polls { object, metric, label, index, .. }, found) = (&self.polls, *self.found.lock());
+        TriggerReport {
+            namespace: Arc::clone(&object.namespace),
+            object: Arc::clone(&object.name),
+            metric: Arc::clone(metric),
+            scaler: Arc::clone(label),
+            index: *index,
+            value: found.last.map(|last| last.value.0 as f64 / THOUSANDTHS),
+            is_active: found.last.is_some_and(|last| last.active),
+            took: found.took,
+            errors: found.errors,
+        }
     }
 }
 
@@ -111,7 +158,16 @@ pub(super) struct Connected(Mutex<State>);
 #[derive(Default)]
 struct State {
     by_key: HashMap<Arc<str>, Arc<Connection>>,
-    keys: HashMap<ObjectName, Vec<Arc<str>>>,
+    objects: HashMap<ObjectName, OfObject>,
+}
+
+/// What an object has.
+#[derive(Default)]
+struct OfObject {
+    keys: Vec<Arc<str>>,
+    is_paused: bool,
+    /// Who listens to its sources; they stop with it.
+    _listeners: Option<JoinSet<()>>,
 }
 
 impl Connected {
@@ -120,22 +176,56 @@ impl Connected {
         self.0.lock().by_key.get(key).cloned()
     }
 
-    /// Puts connections in the place of those that an object had.
-    pub(super) fn replace(&self, object: &ObjectName, connections: Connections) {
+    /// Puts connections in the place of those that an object had, and who listens to them. What was counted goes on.
+    pub(super) fn replace(
+        &self,
+        object: &ObjectName,
+        connections: Connections,
+        listeners: Option<JoinSet<()>>,
+    ) {
         let mut state = self.0.lock();
-        state.remove(object);
-        if connections.is_empty() {
-            return;
+        for (key, new) in &connections {
+            if let Some(old) = state.by_key.get(key) {
+                new.found.lock().errors = old.found.lock().errors;
+            }
         }
+        let before = state.remove(object).unwrap_or_default();
         let keys = connections.iter().map(|(key, _)| Arc::clone(key)).collect();
-        state.keys.insert(object.clone(), keys);
+        let now = OfObject { keys, is_paused: before.is_paused, _listeners: listeners };
+        state.objects.insert(object.clone(), now);
         let shared = connections.into_iter().map(|(key, made)| (key, Arc::new(made)));
         state.by_key.extend(shared);
     }
 
-    /// Drops the connections of an object.
+    /// Whether an object is paused.
+    pub(super) fn note_pause(&self, object: &ObjectName, is_paused: bool) {
+        if let Some(known) = self.0.lock().objects.get_mut(object) {
+            known.is_paused = is_paused;
+        }
+    }
+
+    /// Drops what an object has.
     pub(super) fn remove(&self, object: &ObjectName) {
         self.0.lock().remove(object);
+    }
+
+    /// What all gave last, in the order of their names.
+    pub(super) fn report(&self) -> TriggersReport {
+        let state = self.0.lock();
+        let sorted: BTreeMap<&Arc<str>, &Arc<Connection>> = state.by_key.iter().collect();
+        let triggers: Vec<TriggerReport> = sorted.values().map(|made| made.report()).collect();
+        let errors = |known: &OfObject| {
+            let of_key = |key| state.by_key.get(key).map_or(0, |made| made.found.lock().errors);
+            known.keys.iter().map(of_key).fold(0, u64::saturating_add)
+        };
+        let sorted: BTreeMap<&ObjectName, &OfObject> = state.objects.iter().collect();
+        let object = |(name, known): (&ObjectName, &OfObject)| ObjectReport {
+            namespace: Arc::clone(&name.namespace),
+            name: Arc::clone(&name.name),
+            is_paused: known.is_paused,
+            errors: errors(known),
+        };
+        TriggersReport { triggers, objects: sorted.into_iter().map(object).collect() }
     }
 
     /// How many there are.
@@ -146,9 +236,11 @@ impl Connected {
 }
 
 impl State {
-    fn remove(&mut self, object: &ObjectName) {
-        for key in self.keys.remove(object).into_iter().flatten() {
-            self.by_key.remove(&key);
+    fn remove(&mut self, object: &ObjectName) -> Option<OfObject> {
+        let known = self.objects.remove(object)?;
+        for key in &known.keys {
+            self.by_key.remove(key);
         }
+        Some(known)
     }
 }

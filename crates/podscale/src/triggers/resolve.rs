@@ -1,7 +1,8 @@
 //! From an object to what its triggers measure and what polls them.
 
-use super::connected::{Connection, Connections};
+use super::connected::{Connection, Connections, Polls};
 use super::credentials::Credentials;
+use super::hidden::Hidden;
 use super::lookup::{LookupError, Reads};
 use super::{AuthenticationName, ObjectName, Triggers};
 use podscale_api::keda::trigger::Trigger;
@@ -9,12 +10,16 @@ use podscale_api::keda::{ScaledObject, scaled_object::ScaledObjectSpec};
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli, Source, Targets};
 use podscale_scalers::{
-    Metric, MetricType, Parsed, ResourceTarget, Secret, TriggerSpec, connect, parse,
+    Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerSpec, connect, parse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
+/// How long a source may take to name its metrics.
+const NAMES_DEADLINE: Duration = Duration::from_secs(10);
 /// What ends the name of a field of metadata whose value is the name of a variable.
 const FROM_ENVIRONMENT: &str = "FromEnv";
 
@@ -24,6 +29,8 @@ pub(crate) struct Resolution {
     pub(crate) metrics: Result<Vec<TriggerMetric>, String>,
     /// What polls them; none if anything is wrong.
     pub(crate) connections: Connections,
+    /// Where sources say by themselves that there is something to do.
+    pub(crate) pushes: Vec<watch::Receiver<u64>>,
     /// The authentications that they refer to.
     pub(crate) authentications: BTreeSet<AuthenticationName>,
     /// Whether anything outside of the object has a part in this.
@@ -38,6 +45,7 @@ impl Resolution {
         Resolution {
             metrics: Ok(Vec::new()),
             connections: Connections::new(),
+            pushes: Vec::new(),
             authentications: BTreeSet::new(),
             refers: false,
             is_unsure: false,
@@ -52,15 +60,21 @@ impl Resolution {
 }
 
 /// One trigger that is understood.
+#[derive(Default)]
 struct Understood {
-    metric: TriggerMetric,
-    connection: Option<(Arc<str>, Connection)>,
+    metrics: Vec<TriggerMetric>,
+    connections: Connections,
+    push: Option<watch::Receiver<u64>>,
+    /// Whether its source was asked what it measures.
+    is_told: bool,
 }
 
 /// What is wrong with one trigger.
 enum Refused {
     Lookup(LookupError),
     Settings(String),
+    /// Its source does not say what it measures.
+    Untold(String),
 }
 
 impl From<LookupError> for Refused {
@@ -70,23 +84,33 @@ impl From<LookupError> for Refused {
 }
 
 impl Triggers {
-    /// Looks up what the triggers of an object refer to and makes what polls them. Asks no event source.
+    /// Looks up what the triggers of an object refer to and makes what polls them. Asks no event source but those that
+    /// name their metrics themselves.
     pub(crate) async fn resolve(&self, object: &ScaledObject, reads: &Reads) -> Resolution {
         let namespace = &object.metadata.namespace;
         let triggers = &object.spec.triggers;
         let references = triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
         let authentications: BTreeSet<AuthenticationName> =
             references.map(|reference| AuthenticationName::of(reference, namespace)).collect();
-        let refers = !authentications.is_empty() || triggers.iter().any(names_variables);
+        let mut refers = !authentications.is_empty() || triggers.iter().any(names_variables);
         let (mut metrics, mut connections) = (Vec::new(), Connections::new());
+        let mut pushes = Vec::new();
         let (mut problems, mut is_unsure) = (Vec::new(), false);
         for (index, trigger) in triggers.iter().enumerate() {
             match self.resolve_one(object, index, trigger, reads).await {
-                Ok(Understood { metric, connection }) => {
-                    metrics.push(metric);
-                    connections.extend(connection);
+                Ok(understood) => {
+                    metrics.extend(understood.metrics);
+                    connections.extend(understood.connections);
+                    pushes.extend(understood.push);
+                    refers |= understood.is_told;
                 }
                 Err(Refused::Settings(problem)) => problems.push(problem),
+                Err(Refused::Untold(problem)) => {
+                    (refers, is_unsure) = (true, true);
+                    let kind = &trigger.r#type;
+                    problems
+                        .push(format!("error getting metrics of trigger {index} ({kind}): {problem}"));
+                }
                 Err(Refused::Lookup(error)) => {
                     is_unsure |= matches!(error, LookupError::Unsure { .. });
                     let kind = &trigger.r#type;
@@ -100,9 +124,10 @@ impl Triggers {
             Ok(metrics)
         } else {
             connections.clear();
+            pushes.clear();
             Err(problems.join("\n"))
         };
-        Resolution { metrics, connections, authentications, refers, is_unsure }
+        Resolution { metrics, connections, pushes, authentications, refers, is_unsure }
     }
 
     async fn resolve_one(
@@ -120,11 +145,13 @@ impl Triggers {
             }
             None => Credentials::new(),
         };
+        let env = self.variables(object, trigger, reads).await?;
+        let hidden = Hidden::of(auth.values().chain(env.values()));
         let spec = TriggerSpec {
             kind: trigger.r#type.clone(),
             metadata: trigger.metadata.clone(),
             auth,
-            env: self.variables(object, trigger, reads).await?,
+            env,
             metric_type: trigger.metric_type.clone(),
             namespace: namespace.clone(),
             name: object.metadata.name.clone(),
@@ -135,32 +162,56 @@ impl Triggers {
             let name = &object.metadata.name;
             tracing::warn!(autoscaler = %format!("{namespace}/{name}"), trigger = index, "{warning}");
         }
-        self.understood(object, index, trigger, parsed)
+        let place = Place { object, index, trigger, hidden: &hidden };
+        self.understood(&place, parsed).await
     }
 
-    fn understood(
-        &self,
-        object: &ScaledObject,
-        index: usize,
-        trigger: &Trigger,
-        parsed: Parsed,
-    ) -> Result<Understood, Refused> {
-        let (name, metric_type, target) = match &parsed.metric {
-            Metric::External { name, metric_type, target } => (name, *metric_type, *target),
-            Metric::Resource { resource, container, target } => {
-                let metric = resource_metric(resource, container.as_deref(), target);
-                return Ok(Understood { metric, connection: None });
-            }
+    async fn understood(&self, place: &Place<'_>, parsed: Parsed) -> Result<Understood, Refused> {
+        let Place { object, index, trigger, hidden } = *place;
+        if let Metric::Resource { resource, container, target } = &parsed.metric {
+            let metrics = vec![resource_metric(resource, container.as_deref(), target)];
+            return Ok(Understood { metrics, ..Understood::default() });
+        }
+        let metric = parsed.metric.clone();
+        let is_told = matches!(metric, Metric::Told { .. });
+        let connected = connect(parsed, &self.context);
+        let scaler: Arc<dyn Scaler> =
+            connected.map_err(|error| Refused::Settings(error.to_string()))?.into();
+        let mut named = if is_told {
+            told(&*scaler).await.map_err(|problem| Refused::Untold(hidden.hide(problem)))?
+        } else {
+            vec![metric]
         };
+        if object.spec.modifiers().is_some() {
+            // A formula knows a trigger by its name, and takes one value for it.
+            named.truncate(1);
+        }
+        let push = scaler.notifications();
+        let mut understood = Understood { push, is_told, ..Understood::default() };
         let owner = ObjectName::of(object);
-        let key: Arc<str> = format!("{}/{}/{index}", owner.namespace, owner.name).into();
-        let source = EventSource { kind: trigger.r#type.as_str().into(), key: Arc::clone(&key) };
-        let targets = external_targets(metric_type, target);
-        let metric = TriggerMetric::External { name: name.as_str().into(), source, targets };
-        let scaler =
-            connect(parsed, &self.context).map_err(|error| Refused::Settings(error.to_string()))?;
-        let connection = Connection::new(owner, scaler, kept(&object.spec, trigger));
-        Ok(Understood { metric, connection: Some((key, connection)) })
+        for metric in named {
+            let Metric::External { name, metric_type, target } = metric else { continue };
+            let mut key = format!("{}/{}/{index}", owner.namespace, owner.name);
+            if is_told {
+                key.extend(["/", &name]);
+            }
+            let (key, kind): (Arc<str>, Arc<str>) = (key.into(), trigger.r#type.as_str().into());
+            let source = EventSource { kind, key: Arc::clone(&key) };
+            let targets = external_targets(metric_type, target);
+            let name: Arc<str> = name.into();
+            let polls = Polls {
+                object: owner.clone(),
+                metric: Arc::clone(&name),
+                scaler: Arc::clone(&scaler),
+                label: label(trigger),
+                index,
+                kept: kept(&object.spec, trigger),
+                hidden: hidden.clone(),
+            };
+            understood.connections.push((key, Connection::new(polls)));
+            understood.metrics.push(TriggerMetric::External { name, source, targets });
+        }
+        Ok(understood)
     }
 
     /// The variables that the metadata of a trigger names, as far as the container has them.
@@ -183,6 +234,47 @@ impl Triggers {
         }
         Ok(found)
     }
+}
+
+/// A trigger of an object.
+struct Place<'a> {
+    object: &'a ScaledObject,
+    index: usize,
+    trigger: &'a Trigger,
+    hidden: &'a Hidden,
+}
+
+/// What a source says that it measures.
+async fn told(scaler: &dyn Scaler) -> Result<Vec<Metric>, String> {
+    let deadline = Instant::now() + NAMES_DEADLINE;
+    match timeout_at(deadline, scaler.metrics(deadline)).await {
+        Ok(Ok(Some(metrics))) if !metrics.is_empty() => Ok(metrics),
+        Ok(Ok(_)) => Err("its server names none".to_owned()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", NAMES_DEADLINE.as_secs())),
+    }
+}
+
+/// What metrics call a trigger: its name, or the one that KEDA has for its type.
+fn label(trigger: &Trigger) -> Arc<str> {
+    if !trigger.name.is_empty() {
+        return trigger.name.as_str().into();
+    }
+    let known = match &*trigger.r#type {
+        "activemq" => "activeMQScaler",
+        "aws-sqs-queue" => "awsSqsQueueScaler",
+        "external-push" => "externalPushScaler",
+        "kubernetes-workload" => "kubernetesWorkloadScaler",
+        "metrics-api" => "metricsAPIScaler",
+        "mysql" => "mySQLScaler",
+        "nats-jetstream" => "natsJetStreamScaler",
+        "postgresql" => "postgreSQLScaler",
+        "rabbitmq" => "rabbitMQScaler",
+        "redis" | "redis-cluster" | "redis-sentinel" => "redisScaler",
+        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => "redisStreamsScaler",
+        other => return format!("{other}Scaler").into(),
+    };
+    known.into()
 }
 
 fn variable_names(trigger: &Trigger) -> impl Iterator<Item = &str> {

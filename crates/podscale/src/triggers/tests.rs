@@ -271,14 +271,15 @@ async fn what_polls_is_replaced_and_goes_with_its_object() {
     let mut object = object(&redis("", &[("listName", "jobs")]));
     let name = ObjectName::of(&object);
     let resolution = triggers.resolve(&object, &Reads::default()).await;
-    triggers.connect(&name, resolution.connections);
+    triggers.connect(&name, resolution);
     assert_eq!(triggers.connected.len(), 1);
+    triggers.note_pause(&name, true);
     let error = triggers.poll("shop/web/0").await.expect_err("nobody is there");
     assert!(error.contains("127.0.0.1:1"), "{error}");
     assert_eq!(triggers.take_outdated(), Outdated::default(), "its credentials were not refused");
     object.spec.triggers = Vec::new();
     let resolution = triggers.resolve(&object, &Reads::default()).await;
-    triggers.connect(&name, resolution.connections);
+    triggers.connect(&name, resolution);
     assert_eq!(triggers.connected.len(), 0);
     let error = triggers.poll("shop/web/0").await.expect_err("it is gone");
     assert_eq!(&*error, "the trigger is not connected");

@@ -10,6 +10,7 @@ use crate::dialect::Managed;
 use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
 use futures::future::join_all;
 use podscale_api::keda::ScaledObject;
+use podscale_api::keda::annotations::Orders;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_client::watch::Change;
 use std::collections::{BTreeSet, HashMap};
@@ -213,12 +214,14 @@ impl Resolver {
         let known = match looked {
             Looked::Same(known) => known,
             Looked::New(known, resolution) => {
-                self.triggers.connect(&ObjectName::of(&known.object), resolution.connections);
+                self.triggers.connect(&ObjectName::of(&known.object), *resolution);
                 known
             }
         };
-        let managed = known.managed();
-        self.known.insert(ObjectName::of(&known.object), known);
+        let (managed, name) = (known.managed(), ObjectName::of(&known.object));
+        let orders = Orders::read(&known.object.metadata.annotations);
+        self.triggers.note_pause(&name, orders.is_any_paused());
+        self.known.insert(name, known);
         managed
     }
 }
