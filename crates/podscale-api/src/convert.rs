@@ -5,6 +5,7 @@ mod chpa;
 mod hpa;
 mod loss;
 mod pod_autoscaler;
+mod scaled_object;
 mod singlecloud;
 
 #[cfg(test)]
@@ -26,6 +27,8 @@ pub struct Hub {
     pub hpa: v2::HorizontalPodAutoscaler,
     /// What `autoscaling/v2` has no field for, at the fields that a PodAutoscaler has for it.
     pub beyond: Vec<Loss>,
+    /// What only the form has that it was read from, at the fields that it has there.
+    pub foreign: Vec<Loss>,
 }
 
 /// An autoscaler in another form, and what that form could not take in.
@@ -63,7 +66,7 @@ pub trait Form: Sync {
 }
 
 /// All forms; an object is read as the first one that describes it.
-pub const FORMS: [&dyn Form; 9] = [
+pub const FORMS: [&dyn Form; 10] = [
     &hpa::V2,
     &hpa::V1,
     &hpa::V1_BEFORE_1_6,
@@ -72,6 +75,7 @@ pub const FORMS: [&dyn Form; 9] = [
     &hpa::V2BETA2,
     &pod_autoscaler::PodAutoscaler,
     &chpa::Chpa,
+    &scaled_object::ScaledObjects,
     &singlecloud::Singlecloud,
 ];
 
@@ -98,7 +102,10 @@ pub fn convert_in(
 ) -> Result<Option<Written>, ConvertError> {
     match form_of(object) {
         Some(from) if !to.describes(object) => {
-            to.write(&from.read_in(object, namespace)?).map(Some)
+            let hub = from.read_in(object, namespace)?;
+            let mut written = to.write(&hub)?;
+            written.losses.extend(hub.foreign);
+            Ok(Some(written))
         }
         _ => Ok(None),
     }

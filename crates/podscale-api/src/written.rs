@@ -9,6 +9,7 @@ use crate::hpa::convert::Version;
 use crate::hpa::custom_metrics;
 use crate::hpa::manifest;
 use crate::hpa::v2::HorizontalPodAutoscaler;
+use crate::keda;
 use crate::pod_autoscaler::hpa_form::hpa_form;
 use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::singlecloud;
@@ -25,6 +26,8 @@ pub enum Written {
     PodAutoscaler,
     /// A CHPA.
     Chpa,
+    /// A ScaledObject of KEDA's.
+    ScaledObject,
     /// An autoscaler of singlecloud's.
     Singlecloud,
 }
@@ -38,6 +41,7 @@ impl Written {
         Some(match form_of(object)?.name() {
             "pa" => Written::PodAutoscaler,
             "chpa" => Written::Chpa,
+            "so" => Written::ScaledObject,
             _ => Written::Singlecloud,
         })
     }
@@ -47,6 +51,7 @@ impl Written {
         match (group, kind) {
             (pod_autoscaler::GROUP, pod_autoscaler::KIND) => Some(Written::PodAutoscaler),
             (chpa::GROUP, chpa::KIND) => Some(Written::Chpa),
+            (keda::GROUP, keda::scaled_object::KIND) => Some(Written::ScaledObject),
             _ => None,
         }
     }
@@ -67,6 +72,8 @@ impl Written {
                 hpa.spec.scale_target_ref.api_version = CHPA_TARGET.to_owned();
                 Some(hpa)
             }
+            // What its triggers measure is no metric of an HPA.
+            Written::ScaledObject => None,
             Written::Singlecloud => {
                 let autoscaler = singlecloud::read(object).ok()?.autoscaler;
                 let namespace = singlecloud::namespace_of(object).unwrap_or_default();
@@ -79,7 +86,7 @@ impl Written {
     pub fn path(self, object: &Value, path: &str) -> String {
         match self {
             Written::Hpa => manifest::written_path(object, path),
-            Written::PodAutoscaler => path.to_owned(),
+            Written::PodAutoscaler | Written::ScaledObject => path.to_owned(),
             Written::Chpa => chpa_path(path),
             Written::Singlecloud => singlecloud_path(object, path),
         }
@@ -93,7 +100,7 @@ impl Written {
 
     /// Whether no metrics stand for one of cpu.
     pub fn has_default_metric(self) -> bool {
-        self != Written::Chpa
+        !matches!(self, Written::Chpa | Written::ScaledObject)
     }
 }
 

@@ -9,6 +9,7 @@ mod credentials;
 mod environment;
 mod hidden;
 mod lookup;
+pub(crate) mod offline;
 mod pushes;
 mod resolve;
 #[cfg(test)]

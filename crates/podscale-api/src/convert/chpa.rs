@@ -75,7 +75,7 @@ impl Form for Chpa {
             };
             beyond.push(Loss { field: field.to_owned(), value });
         }
-        Ok(Hub { hpa, beyond })
+        Ok(Hub { hpa, beyond, foreign: Vec::new() })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {

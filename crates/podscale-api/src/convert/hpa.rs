@@ -39,7 +39,7 @@ impl Form for Hpa {
 
     fn read(&self, object: &Value) -> Result<Hub, ConvertError> {
         let hpa = custom_metrics::as_written(object)?;
-        Ok(Hub { hpa, beyond: Vec::new() })
+        Ok(Hub { hpa, ..Hub::default() })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {

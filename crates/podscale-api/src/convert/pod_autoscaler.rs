@@ -57,7 +57,7 @@ impl Form for PodAutoscaler {
         }
         let hpa = json!({"apiVersion": v2::API_VERSION, "kind": v2::KIND,
             "metadata": object["metadata"], "spec": spec});
-        Ok(Hub { hpa: convert::as_written(&hpa)?, beyond })
+        Ok(Hub { hpa: convert::as_written(&hpa)?, beyond, foreign: Vec::new() })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {

@@ -46,7 +46,7 @@ impl Form for Singlecloud {
             hpa.metadata.namespace.clear();
         }
         spell(&mut hpa.spec.scale_target_ref);
-        Ok(Hub { hpa, beyond: Vec::new() })
+        Ok(Hub { hpa, ..Hub::default() })
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {

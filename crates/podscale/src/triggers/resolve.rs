@@ -282,7 +282,8 @@ fn variable_names(trigger: &Trigger) -> impl Iterator<Item = &str> {
     named.map(|(_, variable)| variable.as_str()).filter(|variable| !variable.is_empty())
 }
 
-fn names_variables(trigger: &Trigger) -> bool {
+/// Whether the metadata of a trigger names variables.
+pub(super) fn names_variables(trigger: &Trigger) -> bool {
     variable_names(trigger).next().is_some()
 }
 

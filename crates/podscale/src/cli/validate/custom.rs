@@ -2,9 +2,12 @@
 //! controller would report of an object that they let in.
 
 use super::report::Severity;
+use crate::triggers::offline;
 use podscale_api::chpa::Chpa;
-use podscale_api::crds::chpa;
+use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::manifest;
+use podscale_api::keda::check;
+use podscale_api::keda::scaled_object::{KIND, ScaledObject};
 use podscale_api::pod_autoscaler::default::default_spec;
 use podscale_api::pod_autoscaler::{PodAutoscaler, crd, validate};
 use podscale_api::singlecloud::{self, Invalid, Read};
@@ -18,7 +21,7 @@ use std::sync::LazyLock;
 const REFUSED: &str = "refused";
 /// What an API server lets in, and the controller reports in a condition.
 const INVALID: &str = "invalid-spec";
-/// What singlecloud's API passes over.
+/// What singlecloud's API passes over, and what has no effect in a trigger.
 const IGNORED: &str = "ignored-field";
 
 /// Something that is wrong with an object.
@@ -44,6 +47,7 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
         Written::Hpa => Vec::new(),
         Written::PodAutoscaler => check_custom(&POD_AUTOSCALERS, object, pod_autoscaler),
         Written::Chpa => check_custom(&CHPAS, object, configurable),
+        Written::ScaledObject => check_custom(&SCALED_OBJECTS, object, scaled_object),
         Written::Singlecloud => check_singlecloud(object),
     }
 }
@@ -52,6 +56,11 @@ type Resource = LazyLock<Option<CustomResource>>;
 // Rules of definitions are compiled, which is done once.
 static POD_AUTOSCALERS: Resource = LazyLock::new(|| CustomResource::new(&crd::definition()));
 static CHPAS: Resource = LazyLock::new(|| CustomResource::new(&chpa::definition()));
+static SCALED_OBJECTS: Resource = LazyLock::new(|| {
+    let mut definitions = keda::managed().into_iter();
+    let is_it = |definition: &Value| definition["spec"]["names"]["kind"] == KIND;
+    definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
+});
 
 /// What an API server says that has the definition; of what it lets in, what the controller says.
 fn check_custom(
@@ -93,6 +102,29 @@ fn configurable(object: &Value) -> Vec<Fault> {
     };
     let faults = chpa.faults().into_iter();
     faults.map(|fault| Fault::new(INVALID, fault.field, fault.problem)).collect()
+}
+
+/// What KEDA's operator and Podscale say of it: its fields together, and the metadata of its triggers.
+fn scaled_object(object: &Value) -> Vec<Fault> {
+    let object = match ScaledObject::deserialize(object) {
+        Ok(object) => object,
+        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
+    };
+    let mut faults = Vec::new();
+    if let Err(error) = check::scaled_object(&object) {
+        faults.push(Fault::new(INVALID, "spec", error.problem));
+    }
+    faults.extend(offline::faults(&object).into_iter().map(|fault| {
+        let field = match fault.field {
+            Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
+            None => format!("spec.triggers[{}]", fault.index),
+        };
+        if fault.is_error {
+            return Fault::new(INVALID, field, fault.problem);
+        }
+        Fault { severity: Severity::Warning, ..Fault::new(IGNORED, field, fault.problem) }
+    }));
+    faults
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.
