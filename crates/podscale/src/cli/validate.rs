@@ -212,10 +212,11 @@ fn items(object: &Value) -> Option<(&'static str, &Vec<Value>)> {
 }
 
 /// What can be checked, in words.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "a HorizontalPodAutoscaler",
     "a PodAutoscaler",
     "a CHPA",
+    "a ScaledObject",
     "an autoscaler of singlecloud's",
     "a configuration of prometheus-adapter",
     "a ConfigMap with one under config.yaml",
