@@ -46,9 +46,10 @@ impl TriggerOptions {
         rules
     }
 
-    /// What it may do in its own namespace, where those are that ClusterTriggerAuthentications refer to.
+    /// What it may do in its own namespace, where those are that ClusterTriggerAuthentications refer to, if it may not
+    /// do so everywhere. ConfigMaps may be got there anyway.
     pub(super) fn own_rules(&self) -> Vec<Value> {
-        vec![credentials()]
+        if self.namespaces.is_empty() { Vec::new() } else { vec![rule("", &["secrets"], &["get"])] }
     }
 
     /// Roles in the namespaces whose credentials may be read.

@@ -5,6 +5,8 @@
 mod definitions;
 #[path = "keda/queue.rs"]
 mod queue;
+#[path = "keda/rights.rs"]
+mod rights;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
@@ -29,6 +31,7 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![
         harness.alone("keda::definitions_take_every_example", definitions::take_every_example),
         harness.alone("keda::from_zero_to_many_and_back", from_zero_to_many_and_back),
+        harness.alone("keda::exactly_those_rights", rights::exactly_those_installed),
     ]
 }
 
