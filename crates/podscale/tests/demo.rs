@@ -9,6 +9,8 @@ mod kubelets;
 mod ports;
 #[path = "demo/prometheus.rs"]
 mod prometheus;
+#[path = "demo/triggers.rs"]
+mod triggers;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Event, Pod};

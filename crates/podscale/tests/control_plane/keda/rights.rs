@@ -73,15 +73,14 @@ async fn create(fixture: &Fixture, shop: &Workspace, queue: &Queue) -> Result<()
     shop.create(authentication(namespaced, "variable", variable)).await?;
     let shared = authentication("ClusterTriggerAuthentication", "shared", json!({"secretTargetRef": token}));
     apply(&fixture.client(), &shared).await?;
-    for name in ["web", "shared", "endpoints"] {
+    for name in ["web", "set", "shared", "endpoints"] {
         let mut workload = deployment(name, 1, &["app"]);
         workload["spec"]["template"]["spec"]["containers"][0]["env"] =
             json!([{"name": "TOKEN", "value": WORD}]);
-        shop.create(workload.clone()).await?;
-        if name == "web" {
-            (workload["kind"], workload["spec"]["serviceName"]) = ("StatefulSet".into(), "web".into());
-            shop.create(workload).await?;
+        if name == "set" {
+            (workload["kind"], workload["spec"]["serviceName"]) = ("StatefulSet".into(), name.into());
         }
+        shop.create(workload).await?;
     }
     let by_word = |reference: Value| {
         json!({"type": "metrics-api", "authenticationRef": reference, "metadata": {"url": queue.url(),
@@ -100,9 +99,8 @@ async fn create(fixture: &Fixture, shop: &Workspace, queue: &Queue) -> Result<()
         ),
         ("endpoints", "Deployment", json!([endpoints])),
     ] {
-        let target = if name == "set" { "web" } else { name };
         shop.create(json!({"apiVersion": VERSION, "kind": KIND, "metadata": {"name": name},
-            "spec": {"scaleTargetRef": {"name": target, "kind": kind}, "pollingInterval": 1,
+            "spec": {"scaleTargetRef": {"name": name, "kind": kind}, "pollingInterval": 1,
                 "minReplicaCount": 1, "maxReplicaCount": 4, "triggers": triggers,
                 "advanced": {"horizontalPodAutoscalerConfig": {"behavior":
                     {"scaleDown": {"stabilizationWindowSeconds": 0}}}}}}))
@@ -134,7 +132,7 @@ impl Run<'_> {
         for (length, replicas) in [(30, 3), (20, 2), (30, 3)] {
             self.queue.set(length);
             for (kind, name) in
-                [("Deployment", "web"), ("StatefulSet", "web"), ("Deployment", "shared")]
+                [("Deployment", "web"), ("StatefulSet", "set"), ("Deployment", "shared")]
             {
                 let what = format!("replicas of {kind} {name}");
                 self.shop
