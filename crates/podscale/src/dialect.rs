@@ -181,11 +181,6 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether its decisions can be recorded.
-    fn is_recorded(&self) -> bool {
-        true
-    }
-
     /// What its status becomes after a pass, where its kind compares that itself; `None` where the pass does.
     fn after(&self, _passed: After<'_>) -> Option<OwnStatus> {
         None

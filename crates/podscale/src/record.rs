@@ -117,9 +117,6 @@ impl Observer for Recorder {
         let Decided { object, snapshot, outcome, inputs: Some(inputs), .. } = decided else {
             return;
         };
-        if !object.wire.is_recorded() {
-            return;
-        }
         let (hpa, decision) = (object.wire.recorded(), &outcome.decision);
         let written = outcome.is_status_written();
         let stored = if written {

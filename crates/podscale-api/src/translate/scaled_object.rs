@@ -31,11 +31,13 @@ use std::sync::Arc;
 
 pub mod events;
 mod hpa_form;
+mod recorded;
 pub mod status;
 #[cfg(test)]
 mod tests;
 
 pub use hpa_form::hpa_form;
+pub use recorded::{recorded, replayed, replayed_status};
 
 /// What one trigger measures.
 #[derive(Clone, Debug, PartialEq)]

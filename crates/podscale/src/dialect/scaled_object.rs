@@ -231,8 +231,8 @@ impl WireObject for Resolved {
         (is_idle || interval < HPA_PERIOD).then_some(interval)
     }
 
-    fn is_recorded(&self) -> bool {
-        false
+    fn recorded(&self) -> HorizontalPodAutoscaler {
+        translate::recorded(&self.object, &self.model, &self.checked)
     }
 
     fn after(&self, passed: After<'_>) -> Option<OwnStatus> {

@@ -1,6 +1,7 @@
 //! ScaledObjects, from their definition to their deletion.
 
 mod polled;
+mod recorded;
 
 use super::*;
 use crate::dialect::scaled_object::ScaledObjects;
@@ -36,6 +37,11 @@ impl Cluster {
 
     /// A controller that polls triggers.
     fn control_triggers(&self, config: Config) -> Controller {
+        self.watch_triggers(config, Watchers::default())
+    }
+
+    /// A controller that polls triggers and is observed.
+    fn watch_triggers(&self, config: Config, watchers: Watchers) -> Controller {
         let client = self.client("podscale/0");
         let limits = Limits { own_namespace: "podscale".to_owned(), ..Limits::default() };
         let triggers = Arc::new(Triggers::new(&client, self.clock, limits));
@@ -44,7 +50,7 @@ impl Cluster {
         let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
         dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), is_managed)));
         let sources = MetricSources { triggers: Some(triggers), ..MetricSources::default() };
-        let (watchers, role) = (Watchers::default(), Role::alone());
+        let role = Role::alone();
         Controller::start_with(&client, self.clock, config, dialects, watchers, role, sources)
     }
 
