@@ -12,7 +12,9 @@ use super::{ConvertError, Form, Hub, Loss, Written};
 use crate::hpa::convert::as_written;
 use crate::hpa::v2;
 use crate::keda::annotations::{self, Orders, Pause};
-use crate::keda::scaled_object::{Fallback, KIND, NAME_LABEL, ScaledObject, ScaledObjectSpec, behavior};
+use crate::keda::scaled_object::{
+    Fallback, KIND, NAME_LABEL, ScaledObject, ScaledObjectSpec, behavior,
+};
 use crate::keda::trigger::Trigger;
 use crate::keda::{API_VERSION, FINALIZER};
 use crate::time::GoDuration;
@@ -69,7 +71,8 @@ impl Form for ScaledObjects {
             "metadata": metadata(&object["metadata"]), "spec": fields});
         reading.take_rest(&given);
         let Reading { own, beyond, foreign, .. } = reading;
-        let own = own.into_iter().map(|(index, value)| said(format!("spec.metrics[{index}]"), value));
+        let own =
+            own.into_iter().map(|(index, value)| said(format!("spec.metrics[{index}]"), value));
         let beyond = own.chain(beyond).collect();
         Ok(Hub { hpa: as_written(&hpa)?, beyond, foreign })
     }

@@ -3,7 +3,7 @@
 use super::{Demo, first_metrics};
 use crate::controller::{MetricSources, ResourceSource};
 use crate::dialect::scaled_object::ScaledObjects;
-use crate::dialect::{self, AnyDialect};
+use crate::dialect::{self, AnyDialect, Managed};
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler};
 use crate::triggers::{Limits, Triggers};
 use kube::Client;
@@ -31,7 +31,8 @@ pub(super) fn with_triggers(
     let limits = Limits { own_namespace: "default".to_owned(), ..Limits::default() };
     let triggers = Arc::new(Triggers::new(client, clock, limits));
     let mut dialects = dialect::built_in();
-    dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), Arc::new(|_| true))));
+    dialects
+        .push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), Arc::new(|_: &Managed| true))));
     let triggers = Some(triggers);
     (dialects, MetricSources { triggers, ..MetricSources::from(resource) })
 }

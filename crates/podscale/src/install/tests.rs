@@ -172,7 +172,8 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
 #[test]
 fn the_definitions_of_the_chart_are_current() {
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
-    let of_triggers = crds::keda::managed().into_iter().map(|definition| ("definitions/keda", definition));
+    let of_triggers =
+        crds::keda::managed().into_iter().map(|definition| ("definitions/keda", definition));
     let all = crds::all().into_iter().map(|definition| ("definitions", definition));
     for (folder, definition) in all.chain(of_triggers) {
         let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");

@@ -130,7 +130,8 @@ impl TriggerMetrics {
             let asked = metrics.clone();
             registry.reported(Description { name, help, kind }, move |visit| {
                 for object in &asked.report().objects {
-                    let labels = [("namespace", &*object.namespace), ("scaledObject", &*object.name)];
+                    let labels =
+                        [("namespace", &*object.namespace), ("scaledObject", &*object.name)];
                     visit(&labels, find(object));
                 }
             });
@@ -169,10 +170,7 @@ fn labels_of<'a>(trigger: &'a TriggerReport, index: &'a str) -> [Label<'a>; 6] {
 
 impl Metrics {
     /// Shows what is known of triggers; asked for when metrics are read.
-    pub(crate) fn show_triggers(
-        &self,
-        ask: impl Fn() -> TriggersReport + Send + Sync + 'static,
-    ) {
+    pub(crate) fn show_triggers(&self, ask: impl Fn() -> TriggersReport + Send + Sync + 'static) {
         // Whoever came first stays: there is one controller in a process.
         let _ = self.0.triggers.0.set(Box::new(ask));
     }
@@ -213,7 +211,8 @@ mod tests {
             format!("keda_scaler_detail_errors_total{{{labels}}} 3"),
             "keda_scaled_object_paused{namespace=\"shop\",scaledObject=\"web\"} 0".to_owned(),
             "keda_scaled_object_errors_total{namespace=\"shop\",scaledObject=\"web\"} 3".to_owned(),
-            "keda_resource_registered_total{type=\"scaled_object\",namespace=\"shop\"} 1".to_owned(),
+            "keda_resource_registered_total{type=\"scaled_object\",namespace=\"shop\"} 1"
+                .to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");
         }

@@ -36,11 +36,7 @@ pub(super) fn listen(
     Some(listeners)
 }
 
-async fn pass_on(
-    mut push: watch::Receiver<u64>,
-    topic: Arc<str>,
-    pushed: Arc<OnceLock<Pushed>>,
-) {
+async fn pass_on(mut push: watch::Receiver<u64>, topic: Arc<str>, pushed: Arc<OnceLock<Pushed>>) {
     while push.changed().await.is_ok() {
         if let Some(pushed) = pushed.get() {
             pushed(Arc::clone(&topic));

@@ -108,8 +108,9 @@ impl Triggers {
                 Err(Refused::Untold(problem)) => {
                     (refers, is_unsure) = (true, true);
                     let kind = &trigger.r#type;
-                    problems
-                        .push(format!("error getting metrics of trigger {index} ({kind}): {problem}"));
+                    problems.push(format!(
+                        "error getting metrics of trigger {index} ({kind}): {problem}"
+                    ));
                 }
                 Err(Refused::Lookup(error)) => {
                     is_unsure |= matches!(error, LookupError::Unsure { .. });
@@ -271,7 +272,9 @@ fn label(trigger: &Trigger) -> Arc<str> {
         "postgresql" => "postgreSQLScaler",
         "rabbitmq" => "rabbitMQScaler",
         "redis" | "redis-cluster" | "redis-sentinel" => "redisScaler",
-        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => "redisStreamsScaler",
+        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => {
+            "redisStreamsScaler"
+        }
         other => return format!("{other}Scaler").into(),
     };
     known.into()

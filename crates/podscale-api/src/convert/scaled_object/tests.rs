@@ -85,10 +85,7 @@ fn what_has_nothing_to_go_by_is_refused() {
     let mut queue = object();
     queue["spec"]["triggers"] = json!([{"type": "redis", "metadata": {}}]);
     let error = convert(&queue, form("pa").expect("a form")).expect_err("no metric");
-    assert_eq!(
-        error.to_string(),
-        "none of its triggers can be a metric of another kind: redis"
-    );
+    assert_eq!(error.to_string(), "none of its triggers can be a metric of another kind: redis");
     let pods = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web"}, "spec": {"maxReplicas": 3,
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},

@@ -49,7 +49,8 @@ pub(super) fn write(hub: &Hub) -> Result<Written, ConvertError> {
             "metadata": {"value": DEFAULT_UTILIZATION}}));
     }
     if writing.triggers.is_empty() {
-        let none = "none of its metrics can be a trigger: only cpu, memory and queries with a server can";
+        let none =
+            "none of its metrics can be a trigger: only cpu, memory and queries with a server can";
         return Err(ConvertError::Unsuitable(none.to_owned()));
     }
     let mut fields = fields(spec, writing.idle)?;

@@ -77,10 +77,7 @@ pub fn replayed(hpa: &HorizontalPodAutoscaler, noted: Value) -> Autoscaler {
 #[must_use]
 pub fn replayed_status(noted: Value) -> Status {
     let noted: Noted = serde_json::from_value(noted).unwrap_or_default();
-    Status {
-        last_active: noted.last_active_time.map(|Timestamp(at)| at),
-        ..Status::default()
-    }
+    Status { last_active: noted.last_active_time.map(|Timestamp(at)| at), ..Status::default() }
 }
 
 /// What a trigger measures, from the metric that it is of an HPA; a composite stands for others.

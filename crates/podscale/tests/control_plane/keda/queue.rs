@@ -65,7 +65,10 @@ impl Drop for Queue {
     }
 }
 
-async fn tell(State(told): State<Arc<Told>>, headers: HeaderMap) -> (StatusCode, Json<serde_json::Value>) {
+async fn tell(
+    State(told): State<Arc<Told>>,
+    headers: HeaderMap,
+) -> (StatusCode, Json<serde_json::Value>) {
     told.asked.fetch_add(1, Ordering::Relaxed);
     let said = headers.get("authorization").and_then(|value| value.to_str().ok());
     let said = said.unwrap_or_default();

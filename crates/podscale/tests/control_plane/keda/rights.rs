@@ -29,7 +29,8 @@ pub async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
     let kubeconfig = plane.kubeconfig_of(&fixture.namespace, "podscale").await?;
     let queue = Queue::start(WORD).await?;
     create(&fixture, &shop, &queue).await?;
-    let run = Run { fixture: &fixture, shop: &shop, queue: &queue, kubeconfig: &kubeconfig, only_there };
+    let run =
+        Run { fixture: &fixture, shop: &shop, queue: &queue, kubeconfig: &kubeconfig, only_there };
     run.all_are_enough().await?;
     let before = allowed(&without);
     for role in installed.iter().filter(|object| ROLES.iter().any(|kind| object["kind"] == *kind)) {
@@ -71,14 +72,16 @@ async fn create(fixture: &Fixture, shop: &Workspace, queue: &Queue) -> Result<()
     shop.create(authentication(namespaced, "stored", stored)).await?;
     let variable = json!({"env": [{"parameter": "token", "name": "TOKEN"}]});
     shop.create(authentication(namespaced, "variable", variable)).await?;
-    let shared = authentication("ClusterTriggerAuthentication", "shared", json!({"secretTargetRef": token}));
+    let shared =
+        authentication("ClusterTriggerAuthentication", "shared", json!({"secretTargetRef": token}));
     apply(&fixture.client(), &shared).await?;
     for name in ["web", "set", "shared", "endpoints"] {
         let mut workload = deployment(name, 1, &["app"]);
         workload["spec"]["template"]["spec"]["containers"][0]["env"] =
             json!([{"name": "TOKEN", "value": WORD}]);
         if name == "set" {
-            (workload["kind"], workload["spec"]["serviceName"]) = ("StatefulSet".into(), name.into());
+            (workload["kind"], workload["spec"]["serviceName"]) =
+                ("StatefulSet".into(), name.into());
         }
         shop.create(workload).await?;
     }
@@ -90,7 +93,11 @@ async fn create(fixture: &Fixture, shop: &Workspace, queue: &Queue) -> Result<()
     let endpoints = json!({"type": "metrics-api", "metadata": {"url": of_service,
         "valueLocation": "queue", "targetValue": "10", "aggregateFromKubeServiceEndpoints": "true"}});
     for (name, kind, triggers) in [
-        ("web", "Deployment", json!([by_word(json!({"name": "stored"})), by_word(json!({"name": "variable"}))])),
+        (
+            "web",
+            "Deployment",
+            json!([by_word(json!({"name": "stored"})), by_word(json!({"name": "variable"}))]),
+        ),
         ("set", "StatefulSet", json!([by_word(json!({"name": "variable"}))])),
         (
             "shared",
@@ -148,7 +155,11 @@ impl Run<'_> {
         program.stop().await
     }
 
-    async fn each_is_needed(&self, role: &Value, before: &[(String, String, String)]) -> Result<()> {
+    async fn each_is_needed(
+        &self,
+        role: &Value,
+        before: &[(String, String, String)],
+    ) -> Result<()> {
         let rules = role["rules"].as_array().context("a role without rules")?;
         for left_out in each_left_out(rules) {
             let key = (left_out.verb.clone(), left_out.resource.clone(), left_out.group.clone());
