@@ -13,6 +13,7 @@ fn run(program: &Path, port: u16, arguments: &[&str]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn tasks_of_a_real_temporal() {
     let Some(program) = provided("temporal/temporal", "e2e/temporal/build") else { return };
     let (folder, port) = (Folder::new("temporal"), free_port());
