@@ -43,7 +43,7 @@ async fn tasks_of_a_real_temporal() {
     let activities = text.replace("queueTypes: workflow", "queueTypes: activity");
     assert_eq!(polled("temporal", &activities).await, "0");
     let nobody = polled("temporal", &format!("{text}\nnamespace: nobody")).await;
-    assert!(nobody.contains("failed to get Temporal queue size: "), "{nobody}");
+    assert!(nobody.contains("failed to get Temporal backlog count: "), "{nobody}");
     assert!(nobody.contains("not found"), "{nobody}");
 
     drop(process);
