@@ -16,7 +16,7 @@ use crate::tls::Tls;
 use crate::trigger::{ServerKey, TriggerError, TriggerValue};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::Method;
+use http::{Method, StatusCode};
 use serde::Deserialize;
 use signature::{Credentials, Signed};
 use std::collections::HashMap;
@@ -200,10 +200,38 @@ impl Queue {
         let body = Bytes::copy_from_slice(self.body.as_bytes());
         let (status, body) = sqs.http.send(name, Method::POST, &uri, headers, body).await?;
         if !status.is_success() {
-            return Err(refusal(name, status, &body));
+            return Err(refused(name, status, &body));
         }
         total(&body).map(|total| vec![total])
     }
+}
+
+/// Why SQS does not answer: a word such as `com.amazonaws.sqs#QueueDoesNotExist`.
+#[derive(Default, Deserialize)]
+struct Problem {
+    #[serde(rename = "__type", default)]
+    kind: String,
+}
+
+/// Amazon says of wrong credentials that the request is wrong, and in a word of the answer what is.
+fn refused(server: &Arc<str>, status: StatusCode, body: &[u8]) -> TriggerError {
+    const OF_CREDENTIALS: [&str; 8] = [
+        "AccessDenied",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignature",
+        "MissingAuthenticationToken",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClient",
+    ];
+    let Problem { kind } = serde_json::from_slice(body).unwrap_or_default();
+    let kind = kind.rsplit('#').next().unwrap_or_default();
+    if OF_CREDENTIALS.iter().any(|known| kind.starts_with(known)) {
+        let problem = format!("it answers {} {kind}", status.as_u16()).into();
+        return TriggerError::Unauthorized { server: server.clone(), problem };
+    }
+    refusal(server, status, body)
 }
 
 /// All attributes of an answer together: nothing else was asked for.

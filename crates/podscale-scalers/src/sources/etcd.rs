@@ -226,9 +226,11 @@ impl EtcdClient {
         let Some((number, member)) = self.member() else { return };
         let create = WatchCreateRequest { key: key.as_bytes().to_vec(), progress_notify: true };
         let question = WatchRequest { create_request: Some(create) };
-        let Ok(headers) = self.headers(server, member).await else { return self.leave(number) };
-        let method = "etcdserverpb.Watch/Watch";
-        let listening = member.listen(server, method, &question, &headers, Questions::Many);
+        let listening = async {
+            let headers = self.headers(server, member).await?;
+            let method = "etcdserverpb.Watch/Watch";
+            member.listen(server, method, &question, &headers, Questions::Many).await
+        };
         let Ok(Ok(mut answers)) = tokio::time::timeout(MEMBER_PATIENCE, listening).await else {
             return self.leave(number);
         };

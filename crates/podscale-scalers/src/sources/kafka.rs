@@ -53,6 +53,8 @@ struct Question {
     topic: Box<str>,
     /// First and last of those that count; all if there are none.
     partitions: Vec<(i32, i32)>,
+    /// Whether it counts where partitions begin.
+    from_earliest: bool,
 }
 
 impl Question {
@@ -79,11 +81,23 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let activation = fields.field(&["activationLagThreshold"], METADATA).integer_or(0);
     let rules = rules(fields, topic.is_empty());
     if activation < 0 {
-        fields.refuse("\"activationLagThreshold\" must be positive number", "leave it out for 0");
+        fields.refuse(
+            "\"activationLagThreshold\" must be a non-negative number",
+            "leave it out for 0",
+        );
+    }
+    let full = fields.field(&["fullMetadata"], METADATA).bool_or(true);
+    if !full && topic.is_empty() {
+        fields.refuse("topic must be specified when fullMetadata is false", "set topic");
     }
     // Requests are in versions that all brokers have.
-    fields.allow(&["version", "fullMetadata"]);
-    let partitions = partitions(fields, &limit);
+    fields.allow(&["version"]);
+    let mut partitions = partitions(fields, &limit);
+    if topic.is_empty() && !partitions.is_empty() {
+        fields.warn("partitionLimitation has no effect without topic; set topic, or remove it");
+        partitions.clear();
+    }
+    let from_earliest = rules.from_earliest;
     let cluster = cluster(fields, brokers);
     let name = match topic.as_str() {
         "" => format!("kafka-{group}-topics"),
@@ -96,7 +110,12 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
         server: Some(cluster.key()),
         settings: Box::new(Trigger {
             cluster,
-            question: Question { group: group.into(), topic: topic.into(), partitions },
+            question: Question {
+                group: group.into(),
+                topic: topic.into(),
+                partitions,
+                from_earliest,
+            },
             rules,
         }),
     }
@@ -131,6 +150,11 @@ fn rules(fields: &mut Fields<'_>, all_topics: bool) -> Rules {
             rules.even && all_topics,
             "topic must be specified when using ensureEvenDistributionOfPartitions",
             "set topic",
+        ),
+        (
+            rules.only_with_lag && rules.even,
+            "limitToPartitionsWithLag and ensureEvenDistributionOfPartitions cannot be set simultaneously",
+            "leave one of them out",
         ),
     ] {
         if wrong {
@@ -174,6 +198,8 @@ fn cluster(fields: &mut Fields<'_>, brokers: Vec<String>) -> Cluster {
         };
         fields.refuse(problem, "give cert and key");
     }
+    // Of the ways that are refused.
+    fields.allow(&["saslTokenProvider", "awsRegion"]);
     let hash = match mode {
         "scram_sha256" => Some(Hash::Sha256),
         "scram_sha512" => Some(Hash::Sha512),
@@ -240,8 +266,8 @@ struct Kafka {
 impl Scaler for Kafka {
     fn poll(&self, deadline: Instant) -> BoxFuture<'_, Result<Vec<TriggerValue>, TriggerError>> {
         Box::pin(async move {
-            let Question { group, topic, partitions } = &self.question;
-            let question = format!("{group} {topic} {partitions:?}");
+            let Question { group, topic, partitions, from_earliest } = &self.question;
+            let question = format!("{group} {topic} {partitions:?} {from_earliest}");
             let ask = || async {
                 let (name, client) = (self.server.name(), &self.server.connection);
                 client.positions(name, &self.question).await.map(|all| numbers(&all))
@@ -258,18 +284,19 @@ impl Scaler for Kafka {
 /// Positions as numbers, as answers are shared: none of them is so large that it would be another.
 fn numbers(positions: &[Position]) -> Vec<f64> {
     let numbers = positions.iter().flat_map(|position| {
-        let Position { partition: (topic, id), committed, latest } = *position;
-        [topic, id, committed, latest]
+        let Position { partition: (topic, id), committed, latest, first } = *position;
+        [topic, id, committed, latest, first]
     });
     numbers.map(|number| number as f64).collect()
 }
 
 fn positions(numbers: &[f64]) -> Vec<Position> {
-    let (chunks, _) = numbers.as_chunks::<4>();
-    let position = |[topic, id, committed, latest]: &[f64; 4]| Position {
+    let (chunks, _) = numbers.as_chunks::<5>();
+    let position = |[topic, id, committed, latest, first]: &[f64; 5]| Position {
         partition: (*topic as i64, *id as i64),
         committed: *committed as i64,
         latest: *latest as i64,
+        first: *first as i64,
     };
     chunks.iter().map(position).collect()
 }

@@ -35,6 +35,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let query = fields.field(&["query"], METADATA).required().text();
     let target = fields.field(&["queryValue"], METADATA).required().number_or(0.0);
     let activation = fields.field(&["activationQueryValue"], METADATA).number_or(0.0);
+    // KEDA knows it, and makes another name.
+    fields.allow(&["metricName"]);
     let connection = connection(fields);
     Draft {
         name: format!("mysql-{}", connection.database),

@@ -112,7 +112,8 @@ impl Settings for Question {
             Asked::Amqp { broker, queue } => {
                 let key = broker.key();
                 let server = context.connections.share(&key, || {
-                    Ok(Server::new(&key, context.freshness, AmqpClient::new(broker)?))
+                    let client = AmqpClient::new(broker)?;
+                    Ok::<_, TriggerError>(Server::new(&key, context.freshness, client))
                 })?;
                 Source::Amqp { server, queue }
             }

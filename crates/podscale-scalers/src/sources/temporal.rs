@@ -1,5 +1,6 @@
 //! `temporal`: how many tasks of a queue wait for workers.
 
+mod fields;
 mod protocol;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,7 @@ use super::Draft;
 use crate::context::Context;
 use crate::grpc::{Grpc, Target};
 use crate::http::add_secret;
-use crate::metadata::{AUTH, Fields, METADATA, Place};
+use crate::metadata::Fields;
 use crate::scaler::{About, Scaler, Settings};
 use crate::secret::Secret;
 use crate::server::Server;
@@ -17,25 +18,33 @@ use crate::trigger::{ServerKey, TriggerError, TriggerValue};
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use protocol::{DescribeTaskQueueRequest, DescribeTaskQueueResponse, TaskQueue, VersionSelection};
+use prost::Message;
+use protocol::{
+    CountWorkflowExecutionsRequest, CountWorkflowExecutionsResponse, DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse, DescribeWorkerDeploymentVersionRequest,
+    DescribeWorkerDeploymentVersionResponse, TaskQueue, WorkerDeploymentVersion,
+};
 use std::sync::Arc;
 use tokio::time::Instant;
-
-const METADATA_ENV: &[Place] = &[Place::Metadata, Place::Env];
-const AUTH_ENV: &[Place] = &[Place::Auth, Place::Env];
-const METHOD: &str = "temporal.api.workflowservice.v1.WorkflowService/DescribeTaskQueue";
 
 /// Which tasks, and where.
 #[derive(Clone, Debug)]
 struct Question {
     frontend: Frontend,
+    tasks: Tasks,
+}
+
+/// Which tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tasks {
     namespace: Box<str>,
     queue: Box<str>,
     /// As the server numbers them.
     types: Vec<i32>,
-    build: Box<str>,
-    all_active: bool,
-    unversioned: bool,
+    /// A deployment of workers and its build, if only their tasks count.
+    version: Option<(Box<str>, Box<str>)>,
+    /// Which workflows keep the trigger active while nothing waits.
+    running: Option<Box<str>>,
 }
 
 /// A server, and who asks.
@@ -51,84 +60,17 @@ struct Frontend {
 
 /// Reads the fields.
 pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
-    let address = fields.field(&["endpoint"], METADATA_ENV).required().text();
-    let namespace = fields.field(&["namespace"], METADATA_ENV).text();
-    let activation = fields.field(&["activationTargetQueueSize"], METADATA).integer_or(0);
-    let target = fields.field(&["targetQueueSize"], METADATA).integer_or(5);
-    let queue = fields.field(&["taskQueue"], METADATA_ENV).required().text();
-    let types = fields.field(&["queueTypes"], METADATA).list();
-    let build = fields.field(&["buildId"], METADATA_ENV).text();
-    let all_active = fields.field(&["selectAllActive"], METADATA).bool_or(false);
-    let unversioned = fields.field(&["selectUnversioned"], METADATA).bool_or(false);
-    let patience = fields.field(&["minConnectTimeout"], METADATA).integer_or(5);
-    for (wrong, problem) in [
-        (target <= 0, "targetQueueSize must be a positive number"),
-        (activation < 0, "activationTargetQueueSize must be a positive number"),
-        (patience < 0, "minConnectTimeout must be a positive number"),
-    ] {
-        if wrong {
-            fields.refuse(problem, "write a number such as 5");
-        }
-    }
-    let types = types_of(fields, &types);
-    let namespace = if namespace.is_empty() { "default" } else { &namespace };
-    let frontend = frontend(fields, &address);
+    let (question, target, activation) = fields::read(fields);
+    let Tasks { namespace, queue, version, .. } = &question.tasks;
+    let version = version.as_ref();
+    let version = version.map(|(name, build)| format!("-{name}-{build}")).unwrap_or_default();
     Draft {
-        name: format!("temporal-{namespace}-{queue}"),
-        target: target as f64,
-        activation: activation as f64,
-        server: Some(frontend.key()),
-        settings: Box::new(Question {
-            frontend,
-            namespace: namespace.into(),
-            queue: queue.into(),
-            types,
-            build: build.into(),
-            all_active,
-            unversioned,
-        }),
+        name: format!("temporal-{namespace}-{queue}{version}"),
+        target,
+        activation,
+        server: Some(question.frontend.key()),
+        settings: Box::new(question),
     }
-}
-
-/// The types of tasks by number; all if none is named.
-fn types_of(fields: &mut Fields<'_>, names: &[String]) -> Vec<i32> {
-    let mut types = Vec::new();
-    for name in names {
-        match name.as_str() {
-            "workflow" => types.push(protocol::WORKFLOW),
-            "activity" => types.push(protocol::ACTIVITY),
-            "nexus" => types.push(protocol::NEXUS),
-            other => fields.refuse(
-                format!("unknown queue type {other:?}"),
-                "write workflow, activity, nexus or several of them between commas",
-            ),
-        }
-    }
-    if types.is_empty() {
-        types = vec![protocol::ACTIVITY, protocol::WORKFLOW, protocol::NEXUS];
-    }
-    types
-}
-
-fn frontend(fields: &mut Fields<'_>, address: &str) -> Frontend {
-    let insecure = fields.field(&["unsafeSsl"], METADATA).bool_or(false);
-    let name = fields.field(&["tlsServerName"], METADATA_ENV).text();
-    let api_key = fields.field(&["apiKey"], AUTH_ENV).secret();
-    let has_certificate = fields.field(&["cert", "Cert"], AUTH).is_given();
-    let has_key = fields.field(&["key"], AUTH).is_given();
-    let tls = Tls::read(fields, insecure);
-    if has_certificate != has_key {
-        fields.refuse("both cert and key must be provided when using TLS", "give cert and key");
-    }
-    if address.contains(['/', '@', '?', '#', ' ']) {
-        fields.refuse(
-            "parameter \"endpoint\" is not host:port",
-            "write temporal-frontend.temporal.svc:7233, without http://",
-        );
-    }
-    // A key is not sent for everybody to read.
-    let spoken = api_key.is_some() || tls.identity.is_some() || tls.ca.is_some();
-    Frontend { address: address.into(), api_key, tls: spoken.then_some(tls), name: name.into() }
 }
 
 impl Frontend {
@@ -152,19 +94,17 @@ impl Settings for Question {
             let target = Target { authority: address, tls: tls.as_ref(), name };
             Ok::<_, TriggerError>(Server::new(&key, context.freshness, Grpc::new(&target)?))
         })?;
-        let question = format!(
-            "{} {} {:?} {} {} {}",
-            self.namespace, self.queue, self.types, self.build, self.all_active, self.unversioned
-        );
-        let request = self.request();
-        Ok(Box::new(Temporal { about, server, question: question.into(), request, headers }))
+        let tasks = self.tasks;
+        // Workflows are counted only below the activation.
+        let question = format!("{tasks:?} {}", about.activation).into();
+        Ok(Box::new(Temporal { about, server, question, tasks, headers }))
     }
 }
 
 impl Question {
     fn headers(&self) -> Result<HeaderMap, TriggerError> {
         let mut headers = HeaderMap::new();
-        let namespace = HeaderValue::from_str(&self.namespace).map_err(|_| {
+        let namespace = HeaderValue::from_str(&self.tasks.namespace).map_err(|_| {
             TriggerError::Settings("namespace has characters that none can have".into())
         })?;
         headers.insert("temporal-namespace", namespace);
@@ -173,23 +113,6 @@ impl Question {
         }
         Ok(headers)
     }
-
-    fn request(&self) -> DescribeTaskQueueRequest {
-        let selected = self.all_active || self.unversioned || !self.build.is_empty();
-        let builds = (!self.build.is_empty()).then(|| self.build.to_string());
-        DescribeTaskQueueRequest {
-            namespace: self.namespace.to_string(),
-            task_queue: Some(TaskQueue { name: self.queue.to_string() }),
-            api_mode: protocol::ENHANCED,
-            versions: selected.then(|| VersionSelection {
-                build_ids: builds.into_iter().collect(),
-                unversioned: self.unversioned,
-                all_active: self.all_active,
-            }),
-            task_queue_types: self.types.clone(),
-            report_stats: true,
-        }
-    }
 }
 
 /// Asks about one queue.
@@ -197,31 +120,103 @@ struct Temporal {
     about: About,
     server: Arc<Server<Grpc>>,
     question: Box<str>,
-    request: DescribeTaskQueueRequest,
+    tasks: Tasks,
     headers: HeaderMap,
 }
 
 impl Scaler for Temporal {
     fn poll(&self, deadline: Instant) -> BoxFuture<'_, Result<Vec<TriggerValue>, TriggerError>> {
         Box::pin(async move {
-            let ask = || async {
-                let (name, grpc) = (self.server.name(), &self.server.connection);
-                let answer = grpc.call(name, METHOD, &self.request, &self.headers).await;
-                let answer: DescribeTaskQueueResponse = answer.map_err(explained)?;
-                Ok(vec![answer.waiting()])
-            };
-            let answer = self.server.ask(&self.question, deadline, ask).await?;
-            Ok(self.about.value(answer.first().copied().unwrap_or_default()))
+            let answer = self.server.ask(&self.question, deadline, || self.numbers()).await?;
+            let number = |place: usize| answer.get(place).copied().unwrap_or_default();
+            let active = number(0) > self.about.activation || number(1) > 0.0;
+            Ok(self.about.value_and_activity(number(0), active))
         })
     }
 }
 
-/// Says what was tried, as KEDA says it.
-fn explained(error: TriggerError) -> TriggerError {
-    match error {
-        TriggerError::Answer(problem) => {
-            TriggerError::answer(format!("failed to get Temporal queue size: {problem}"))
+impl Temporal {
+    /// How many tasks wait; and how many workflows keep the trigger active, if that matters.
+    async fn numbers(&self) -> Result<Vec<f64>, TriggerError> {
+        let counted = self.count().await;
+        counted.map_err(|error| match error {
+            // What was tried, as KEDA says it.
+            TriggerError::Answer(problem) => {
+                TriggerError::answer(format!("failed to get Temporal backlog count: {problem}"))
+            }
+            other => other,
+        })
+    }
+
+    async fn count(&self) -> Result<Vec<f64>, TriggerError> {
+        let (waiting, status) = match &self.tasks.version {
+            Some((name, build)) => self.of_version(name, build).await?,
+            None => (self.of_queue().await?, protocol::CURRENT),
+        };
+        let waiting = waiting as f64;
+        let busy = match (&self.tasks.running, status) {
+            (None, _) => 0.0,
+            _ if waiting > self.about.activation => 0.0,
+            // Work that it has begun comes back to it until it is done.
+            (Some(_), protocol::DRAINING) => 1.0,
+            (Some(query), protocol::CURRENT | protocol::RAMPING) => self.running(query).await?,
+            _ => 0.0,
+        };
+        Ok(vec![waiting, busy])
+    }
+
+    /// How many tasks of the queue wait, each type by itself.
+    async fn of_queue(&self) -> Result<i64, TriggerError> {
+        let Tasks { namespace, queue, types, .. } = &self.tasks;
+        let mut total = 0_i64;
+        for kind in types {
+            let request = DescribeTaskQueueRequest {
+                namespace: namespace.to_string(),
+                task_queue: Some(TaskQueue { name: queue.to_string(), kind: protocol::NORMAL }),
+                task_queue_type: *kind,
+                report_stats: true,
+            };
+            let answer: DescribeTaskQueueResponse =
+                self.call("DescribeTaskQueue", &request).await?;
+            total = total.saturating_add(protocol::waiting(answer.stats.as_ref()));
         }
-        other => other,
+        Ok(total)
+    }
+
+    /// How many tasks of the queue wait for one version of workers, and what that version is for.
+    async fn of_version(&self, name: &str, build: &str) -> Result<(i64, i32), TriggerError> {
+        let Tasks { namespace, queue, types, .. } = &self.tasks;
+        let version = WorkerDeploymentVersion {
+            build_id: build.to_owned(),
+            deployment_name: name.to_owned(),
+        };
+        let request = DescribeWorkerDeploymentVersionRequest {
+            namespace: namespace.to_string(),
+            deployment_version: Some(version),
+            report_task_queue_stats: true,
+        };
+        let answer: DescribeWorkerDeploymentVersionResponse =
+            self.call("DescribeWorkerDeploymentVersion", &request).await?;
+        let status = answer.info.as_ref().map_or(0, |info| info.status);
+        Ok((answer.waiting(queue, types), status))
+    }
+
+    async fn running(&self, query: &str) -> Result<f64, TriggerError> {
+        let request = CountWorkflowExecutionsRequest {
+            namespace: self.tasks.namespace.to_string(),
+            query: query.to_owned(),
+        };
+        let answer: CountWorkflowExecutionsResponse =
+            self.call("CountWorkflowExecutions", &request).await?;
+        Ok(answer.count as f64)
+    }
+
+    async fn call<A: Message + Default>(
+        &self,
+        method: &str,
+        question: &impl Message,
+    ) -> Result<A, TriggerError> {
+        let (grpc, method) = (&self.server.connection, protocol::method(method));
+        grpc.call(self.server.name(), &method, question, &self.headers).await
     }
 }

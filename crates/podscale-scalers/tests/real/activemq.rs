@@ -76,6 +76,7 @@ impl Broker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queues_of_a_real_activemq() {
     let Some(home) = home() else { return };
     let broker = Broker::new(home);

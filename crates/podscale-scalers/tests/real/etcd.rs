@@ -22,6 +22,7 @@ fn put(port: u16, value: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn keys_of_a_real_etcd() {
     let assets = std::env::var("KUBEBUILDER_ASSETS").ok();
     let assets = assets.map(|folder| std::path::Path::new(&folder).join("etcd"));

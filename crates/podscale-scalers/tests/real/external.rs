@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn numbers_of_a_real_external_scaler() {
     let Some(program) = provided("triggers/external-scaler", "e2e/triggers/build") else { return };
     let (folder, port) = (Folder::new("external"), free_port());

@@ -97,6 +97,7 @@ impl Broker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn groups_of_a_real_kafka() {
     let Some(ready) = provided("kafka/.version", "e2e/jars/build") else { return };
     let broker = Broker::new(ready.with_file_name("*"));

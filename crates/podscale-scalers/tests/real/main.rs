@@ -1,5 +1,6 @@
 //! Sources against real servers, which the tests start on the loopback, kill, restart and give wrong credentials
-//! for. A server that is not installed leaves its test out with a loud line; in CI all must be there.
+//! for: `./test triggers`. A server that is not installed leaves its test out with a loud line; in CI all must be
+//! there.
 
 mod activemq;
 mod etcd;

@@ -62,6 +62,7 @@ fn user() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queries_of_a_real_mariadb() {
     if !is_installed(SERVER, "mariadb-server") {
         return;

@@ -32,6 +32,7 @@ fn request(port: u16, subject: &str, payload: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn consumers_of_a_real_jetstream() {
     if !is_installed("nats-server", "nats-server") {
         return;

@@ -103,6 +103,7 @@ impl Database {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queries_of_a_real_postgresql() {
     if !is_installed(&program("initdb"), "postgresql") {
         return;

@@ -23,6 +23,7 @@ async fn exporter(depth: Arc<AtomicU32>) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queries_of_a_real_prometheus() {
     if !is_installed("prometheus", "prometheus") {
         return;

@@ -73,6 +73,7 @@ impl Broker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queues_of_a_real_rabbitmq() {
     if !is_installed(SERVER, "rabbitmq-server") {
         return;

@@ -33,6 +33,7 @@ pub(crate) fn start(folder: &Folder, port: u16, more: &[&str]) -> Process {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn lists_and_streams_of_a_real_redis() {
     if !is_installed("redis-server", "redis-server") {
         return;
@@ -129,6 +130,7 @@ async fn credentials(port: u16, ask: &impl Fn(&str) -> String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn tls_of_a_real_redis() {
     if !is_installed("redis-server", "redis-server") {
         return;

@@ -8,6 +8,7 @@ use super::redis::{redis, start};
 use std::process::Command;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn keys_of_a_cluster_are_found_on_every_node() {
     if !is_installed("redis-server", "redis-server") {
         return;
@@ -56,6 +57,7 @@ async fn keys_of_a_cluster_are_found_on_every_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn sentinels_say_where_the_master_is_now() {
     if !is_installed("redis-server", "redis-server") {
         return;

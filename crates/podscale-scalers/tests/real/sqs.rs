@@ -24,6 +24,7 @@ fn call(port: u16, action: &str, body: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
 async fn queues_of_an_emulated_sqs() {
     let Some(ready) = provided("elasticmq/.version", "e2e/jars/build") else { return };
     let jars = ready.with_file_name("*");

@@ -79,3 +79,37 @@ fn all_attributes_count() {
     }
     assert!(total(b"<html>").is_err());
 }
+
+#[test]
+fn wrong_credentials_are_told_from_wrong_questions() {
+    for (status, kind, expected) in [
+        (
+            400,
+            "com.amazon.coral.service#UnrecognizedClientException",
+            "s refuses the credentials: it answers 400 UnrecognizedClientException",
+        ),
+        (
+            403,
+            "SignatureDoesNotMatch",
+            "s refuses the credentials: it answers 403 SignatureDoesNotMatch",
+        ),
+        (
+            400,
+            "com.amazonaws.sqs#QueueDoesNotExist",
+            "s gives no value: it answers 400: {\"__type\":\"com.amazonaws.sqs#QueueDoesNotExist\"}",
+        ),
+        (
+            503,
+            "ServiceUnavailable",
+            "s cannot be reached: it answers 503: {\"__type\":\"ServiceUnavailable\"}",
+        ),
+    ] {
+        let status = StatusCode::from_u16(status).expect("a status");
+        let body = format!("{{\"__type\":\"{kind}\"}}");
+        assert_eq!(refused(&"s".into(), status, body.as_bytes()).to_string(), expected);
+    }
+    assert_eq!(
+        refused(&"s".into(), StatusCode::BAD_REQUEST, b"").to_string(),
+        "s gives no value: it answers 400"
+    );
+}

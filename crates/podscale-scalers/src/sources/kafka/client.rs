@@ -18,7 +18,9 @@ use std::time::Duration;
 const MOST_IDLE: usize = 64;
 /// How long one of several brokers may take, so that another can be asked within a poll's time.
 const BROKER_PATIENCE: Duration = Duration::from_secs(3);
+/// Where partitions end, and where they begin.
 const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
 
 /// A cluster that triggers share.
 pub(super) struct KafkaClient {
@@ -68,14 +70,27 @@ impl KafkaClient {
         for partitions in leaders.values_mut() {
             partitions.retain(|(id, _)| question.counts(*id));
         }
-        let latest = self.latest(server, &leaders).await?;
+        let latest = self.offsets(server, &leaders, LATEST).await?;
+        let unknown = |topic: &String, id: i32| {
+            committed.get(&(topic.clone(), id)).is_none_or(|offset| *offset == NONE)
+        };
+        let mut first = Offsets::new();
+        if question.from_earliest {
+            let mut leaders = leaders.clone();
+            for (topic, partitions) in &mut leaders {
+                partitions.retain(|(id, _)| unknown(topic, *id));
+            }
+            first = self.offsets(server, &leaders, EARLIEST).await?;
+        }
         let mut positions = Vec::with_capacity(latest.len());
         for (number, (topic, partitions)) in (0_i64..).zip(leaders) {
             for (id, _) in partitions {
                 let key = (topic.clone(), id);
                 let Some(latest) = latest.get(&key).copied() else { continue };
                 let committed = committed.get(&key).copied().unwrap_or(NONE);
-                positions.push(Position { partition: (number, id.into()), committed, latest });
+                let first = first.get(&key).copied().unwrap_or(0);
+                let partition = (number, i64::from(id));
+                positions.push(Position { partition, committed, latest, first });
             }
         }
         Ok(positions)
@@ -115,15 +130,20 @@ impl KafkaClient {
         Ok(leaders)
     }
 
-    /// How far partitions are, each by its leader.
-    async fn latest(&self, server: &Arc<str>, leaders: &Leaders) -> Result<Offsets, TriggerError> {
+    /// Where partitions end or begin, each by its leader.
+    async fn offsets(
+        &self,
+        server: &Arc<str>,
+        leaders: &Leaders,
+        place: i64,
+    ) -> Result<Offsets, TriggerError> {
         let mut by_leader: BTreeMap<&str, BTreeMap<&str, Vec<i32>>> = BTreeMap::new();
         for (topic, partitions) in leaders {
             for (id, leader) in partitions {
                 by_leader.entry(leader).or_default().entry(topic).or_default().push(*id);
             }
         }
-        let mut latest = Offsets::new();
+        let mut all = Offsets::new();
         for (leader, topics) in by_leader {
             let mut request = Writer::default();
             // It is no broker that asks.
@@ -131,7 +151,7 @@ impl KafkaClient {
             for (topic, partitions) in topics {
                 request.text(topic).count(partitions.len());
                 for id in partitions {
-                    request.i32(id).i64(LATEST);
+                    request.i32(id).i64(place);
                 }
             }
             let answer = self.call(server, leader, wire::LIST_OFFSETS, &request).await?;
@@ -139,9 +159,9 @@ impl KafkaClient {
             for code in codes {
                 check(server, "listing the offsets of partitions", code)?;
             }
-            latest.extend(offsets);
+            all.extend(offsets);
         }
-        Ok(latest)
+        Ok(all)
     }
 
     /// Asks the first broker that can be reached.

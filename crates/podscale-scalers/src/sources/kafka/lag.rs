@@ -24,7 +24,10 @@ pub(super) struct Position {
     /// Which topic, and which of its partitions.
     pub(super) partition: (i64, i64),
     pub(super) committed: i64,
+    /// Where the next message will be.
     pub(super) latest: i64,
+    /// Where the first message is that is still kept; only known where it counts.
+    pub(super) first: i64,
 }
 
 /// Offsets that a trigger saw last, by partition.
@@ -41,7 +44,7 @@ impl Rules {
             partitions_with_lag += i64::from(lag > 0);
         }
         let partitions = i64::try_from(positions.len()).unwrap_or(i64::MAX);
-        if self.idle_consumers && !self.only_with_lag {
+        if self.idle_consumers && !self.only_with_lag && !self.even {
             return (total, with_persistent);
         }
         if self.even {
@@ -58,11 +61,11 @@ impl Rules {
 
     /// How far a group is behind in a partition: as it counts, and with what does not move.
     fn lag(&self, position: &Position, seen: &mut Seen) -> (i64, i64) {
-        let Position { partition, committed, latest } = *position;
+        let Position { partition, committed, latest, first } = *position;
         if committed == NONE {
             let lag = match (self.zero_if_invalid, self.from_earliest) {
                 (true, _) => 0,
-                (false, true) => latest,
+                (false, true) => latest.saturating_sub(first).max(0),
                 // One consumer, so that it commits where it begins.
                 (false, false) => 1,
             };
@@ -91,6 +94,7 @@ mod tests {
             partition: (0, i64::try_from(id).expect("few")),
             committed: *committed,
             latest: *latest,
+            first: 2,
         };
         offsets.iter().enumerate().map(position).collect()
     }
@@ -101,6 +105,7 @@ mod tests {
         let earliest = Rules { from_earliest: true, ..ten.clone() };
         let zero = Rules { zero_if_invalid: true, ..ten.clone() };
         let idle = Rules { idle_consumers: true, ..ten.clone() };
+        let idle_even = Rules { even: true, ..idle.clone() };
         let with_lag = Rules { only_with_lag: true, ..ten.clone() };
         let even = Rules { even: true, ..ten.clone() };
         for (rules, offsets, expected) in [
@@ -108,9 +113,11 @@ mod tests {
             (&ten, vec![(0, 1000), (0, 0)], (20, 1000)),
             (&ten, vec![(0, 29), (0, 0)], (29, 29)),
             (&ten, vec![(NONE, 50), (NONE, 0)], (2, 2)),
-            (&earliest, vec![(NONE, 5), (NONE, 0)], (5, 5)),
+            // The first two are not kept any longer.
+            (&earliest, vec![(NONE, 5), (NONE, 0)], (3, 3)),
             (&zero, vec![(NONE, 50)], (0, 0)),
             (&idle, vec![(0, 1000)], (1000, 1000)),
+            (&idle_even, vec![(0, 1000)], (10, 1000)),
             (&with_lag, vec![(0, 1000), (7, 7)], (10, 1000)),
             (&even, vec![(0, 11); 1], (10, 11)),
             (&even, vec![(0, 25), (0, 0), (0, 0), (0, 0)], (40, 25)),

@@ -26,7 +26,7 @@ fn fields_are_checked_in_the_words_of_keda() {
         (format!("{GOOD};lagThreshold=0"), "\"lagThreshold\" must be positive number"),
         (
             format!("{GOOD};activationLagThreshold=-1"),
-            "\"activationLagThreshold\" must be positive number",
+            "\"activationLagThreshold\" must be a non-negative number",
         ),
         (
             format!("{GOOD};offsetResetPolicy=first"),
@@ -43,6 +43,16 @@ fn fields_are_checked_in_the_words_of_keda() {
         (
             format!("{GOOD};ensureEvenDistributionOfPartitions=true"),
             "topic must be specified when using ensureEvenDistributionOfPartitions",
+        ),
+        (
+            format!(
+                "{GOOD};topic=t;limitToPartitionsWithLag=true;ensureEvenDistributionOfPartitions=true"
+            ),
+            "limitToPartitionsWithLag and ensureEvenDistributionOfPartitions cannot be set simultaneously",
+        ),
+        (
+            format!("{GOOD};fullMetadata=false"),
+            "topic must be specified when fullMetadata is false",
         ),
         (
             format!("{GOOD};partitionLimitation=1,x"),
@@ -73,8 +83,8 @@ fn partitions_that_are_named_count() {
 #[test]
 fn positions_are_shared_as_numbers() {
     let all = [
-        Position { partition: (0, 3), committed: lag::NONE, latest: 7 },
-        Position { partition: (1, 0), committed: 1 << 50, latest: (1 << 50) + 1 },
+        Position { partition: (0, 3), committed: lag::NONE, latest: 7, first: 2 },
+        Position { partition: (1, 0), committed: 1 << 50, latest: (1 << 50) + 1, first: 0 },
     ];
     assert_eq!(positions(&numbers(&all)), all);
 }

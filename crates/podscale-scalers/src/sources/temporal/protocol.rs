@@ -1,28 +1,32 @@
 //! The messages of Temporal's workflow service that are needed, with the fields that are.
 
 use prost::Message;
-use std::collections::HashMap;
 
 /// Types of tasks.
 pub(super) const WORKFLOW: i32 = 1;
 pub(super) const ACTIVITY: i32 = 2;
 pub(super) const NEXUS: i32 = 3;
-/// The answer tells versions and types apart.
-pub(super) const ENHANCED: i32 = 1;
+/// A queue that is not one worker's own.
+pub(super) const NORMAL: i32 = 1;
+/// What a version of workers is for: all new work, some of it, or only what it has begun.
+pub(super) const CURRENT: i32 = 2;
+pub(super) const RAMPING: i32 = 3;
+pub(super) const DRAINING: i32 = 4;
 
-/// Which queue is described, and how.
+/// The path of a method.
+pub(super) fn method(name: &str) -> String {
+    format!("temporal.api.workflowservice.v1.WorkflowService/{name}")
+}
+
+/// Which queue is described, by one type of its tasks.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct DescribeTaskQueueRequest {
     #[prost(string, tag = "1")]
     pub(super) namespace: String,
     #[prost(message, optional, tag = "2")]
     pub(super) task_queue: Option<TaskQueue>,
-    #[prost(int32, tag = "5")]
-    pub(super) api_mode: i32,
-    #[prost(message, optional, tag = "6")]
-    pub(super) versions: Option<VersionSelection>,
-    #[prost(int32, repeated, tag = "7")]
-    pub(super) task_queue_types: Vec<i32>,
+    #[prost(int32, tag = "3")]
+    pub(super) task_queue_type: i32,
     #[prost(bool, tag = "8")]
     pub(super) report_stats: bool,
 }
@@ -32,52 +36,97 @@ pub(super) struct DescribeTaskQueueRequest {
 pub(super) struct TaskQueue {
     #[prost(string, tag = "1")]
     pub(super) name: String,
+    #[prost(int32, tag = "2")]
+    pub(super) kind: i32,
 }
 
-/// Which versions of workers count.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct VersionSelection {
-    #[prost(string, repeated, tag = "1")]
-    pub(super) build_ids: Vec<String>,
-    #[prost(bool, tag = "2")]
-    pub(super) unversioned: bool,
-    #[prost(bool, tag = "3")]
-    pub(super) all_active: bool,
-}
-
-/// A queue by version.
+/// What is known of it.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct DescribeTaskQueueResponse {
-    #[prost(map = "string, message", tag = "3")]
-    pub(super) versions_info: HashMap<String, VersionInfo>,
-}
-
-/// A version by type of tasks.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct VersionInfo {
-    #[prost(map = "int32, message", tag = "1")]
-    pub(super) types_info: HashMap<i32, TypeInfo>,
-}
-
-/// Tasks of one type.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TypeInfo {
-    #[prost(message, optional, tag = "2")]
+    #[prost(message, optional, tag = "5")]
     pub(super) stats: Option<Stats>,
 }
 
-/// How many wait.
+/// How many tasks wait.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Stats {
     #[prost(int64, tag = "1")]
     pub(super) approximate_backlog_count: i64,
 }
 
-impl DescribeTaskQueueResponse {
-    /// How many tasks wait, of all versions and types.
-    pub(super) fn waiting(&self) -> f64 {
-        let types = self.versions_info.values().flat_map(|version| version.types_info.values());
-        let counts = types.filter_map(|info| Some(info.stats.as_ref()?.approximate_backlog_count));
-        counts.fold(0, i64::saturating_add) as f64
+/// Which version of workers is described.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DescribeWorkerDeploymentVersionRequest {
+    #[prost(string, tag = "1")]
+    pub(super) namespace: String,
+    #[prost(message, optional, tag = "3")]
+    pub(super) deployment_version: Option<WorkerDeploymentVersion>,
+    #[prost(bool, tag = "4")]
+    pub(super) report_task_queue_stats: bool,
+}
+
+/// A version by its names.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct WorkerDeploymentVersion {
+    #[prost(string, tag = "1")]
+    pub(super) build_id: String,
+    #[prost(string, tag = "2")]
+    pub(super) deployment_name: String,
+}
+
+/// What it is for, and its queues.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DescribeWorkerDeploymentVersionResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) info: Option<VersionInfo>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) version_task_queues: Vec<VersionTaskQueue>,
+}
+
+/// What a version is for.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct VersionInfo {
+    #[prost(int32, tag = "14")]
+    pub(super) status: i32,
+}
+
+/// A queue of a version, by one type of its tasks.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct VersionTaskQueue {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(int32, tag = "2")]
+    pub(super) kind: i32,
+    #[prost(message, optional, tag = "3")]
+    pub(super) stats: Option<Stats>,
+}
+
+/// Which workflows are counted.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CountWorkflowExecutionsRequest {
+    #[prost(string, tag = "1")]
+    pub(super) namespace: String,
+    #[prost(string, tag = "2")]
+    pub(super) query: String,
+}
+
+/// How many they are.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CountWorkflowExecutionsResponse {
+    #[prost(int64, tag = "1")]
+    pub(super) count: i64,
+}
+
+/// How many tasks wait, of none if nothing is known.
+pub(super) fn waiting(stats: Option<&Stats>) -> i64 {
+    stats.map_or(0, |stats| stats.approximate_backlog_count)
+}
+
+impl DescribeWorkerDeploymentVersionResponse {
+    /// How many tasks of a queue wait, of these types.
+    pub(super) fn waiting(&self, queue: &str, types: &[i32]) -> i64 {
+        let queues = self.version_task_queues.iter();
+        let ours = queues.filter(|found| found.name == queue && types.contains(&found.kind));
+        ours.map(|found| waiting(found.stats.as_ref())).fold(0, i64::saturating_add)
     }
 }
