@@ -55,14 +55,14 @@ fn a_pod_autoscaler_can_say_most_of_it() {
         ("maxReplicaCount", json!(9)),
         ("cooldownPeriod", json!(60)),
         ("pollingInterval", json!(10)),
-        ("scaleTargetRef", json!({"name": "web"})),
+        ("scaleTargetRef", json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"})),
     ] {
         assert_eq!(spec[field], expected, "{field}");
     }
     let types: Vec<&Value> =
         spec["triggers"].as_array().expect("triggers").iter().map(|one| &one["type"]).collect();
-    assert_eq!(types, ["cpu", "prometheus", "cron"]);
-    assert_eq!(spec["triggers"][1]["metadata"]["query"], "sum(up)");
+    assert_eq!(types, ["cpu", "cron", "prometheus"]);
+    assert_eq!(spec["triggers"][2]["metadata"]["query"], "sum(up)");
     let paused = &back["metadata"]["annotations"]["autoscaling.keda.sh/paused-scale-in"];
     assert_eq!(paused, "true");
 }

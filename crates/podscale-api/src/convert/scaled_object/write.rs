@@ -71,18 +71,15 @@ fn fields(
     idle: Option<i64>,
 ) -> Result<Map<String, Value>, ConvertError> {
     let target = &spec.scale_target_ref;
-    let mut reference = Map::new();
-    for (name, value, usual) in
-        [("apiVersion", &target.api_version, "apps/v1"), ("kind", &target.kind, "Deployment")]
-    {
-        if value != usual && !value.is_empty() {
-            reference.insert(name.to_owned(), json!(value));
+    let mut reference = json!({"name": target.name});
+    for (name, value) in [("apiVersion", &target.api_version), ("kind", &target.kind)] {
+        if !value.is_empty() {
+            reference[name] = json!(value);
         }
     }
-    reference.insert("name".to_owned(), json!(target.name));
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
-    set("scaleTargetRef", Value::Object(reference));
+    set("scaleTargetRef", reference);
     let min = i64::from(spec.min_replicas.unwrap_or(1));
     match idle {
         Some(0) if min <= 1 => set("minReplicaCount", json!(0)),
