@@ -22,6 +22,7 @@ mod subscriptions;
 mod tests;
 
 pub(crate) use answer::Answer;
+pub(crate) use prometheus_query::Probe;
 pub use prometheus_query::PrometheusServers;
 pub(crate) use question::Question;
 pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};

@@ -190,11 +190,12 @@ impl Actor {
 
     /// Records the events of a decision.
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
+        let recorder = self.recorder.named(object.key.kind.component());
         for event in events {
             let severity = if event.warning { Severity::Warning } else { Severity::Normal };
             // The recorder takes reasons that are known when the program is built, and all of a decision are.
             if let Cow::Borrowed(reason) = event.reason {
-                self.recorder.record(reference(object), severity, reason, event.message.clone());
+                recorder.record(reference(object), severity, reason, event.message.clone());
             }
         }
     }
