@@ -2,7 +2,7 @@
 
 use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
-    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
+    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, KIND,
 };
 use crate::keda::scaled_object;
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
@@ -36,6 +36,8 @@ pub type Translate = fn(&HorizontalPodAutoscaler) -> Autoscaler;
 /// The state of one autoscaler between two steps.
 pub struct Replayer {
     settings: Settings,
+    /// What the autoscaler was.
+    kind: String,
     translate: Translate,
     hpa: HorizontalPodAutoscaler,
     autoscaler: Autoscaler,
@@ -118,6 +120,7 @@ impl Replayer {
         let status = first_status(&hpa);
         Replayer {
             settings: recording.controller.into(),
+            kind: Origin::of(&hpa).map_or_else(|| KIND.to_owned(), |origin| origin.kind),
             translate,
             status: with_queries(status, &autoscaler),
             autoscaler,
@@ -144,7 +147,8 @@ impl Replayer {
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
             unselected: None,
         };
-        let around = Surroundings { selector: &self.selector, pods: &pods, others: &others };
+        let (kind, selector) = (&*self.kind, &*self.selector);
+        let around = Surroundings { kind, selector, pods: &pods, others: &others };
         let selected = select(&self.autoscaler, &around);
         let (pods, readings) = match &selected {
             Ok(selected) => {

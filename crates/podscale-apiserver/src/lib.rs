@@ -20,6 +20,7 @@ pub mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+mod tokens;
 pub mod types;
 mod value;
 mod view;

@@ -11,6 +11,7 @@ use crate::backends::Backends;
 use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::store::Store;
+use crate::tokens::Signer;
 use crate::types::decode::time_text;
 
 /// Tells the time; the only clock that objects are stamped by.
@@ -72,6 +73,8 @@ pub(crate) struct Inner {
     /// One writer at a time may change what is served.
     pub definitions: Mutex<()>,
     random: Mutex<Random>,
+    /// Signs the tokens of service accounts.
+    pub signer: Signer,
 }
 
 impl std::fmt::Debug for ApiServer {
@@ -95,6 +98,7 @@ impl ApiServer {
             closing: watch::Sender::new(false),
             definitions: Mutex::new(()),
             random: Mutex::new(Random(seed)),
+            signer: Signer::new(),
             config,
         };
         Self { inner: Arc::new(inner) }

@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "support/fuzzed.rs"]
 mod fuzzed;
+#[path = "support/minutes.rs"]
+mod minutes;
 
 use fixture::Fixture;
 use podscale_core::decision::RescaleReason;

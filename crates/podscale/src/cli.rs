@@ -115,6 +115,17 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    #[test]
+    fn the_help_of_run_begins_with_every_kind() {
+        let command = Cli::command();
+        let about = command.find_subcommand("run").and_then(clap::Command::get_long_about);
+        let about = about.expect("a text").to_string();
+        let begin = about.split(". ").next().unwrap_or_default();
+        for dialect in crate::dialect::built_in() {
+            assert!(begin.contains(dialect.kind().name), "{} in {begin}", dialect.kind().name);
+        }
+    }
+
     /// What `podscale run` does without flags is what a controller does with its default settings.
     #[test]
     fn defaults_of_flags_are_those_of_the_controller() {

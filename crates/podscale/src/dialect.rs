@@ -85,6 +85,17 @@ impl Kind {
         format!("{}/status", self.object_path(key))
     }
 
+    /// The component that events about decisions name: that of Kubernetes' own controller, which that of
+    /// CHPAs took over, but for Podscale's own kind.
+    #[must_use]
+    pub fn component(&self) -> &'static str {
+        if *self == pod_autoscaler::POD_AUTOSCALER {
+            "pod-autoscaler"
+        } else {
+            "horizontal-pod-autoscaler"
+        }
+    }
+
     /// Whether it is one of Kubernetes itself, whose rules are those of upstream to the letter.
     #[must_use]
     pub fn is_native(&self) -> bool {
@@ -196,6 +207,12 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         self.as_hpa().into_owned()
     }
 
+    /// Whether the stored status shows something else than what the object does now, although the decision
+    /// on it changes nothing there.
+    fn is_status_stale(&self, _snapshot: &Snapshot<'_>) -> bool {
+        false
+    }
+
     /// The changes of its target's size that another autoscaler made before it took that one's place,
     /// as far as its status tells of them, the newest first.
     fn changes_carried_over(&self) -> Vec<SizeChange> {
@@ -257,15 +274,19 @@ fn keep_status_writers(metadata: &mut ObjectMeta) {
 /// conflict there is none.
 fn set_conflict(conditions: &mut Vec<Condition>, status: &NewStatus<'_>) {
     conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-    if let NewStatus::Conflict { reason, message, now } = *status {
-        conditions.push(Condition {
-            r#type: CONFLICT_CONDITION.to_owned(),
-            status: "True".to_owned(),
-            last_transition_time: Some(Timestamp(now)),
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            observed_generation: None,
-        });
+    if let NewStatus::Conflict { reason, message, now, .. } = *status {
+        conditions.push(condition(CONFLICT_CONDITION, "True", (reason, message), now));
+    }
+}
+
+fn condition(name: &str, status: &str, (reason, message): (&str, &str), now: Time) -> Condition {
+    Condition {
+        r#type: name.to_owned(),
+        status: status.to_owned(),
+        last_transition_time: Some(Timestamp(now)),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        observed_generation: None,
     }
 }
 
@@ -296,6 +317,8 @@ pub enum NewStatus<'a> {
         reason: &'static str,
         /// What to do about it.
         message: &'a str,
+        /// How many replicas its target has, if that is known.
+        replicas: Option<i32>,
         /// When it was found.
         now: Time,
     },

@@ -23,6 +23,7 @@ mod tests;
 mod trigger;
 
 pub(crate) use answer::Answer;
+pub(crate) use prometheus_query::Probe;
 pub use prometheus_query::PrometheusServers;
 pub(crate) use question::Question;
 pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};

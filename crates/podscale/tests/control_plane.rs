@@ -3,6 +3,8 @@
 //!
 //! Takes minutes, so it runs only with `--include-ignored`; see `docs/development.md`.
 
+#[path = "control_plane/adopted.rs"]
+mod adopted;
 #[path = "control_plane/aggregation.rs"]
 mod aggregation;
 #[path = "control_plane/behaviors.rs"]
@@ -124,6 +126,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(targets::trials(harness));
     trials.extend(rbac::trials(harness));
     trials.extend(pod_autoscaler::trials(harness));
+    trials.extend(adopted::trials(harness));
     trials.extend(keda::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));

@@ -5,15 +5,13 @@ mod behavior;
 mod metric;
 mod status;
 
-use super::schema::{Field, Object, Shape, field, rule, rule_of};
+use super::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
 use behavior::{BEHAVIOR, SCHEDULE};
 use metric::METRIC;
 pub(super) use status::STATUS;
 
 /// The most replicas that Kubernetes can count.
 const REPLICAS: i64 = i32::MAX as i64;
-/// What can stand in a path.
-const SEGMENT: &str = "^[^/%]+$";
 /// The most metrics, schedules and so on of one object.
 const MANY: u32 = 32;
 
@@ -207,7 +205,7 @@ static DELETION_COST: Object = Object {
             a metric. Costs that others have set stay. Needs the right to patch pods: podscale install --pod-deletion-cost.",
     fields: &[field(
         "metric",
-        Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$"),
+        Shape::Pattern(63, NAME),
         "The name of the metric that says how busy a pod is: of type Resource, ContainerResource or Pods. A pod without a value counts as busy.",
     )
     .required()],

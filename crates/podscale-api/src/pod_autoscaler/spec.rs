@@ -1,6 +1,7 @@
 //! What a PodAutoscaler wants. What each field means is said in `fields`, and not repeated here.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::hpa::v2::{self, CrossVersionObjectReference};
 use crate::quantity::Quantity;
@@ -147,15 +148,44 @@ impl From<v2::MetricSpec> for Metric {
     }
 }
 
-/// What to do while a metric has no value: a number of replicas to propose, or a word.
+/// What to do while a metric has no value: a word, or a number of replicas to propose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum OnMissing {
     /// It proposes so many replicas.
     Replicas(i32),
     /// `Hold`, `Ignore` or `LastValue`.
     Word(String),
 }
+
+impl From<OnMissing> for Value {
+    fn from(by: OnMissing) -> Value {
+        match by {
+            OnMissing::Replicas(replicas) => json!({"replicas": replicas}),
+            OnMissing::Word(word) => word.into(),
+        }
+    }
+}
+
+impl TryFrom<Value> for OnMissing {
+    type Error = String;
+
+    /// A bare number stands for so many replicas, too.
+    fn try_from(given: Value) -> Result<OnMissing, String> {
+        let count = match &given {
+            Value::String(word) => return Ok(OnMissing::Word(word.clone())),
+            Value::Object(fields) if fields.len() == 1 => fields.get("replicas"),
+            number => Some(number),
+        };
+        let count = count.and_then(Value::as_i64).and_then(|count| i32::try_from(count).ok());
+        count
+            .map(OnMissing::Replicas)
+            .ok_or_else(|| format!("onMissing cannot be {given}, only {ON_MISSING}"))
+    }
+}
+
+/// What a metric may do while it has no value, in words.
+pub const ON_MISSING: &str = "Hold, Ignore, LastValue or {replicas: N} with an N from 0 on";
 
 /// A query that is asked of Prometheus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

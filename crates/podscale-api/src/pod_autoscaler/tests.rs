@@ -19,7 +19,7 @@ fn sample(shape: &Shape) -> Value {
         Shape::Integer(least, _) => json!(least.max(&7)),
         Shape::Long => json!(7),
         Shape::Quantity | Shape::PositiveQuantity => json!("700m"),
-        Shape::CountOr(words) => json!(words[0]),
+        Shape::ReplicasOr(words) => json!(words[0]),
         Shape::Duration => json!("90s"),
         Shape::Time => json!("2026-01-01T08:00:00Z"),
         Shape::Labels => json!({"a": "b"}),

@@ -126,10 +126,7 @@ fn check_schedules(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError
         }
         errors.extend(check_bounds(one, spec, &path));
         // Bounds were checked above, together with those of the spec.
-        let bounds = ["minReplicas", "maxReplicas"];
-        if let Err(refusal) = calendar::schedules(std::slice::from_ref(one))
-            && !bounds.contains(&refusal.field)
-        {
+        for refusal in calendar::refusals(one) {
             let value = match refusal.field {
                 "timeZone" => one.time_zone.as_deref(),
                 "start" => Some(one.start.as_str()),

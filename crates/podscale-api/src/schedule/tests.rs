@@ -39,7 +39,7 @@ fn table(text: &str) -> Schedules {
 
 /// What is in force: `MIN..MAX NAME since TIME`, with the ramp's percent if it is not over.
 fn shown(scheduled: Option<Scheduled>) -> String {
-    let Some(Scheduled { bounds, schedule, since, ramp_percent }) = scheduled else {
+    let Some(Scheduled { bounds, schedule, since, ramp_percent, .. }) = scheduled else {
         return "base".to_owned();
     };
     let since = serde_json::to_string(&WireTime(since)).expect("a time");
@@ -176,6 +176,25 @@ fn later_schedules_win_and_bounds_never_cross() {
             ("2026-01-01T12:00:00Z", "1..1 s1 2026-01-01T12:00:00Z"),
         ],
     );
+}
+
+/// Since when a schedule is in force is said only where that is known, whether there is a ramp or not.
+#[test]
+fn one_that_begins_before_it_ends_is_in_force_for_longer() {
+    for (schedule, expected) in [
+        ("0 8 * * * | 60 | - | 5 | - | 0", (30, false)),
+        ("0 8 * * * | 60 | - | 5 | - | 20", (30, false)),
+        ("0 * * * * | 60 | - | 5 | - | 0", (30, true)),
+        ("0 * * * * | 60 | - | 5 | - | 20", (90, true)),
+        ("0 7-8 * * * | 60 | - | 5 | - | 0", (30, true)),
+        ("0 7-8 * * * | 60 | - | 5 | - | 90", (90, false)),
+        ("0 8 * * * | 0 9 * * * | - | 5 | - | 20", (30, false)),
+    ] {
+        let now = time("2026-01-16T08:30:00Z");
+        let found = table(schedule).at(now, BASE).expect("in force");
+        let minutes = now.since(found.since).as_whole_seconds() / 60;
+        assert_eq!((minutes, found.or_longer), expected, "{schedule}");
+    }
 }
 
 #[test]

@@ -78,14 +78,15 @@ fn until_text(until: Option<Time>, now: Time) -> String {
 }
 
 fn scheduled_line(scheduled: &Scheduled, now: Time) -> String {
-    let Scheduled { bounds, schedule, since, ramp_percent } = scheduled;
+    let Scheduled { bounds, schedule, since, or_longer, ramp_percent } = scheduled;
     let since = span_text(now.since(*since));
+    let at_least = if *or_longer { "at least " } else { "" };
     let ramp = match ramp_percent {
         100.. => String::new(),
         percent => format!(", {percent}% of the way there"),
     };
     format!(
-        "schedule {schedule} has been in force for {since}{ramp}: {} to {} replicas",
+        "schedule {schedule} has been in force for {at_least}{since}{ramp}: {} to {} replicas",
         bounds.min, bounds.max
     )
 }

@@ -202,6 +202,8 @@ pub enum Withheld {
     DryRun,
     /// Another controller manages the autoscaler.
     OtherController,
+    /// Another autoscaler has the same target.
+    TargetTaken,
     /// It is left for a later pass.
     Deferred,
     /// The object does not exist any more.

@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
+#[path = "../support/minutes.rs"]
+mod minutes;
 
 mod costs;
 mod fields;

@@ -1,31 +1,15 @@
 //! What goes beyond a native autoscaler, made of bytes.
 
+use super::minutes::Minutes;
 use super::{Bytes, fixture};
 use podscale_core::history::{LastAnswer, Memory};
 use podscale_core::model::{
-    Activation, Aggregate, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
+    Activation, Aggregate, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback,
     ForbiddenWindows, Formula, Hold, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace, Part,
-    Pause, PodRules, PodSelection, Readiness, ScaleToZero, Scheduled, Schedules, ShareOf, SizeFrom,
+    Pause, PodRules, PodSelection, Readiness, ScaleToZero, Schedules, ShareOf, SizeFrom,
     Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
 };
 use podscale_core::{Span, Time};
-
-/// Other bounds in every second minute.
-#[derive(Debug)]
-struct Minutes(Bounds);
-
-impl Calendar for Minutes {
-    fn at(&self, now: Time, _: Bounds) -> Option<Scheduled> {
-        let minute = now.0.div_euclid(60_000_000);
-        let since = Time(minute.saturating_mul(60_000_000));
-        let on = Scheduled { bounds: self.0, schedule: "on".into(), since, ramp_percent: 100 };
-        (minute % 2 == 0).then_some(on)
-    }
-
-    fn text(&self) -> &str {
-        "minutes"
-    }
-}
 
 impl Bytes<'_> {
     fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {

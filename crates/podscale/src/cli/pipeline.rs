@@ -104,7 +104,7 @@ impl Arguments {
     pub fn check(&self, prometheus: bool) -> Result<(), PipelineError> {
         self.kubelet.check()?;
         if prometheus {
-            self.prometheus.check()?;
+            self.prometheus.connection().check()?;
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Arguments {
     /// Whether it is said where Prometheus is.
     #[must_use]
     pub fn has_prometheus(&self) -> bool {
-        self.prometheus.is_given()
+        self.prometheus.connection().is_given()
     }
 
     /// Begins to scrape kubelets, and to follow rules and series, as far as it is wanted.
@@ -143,7 +143,7 @@ impl Arguments {
         } else {
             None
         };
-        let servers = self.prometheus.servers()?;
+        let servers = self.prometheus.connection().servers()?;
         Ok(Reading { kubelets, roster, engine, servers, _following: following, _stop: stop })
     }
 

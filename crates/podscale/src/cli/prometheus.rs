@@ -15,11 +15,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use warnings::Warnings;
 
-/// Flags about Prometheus.
+/// Flags about Prometheus and the rules.
 #[derive(Clone, Debug, Default, Args)]
 #[group(id = "prometheus")]
 #[command(next_help_heading = "Prometheus")]
 pub struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+
+    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
+    /// changes are in use within seconds.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
+    metric_rules: Option<PathBuf>,
+}
+
+/// Flags about where Prometheus is, and how to reach it.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "prometheus_connection")]
+#[command(next_help_heading = "Prometheus")]
+pub struct Connection {
     /// Where Prometheus is, such as http://prometheus.monitoring:9090, with a path if its API is below one.
     #[arg(long, value_name = "URL", env = "PODSCALE_PROMETHEUS_URL")]
     prometheus_url: Option<String>,
@@ -90,11 +104,6 @@ pub struct Arguments {
     /// times.
     #[arg(long = "prometheus-allowed-server", value_name = "URL")]
     prometheus_allowed_servers: Vec<String>,
-
-    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
-    /// changes are in use within seconds.
-    #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
-    metric_rules: Option<PathBuf>,
 }
 
 /// Why Prometheus cannot be used.
@@ -111,17 +120,11 @@ pub enum PrometheusFailure {
     Rules(#[from] RulesFileError),
 }
 
-impl Arguments {
-    /// Whether Prometheus is asked for at all.
+impl Connection {
+    /// Whether it is said where Prometheus is.
     #[must_use]
     pub fn is_given(&self) -> bool {
         self.prometheus_url.is_some()
-    }
-
-    /// The file with the rules.
-    #[must_use]
-    pub fn rules_file(&self) -> Option<&Path> {
-        self.metric_rules.as_deref()
     }
 
     /// Whether the flags make sense; reads no files, which may be on another machine.
@@ -169,16 +172,30 @@ impl Arguments {
     /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
     ///
     /// # Errors
-    /// As [`Arguments::client`], or an allowed address cannot be used.
+    /// As [`Connection::client`], or an allowed address cannot be used.
     pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
         let own = if self.is_given() { Some(Arc::new(self.client()?)) } else { None };
         Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
+    }
+}
+
+impl Arguments {
+    /// How Prometheus is reached.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The file with the rules.
+    #[must_use]
+    pub fn rules_file(&self) -> Option<&Path> {
+        self.metric_rules.as_deref()
     }
 
     /// An engine with the rules of the file, or with none. What Prometheus warns of is counted and logged.
     ///
     /// # Errors
-    /// As [`Arguments::client`], or the file cannot be used.
+    /// As [`Connection::client`], or the file cannot be used.
     pub fn engine(
         &self,
         resources: Arc<dyn Resources>,
@@ -189,7 +206,8 @@ impl Arguments {
             None => RuleSet::default(),
         };
         let warnings = Warnings::new(metrics.clone());
-        let client = self.client()?.on_warnings(move |query, all| warnings.hear(query, all));
+        let client =
+            self.connection.client()?.on_warnings(move |query, all| warnings.hear(query, all));
         let engine = Engine::new(Arc::new(client), rules, resources, Timings::default());
         Ok(Arc::new(engine))
     }

@@ -203,7 +203,7 @@ impl Actor {
 
     /// Records the events of a decision.
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
-        record(&self.recorder, object, events);
+        record(&self.recorder.named(object.key.kind.component()), object, events);
     }
 
     /// Records events that upstream does not have.

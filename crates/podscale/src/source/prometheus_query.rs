@@ -28,6 +28,19 @@ pub struct PrometheusServers {
     others: BTreeMap<String, Server>,
 }
 
+/// What became of a query that was only to be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// No server is known that it may go to.
+    NotAsked,
+    /// It cannot be answered, or not with one amount.
+    Failed(String),
+    /// It is answered without a value.
+    NoValue,
+    /// It has a value.
+    Value,
+}
+
 struct Server {
     queries: Queries,
     breaker: CircuitBreaker,
@@ -56,9 +69,21 @@ impl PrometheusServers {
         Ok(PrometheusServers { own: own.map(Server::new), others: others? })
     }
 
-    /// The server that a query goes to.
-    fn find(&self, query: &PrometheusQuery) -> Result<&Server, Arc<str>> {
-        let Some(address) = query.server.as_deref() else {
+    /// What a query gives now, for those who want to know whether it can be answered.
+    pub async fn probe(&self, server: Option<&str>, query: &str) -> Probe {
+        let Ok(server) = self.find(server) else { return Probe::NotAsked };
+        let answer = server.queries.client().query(query).await;
+        match answer.map_err(prometheus_error).map(|answer| one_value(&answer)) {
+            Ok(Answer::Failed(why)) => Probe::Failed(why.to_string()),
+            Ok(Answer::Value(Some(_))) => Probe::Value,
+            Ok(_) => Probe::NoValue,
+            Err(error) => Probe::Failed(error.to_string()),
+        }
+    }
+
+    /// The server that a query goes to, by the address that its spec names.
+    fn find(&self, address: Option<&str>) -> Result<&Server, Arc<str>> {
+        let Some(address) = address else {
             let missing = "it is not said where Prometheus is: the spec names no server, and the \
                            controller was started without --prometheus-url";
             return self.own.as_ref().ok_or_else(|| missing.into());
@@ -89,7 +114,7 @@ impl PrometheusQueries {
     }
 
     async fn value(&self, query: &PrometheusQuery, question: &Question<'_>) -> Answer {
-        let server = match self.servers.find(query) {
+        let server = match self.servers.find(query.server.as_deref()) {
             Ok(server) => server,
             Err(problem) => return Answer::Failed(problem),
         };

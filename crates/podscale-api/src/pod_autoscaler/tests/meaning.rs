@@ -58,7 +58,7 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         (_, Shape::OneOf(words)) => texts(words[0], words[1]),
         (_, Shape::Integer(..)) => Some([json!(12), json!(13)]),
         (_, Shape::Quantity | Shape::PositiveQuantity) => texts("1", "2"),
-        (_, Shape::CountOr(words)) => Some([json!(words[1]), json!(3)]),
+        (_, Shape::ReplicasOr(words)) => Some([json!(words[1]), json!({"replicas": 3})]),
         (_, Shape::Duration) => texts("70s", "80s"),
         (_, Shape::Time) => texts("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
         (_, Shape::Labels) => Some([json!({"a": "b"}), json!({"a": "c"})]),

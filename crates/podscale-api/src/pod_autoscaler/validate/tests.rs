@@ -47,7 +47,7 @@ fn good_objects_have_no_errors() {
     for change in [
         json!({}),
         metric(
-            json!({"maxAge": "30s", "onMissing": 3, "aggregate": "P95", "watermarks": {"low": "2", "high": "8"}}),
+            json!({"maxAge": "30s", "onMissing": {"replicas": 3}, "aggregate": "P95", "watermarks": {"low": "2", "high": "8"}}),
         ),
         prometheus(
             json!({"query": "sum(up)", "server": "https://prometheus:9090/prom", "target": target}),
@@ -83,7 +83,7 @@ fn bad_ones_name_the_field() {
         ),
         (
             json!({"combine": "Expression", "expression": "memory"}),
-            "spec.expression: Invalid value: \"memory\": unknown metric \"memory\"; known are cpu",
+            "spec.expression: Invalid value: \"memory\": line 1, column 1: unknown metric \"memory\"; known are cpu",
         ),
         (
             metric(json!({"name": "9"})),
@@ -99,11 +99,11 @@ fn bad_ones_name_the_field() {
         ),
         (
             metric(json!({"onMissing": "Panic"})),
-            "spec.metrics[0].onMissing: Unsupported value: \"Panic\": supported values: \"Hold\", \"Ignore\", \"LastValue\"",
+            "spec.metrics[0].onMissing: Invalid value: \"Panic\": must be Hold, Ignore, LastValue or {replicas: N} with an N from 0 on",
         ),
         (
-            metric(json!({"onMissing": -1})),
-            "spec.metrics[0].onMissing: Invalid value: -1: must be greater than or equal to 0",
+            metric(json!({"onMissing": {"replicas": -1}})),
+            "spec.metrics[0].onMissing: Invalid value: -1: must be Hold, Ignore, LastValue or {replicas: N} with an N from 0 on",
         ),
         (
             metric(json!({"watermarks": {"low": "9", "high": "8"}})),
@@ -134,6 +134,15 @@ fn bad_ones_name_the_field() {
         (
             schedule(json!({"duration": "8h"})),
             "spec.schedules[0].end: Invalid value: \"0 18 * * *\": must set either end or duration",
+        ),
+        (
+            schedule(
+                json!({"start": "x", "timeZone": "Nowhere", "ramp": "soon", "minReplicas": 11}),
+            ),
+            "spec.schedules[0].minReplicas: Invalid value: 11: must not be greater than maxReplicas, which is 10; \
+             spec.schedules[0].start: Invalid value: \"x\": a cron expression has 5 fields, not 1; \
+             spec.schedules[0].ramp: Invalid value: \"soon\": time: invalid duration \"soon\"; \
+             spec.schedules[0].timeZone: Invalid value: \"Nowhere\": unknown time zone \"Nowhere\"",
         ),
         (
             schedule(json!({"minReplicas": 11})),

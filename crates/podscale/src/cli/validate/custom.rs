@@ -1,10 +1,13 @@
 //! Checks autoscalers that are no HorizontalPodAutoscalers: what those would say who take them in, and what the
 //! controller would report of an object that they let in.
 
+use super::apart;
 use super::report::Severity;
+use super::words::{self, Said};
 use crate::triggers::offline;
 use podscale_api::chpa::Chpa;
 use podscale_api::crds::{chpa, keda};
+use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
 use podscale_api::keda::check;
 use podscale_api::keda::scaled_object::{KIND, ScaledObject};
@@ -34,7 +37,11 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn new(rule: &'static str, field: impl Into<String>, problem: impl Into<String>) -> Fault {
+    pub(super) fn new(
+        rule: &'static str,
+        field: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Fault {
         let (field, problem) = (field.into(), problem.into());
         Fault { rule, severity: Severity::Error, field, problem }
     }
@@ -62,26 +69,46 @@ static SCALED_OBJECTS: Resource = LazyLock::new(|| {
     definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
 });
 
-/// What an API server says that has the definition; of what it lets in, what the controller says.
+/// What only the controller can judge.
+const JUDGED_LATER: [&str; 4] =
+    ["spec.expression", "spec.schedules", "spec.podDeletionCost", "spec.metrics"];
+
+/// What an API server says that has the definition, and what the controller says of what it lets in.
 fn check_custom(
     resource: &Resource,
     object: &Value,
     controller: fn(&Value) -> Vec<Fault>,
 ) -> Vec<Fault> {
     let Some(resource) = &**resource else { return Vec::new() };
-    let Checked { object, unknown, errors } = match resource.check(object) {
-        Ok(checked) => checked,
-        Err(mismatch) => return vec![Fault::new(REFUSED, mismatch.path, mismatch.message)],
-    };
-    let mut faults: Vec<Fault> = unknown
-        .iter()
-        .map(|field| Fault::new(REFUSED, field, format!("unknown field \"{field}\"")))
+    let (checked, mismatches) = apart::checked(object, |object| resource.check(object));
+    let mut faults: Vec<Fault> = mismatches
+        .into_iter()
+        .map(|mismatch| Fault::new(REFUSED, mismatch.path, mismatch.message))
         .collect();
-    if errors.is_empty() {
-        faults.extend(controller(&object));
-    }
-    let refused = errors.iter().map(|error| Fault::new(REFUSED, &error.field, error.body()));
-    faults.extend(refused);
+    let Some(Checked { object, unknown, errors }) = checked else { return faults };
+    let is_about = |faults: &[Fault], field: &str| {
+        faults.iter().any(|fault| !fault.field.is_empty() && apart::is_about(&fault.field, field))
+    };
+    let errors: Vec<Said> = errors
+        .iter()
+        .filter(|error| !is_about(&faults, &error.field))
+        .map(|error| Said { field: error.field.clone(), problem: error.body() })
+        .collect();
+    let let_in = faults.is_empty() && errors.is_empty();
+    faults.extend(
+        unknown
+            .iter()
+            .map(|field| Fault::new(REFUSED, field, format!("unknown field \"{field}\""))),
+    );
+    let refused = words::plain(errors).into_iter();
+    faults.extend(refused.map(|said| Fault::new(REFUSED, said.field, said.problem)));
+    // Of an object that is refused, what the controller would say of the rest of it.
+    let later = controller(&object).into_iter().filter(|fault| {
+        let judged = JUDGED_LATER.iter().any(|field| fault.field.starts_with(field));
+        let_in || (judged && !is_about(&faults, &fault.field))
+    });
+    let later: Vec<Fault> = later.collect();
+    faults.extend(later);
     faults
 }
 
@@ -129,11 +156,18 @@ fn scaled_object(object: &Value) -> Vec<Fault> {
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.
 fn check_singlecloud(object: &Value) -> Vec<Fault> {
-    let refused = |Invalid { field, message }| vec![Fault::new(REFUSED, field, message)];
-    let Read { autoscaler, unknown } = match singlecloud::read(object) {
-        Ok(read) => read,
-        Err(invalid) => return refused(invalid),
-    };
+    let (Read { autoscaler, unknown }, mut wrong) = singlecloud::read_all(object);
+    let namespace = singlecloud::namespace_of(object).unwrap_or("default");
+    let (mut native, more) = singlecloud::to_hpa_all(&autoscaler, namespace);
+    if !more.is_empty() {
+        // The others are not at their places.
+        native.spec.metrics.clear();
+    }
+    for invalid in more {
+        if !wrong.iter().any(|known| apart::is_about(&known.field, &invalid.field)) {
+            wrong.push(invalid);
+        }
+    }
     let mut faults: Vec<Fault> = unknown
         .into_iter()
         .map(|field| Fault {
@@ -141,20 +175,22 @@ fn check_singlecloud(object: &Value) -> Vec<Fault> {
             ..Fault::new(IGNORED, field.as_str(), format!("unknown field \"{field}\""))
         })
         .collect();
-    let namespace = singlecloud::namespace_of(object).unwrap_or("default");
-    let native = match singlecloud::to_hpa(&autoscaler, namespace) {
-        Ok(hpa) => serde_json::to_value(hpa).unwrap_or_default(),
-        Err(invalid) => {
-            faults.extend(refused(invalid));
-            return faults;
-        }
+    let errors = match serde_json::to_value(native).map_err(ConvertError::from) {
+        Ok(native) => manifest::check(&native),
+        Err(error) => Err(error),
     };
-    match manifest::check(&native) {
-        Ok(errors) => faults.extend(errors.iter().map(|error| {
-            let field = Written::Singlecloud.path(object, &error.field);
-            Fault::new(REFUSED, field, error.body())
-        })),
-        Err(error) => faults.push(Fault::new(REFUSED, "", error.to_string())),
-    }
+    let refused = match errors {
+        Ok(errors) => errors
+            .iter()
+            .map(|error| (Written::Singlecloud.path(object, &error.field), error.body()))
+            .filter(|(field, _)| !wrong.iter().any(|known| apart::is_about(&known.field, field)))
+            .map(|(field, problem)| Fault::new(REFUSED, field, problem))
+            .collect(),
+        Err(error) => vec![Fault::new(REFUSED, "", error.to_string())],
+    };
+    faults.extend(
+        wrong.into_iter().map(|Invalid { field, message }| Fault::new(REFUSED, field, message)),
+    );
+    faults.extend(refused);
     faults
 }

@@ -205,6 +205,18 @@ fn code_review_tools_get_sarif() {
         serde_json::from_str(&report(&[("a/f.yaml", &text)], &[]).render(OutputFormat::Sarif))
             .expect("JSON");
     assert_eq!(log["version"], "2.1.0");
+    for (name, uri) in [
+        ("a b/ü#1.yaml", "a%20b/%C3%BC%231.yaml"),
+        ("/tmp/50%.yaml", "file:///tmp/50%25.yaml"),
+        ("../x-1_2.yaml", "../x-1_2.yaml"),
+    ] {
+        let log = report(&[(name, &text)], &[]).render(OutputFormat::Sarif);
+        let log: Value = serde_json::from_str(&log).expect("JSON");
+        let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], uri);
+    }
+    // A link would have to lead somewhere from any machine.
+    assert!(log["runs"][0]["tool"]["driver"]["rules"][0].get("helpUri").is_none());
     let run = &log["runs"][0];
     let rules: Vec<&str> = run["tool"]["driver"]["rules"]
         .as_array()
