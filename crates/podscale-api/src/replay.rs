@@ -6,7 +6,7 @@ use crate::hpa::v2::{
 };
 use crate::keda::scaled_object;
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
-use crate::pod::PodPhase;
+use crate::pod::{Pod, PodPhase};
 use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::recording::{
     Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
@@ -131,6 +131,15 @@ impl Replayer {
         }
     }
 
+    /// What was read around the autoscaler.
+    fn around<'a>(
+        &'a self,
+        pods: &'a [&'a Pod],
+        others: &'a [(&'a str, &'a str)],
+    ) -> Surroundings<'a> {
+        Surroundings { kind: &self.kind, selector: &self.selector, pods, others }
+    }
+
     /// Decides a step and takes over what it leads to. `observe` is given the decision before that.
     pub fn step<T>(&mut self, step: &Step, observe: impl FnOnce(Replayed<'_>) -> T) -> T {
         self.take_in(step);
@@ -147,9 +156,7 @@ impl Replayer {
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
             unselected: None,
         };
-        let (kind, selector) = (&*self.kind, &*self.selector);
-        let around = Surroundings { kind, selector, pods: &pods, others: &others };
-        let selected = select(&self.autoscaler, &around);
+        let selected = select(&self.autoscaler, &self.around(&pods, &others));
         let (pods, readings) = match &selected {
             Ok(selected) => {
                 let specs = self.hpa.spec.metrics.iter().enumerate();
@@ -171,7 +178,6 @@ impl Replayer {
             pods: &pods,
             readings: &readings,
         };
-
         let pass = self.run(&snapshot, step, errors);
         let decision = &pass.decision;
         let replicas = decision.replicas().unwrap_or(self.replicas);

@@ -1,5 +1,6 @@
 //! Kubernetes' HTTP API over an in-memory store.
 
+pub mod admission;
 mod aggregate;
 pub mod apply;
 mod autoscaling;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use crate::admission::Admission;
 use crate::backends::Backends;
 use crate::openapi::Documents;
 use crate::registry::Registry;
@@ -32,6 +33,8 @@ pub struct Config {
     pub bookmark_interval: Duration,
     /// Whether autoscaling/v2beta1 and v2beta2 are served, as before Kubernetes 1.25 and 1.26.
     pub removed_autoscaling_versions: bool,
+    /// Who judges objects before they are stored, besides the server itself.
+    pub admission: Option<Admission>,
 }
 
 impl Default for Config {
@@ -43,6 +46,7 @@ impl Default for Config {
             token: None,
             bookmark_interval: Duration::from_secs(60),
             removed_autoscaling_versions: false,
+            admission: None,
         }
     }
 }

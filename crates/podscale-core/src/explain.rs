@@ -7,6 +7,7 @@ use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, With
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
+mod ahead;
 mod extended;
 
 /// One line for each step.

@@ -169,14 +169,7 @@ impl MetricFailure<'_> {
                 };
                 format!("failed to get {name} {what}: {self}")
             }
-            (
-                Source::Pods(_)
-                | Source::Object { .. }
-                | Source::External(_)
-                | Source::Prometheus(_)
-                | Source::Trigger(_),
-                _,
-            ) => self.to_string(),
+            _ => self.to_string(),
         }
     }
 

@@ -226,6 +226,7 @@ impl Bytes<'_> {
             ups: (0..self.byte() % 4).map(|_| self.event()).collect(),
             downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
             memory: None,
+            forecaster: None,
         };
         // Most of what is decided is decided on native autoscalers.
         if self.byte() & 1 == 1 {

@@ -55,6 +55,7 @@ enum Command {
     Serve(Box<serve::Arguments>),
     Simulate(Box<simulate::Arguments>),
     Top(top::Arguments),
+    Tune(Box<simulate::tune::Arguments>),
     Validate(validate::Arguments),
 }
 
@@ -73,6 +74,7 @@ impl Cli {
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Simulate(arguments) => simulate::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
+            Command::Tune(arguments) => simulate::tune::run(&arguments),
             Command::Validate(arguments) => validate::run(&arguments),
         }
     }

@@ -75,6 +75,8 @@ mod transcript;
 mod unreliable_network;
 #[path = "control_plane/versions.rs"]
 mod versions;
+#[path = "control_plane/webhook.rs"]
+mod webhook;
 
 use anyhow::Result;
 use harness::Harness;
@@ -134,6 +136,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(serve::trials(harness));
     trials.extend(metric_rights::trials(harness));
     trials.extend(singlecloud::trials(harness));
+    trials.extend(webhook::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

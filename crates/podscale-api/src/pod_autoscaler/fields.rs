@@ -1,11 +1,13 @@
 //! Every field of a PodAutoscaler: what it may be, what it is for, its default and its rules. The schema
 //! and the reference are made from this, and a test holds the types against it.
 
+mod ahead;
 mod behavior;
 mod metric;
 mod status;
 
 use super::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
+use ahead::{HEADROOM, LEAD, PREDICT, PROFILES, QUEUE, WINDOW};
 use behavior::{BEHAVIOR, SCHEDULE};
 use metric::METRIC;
 pub(super) use status::STATUS;
@@ -56,6 +58,23 @@ pub(super) static SPEC: Object = Object {
             .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
         field("fallback", Shape::Object(&FALLBACK), FALLBACK.about),
         field("podDeletionCost", Shape::Object(&DELETION_COST), DELETION_COST.about),
+        field("queue", Shape::Object(&QUEUE), QUEUE.about),
+        field("window", Shape::Object(&WINDOW), WINDOW.about),
+        field(
+            "profile",
+            Shape::OneOf(PROFILES),
+            "What `predict` and `lead` are where they are not given. Balanced: both, with a margin that covers half of the \
+             demands. Cheap: forecasts alone, which keep no pods. Safe: both, with a margin that covers 90 % of the demands. \
+             Without a profile neither is used unless it is given.",
+        ),
+        field(
+            "startUpTime",
+            Shape::Duration,
+            "How long after a decision a new pod is ready, for `predict` and `lead`; measured on the pods if not given.",
+        ),
+        field("predict", Shape::Object(&PREDICT), PREDICT.about),
+        field("lead", Shape::Object(&LEAD), LEAD.about),
+        field("headroom", Shape::Object(&HEADROOM), HEADROOM.about),
     ],
     rules: &[
         rule_of(".minReplicas", "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas", "must not be greater than maxReplicas"),

@@ -8,6 +8,10 @@ use crate::quantity::Quantity;
 use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
+mod demand;
+
+pub use demand::{Headroom, Lead, Predict, Queue, Window};
+
 /// The names of metric sources that the HPA does not have.
 pub mod metric_type {
     /// A query, asked of Prometheus directly.
@@ -72,6 +76,27 @@ pub struct PodAutoscalerSpec {
     /// How pods get a deletion cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_deletion_cost: Option<PodDeletionCost>,
+    /// How a queue is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// How sizes follow the mean demand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// `Balanced`, `Cheap` or `Safe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How long a new pod needs to become ready; a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_up_time: Option<String>,
+    /// How forecasts are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predict: Option<Predict>,
+    /// How the size follows where the demand is going.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
+    /// How much room there is for what the demand usually gains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 impl PodAutoscalerSpec {
@@ -87,6 +112,14 @@ impl PodAutoscalerSpec {
         let name = Some(self.pod_deletion_cost.as_ref()?.metric.as_str());
         let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
         self.metrics.iter().position(|metric| metric.name.as_deref() == name && of_pods(metric))
+    }
+
+    /// The place of a metric by its name; one that has one value for all pods.
+    #[must_use]
+    pub fn whole_metric(&self, name: &str) -> Option<usize> {
+        let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
+        let named = |metric: &Metric| metric.name.as_deref() == Some(name) && !of_pods(metric);
+        self.metrics.iter().position(named)
     }
 }
 

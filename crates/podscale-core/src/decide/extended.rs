@@ -19,13 +19,17 @@ use std::cmp::Ordering;
 
 mod activity;
 mod aggregate;
+mod ahead;
 mod answer;
 mod ask;
 mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod queue;
+mod sized;
 mod trigger;
+mod window;
 
 /// What the stages share.
 struct Context<'a> {
@@ -186,7 +190,9 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
         // Neither what was recommended before nor a rate is about the first step away from idle.
         context.bounds.clamp(wanted.replicas)
     } else {
-        let desired = limited(context, &wanted, decision);
+        // A rate counts from the size that there is, which may be above the bounds while its spec asks for
+        // zero.
+        let desired = limited(context, &wanted, decision).min(context.bounds.max);
         gate::forbidden(context, &wanted, desired, decision)
     };
     settle(context, desired, wanted.reason, decision);
@@ -211,12 +217,11 @@ fn wanted(
     decision: &mut Decision,
 ) -> Option<Wanted> {
     let answers = ask::ask(context, pods, memory, decision);
-    if context.extensions.fallback.is_none() {
-        memory.metrics_gone_since = None;
-    }
+    sized::forget(context.extensions, memory);
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
+        ahead::note_idle(context, pods, memory);
         let note = Note::text(text::IDLE.0, text::IDLE.1);
         set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
         let (reason, taken) = (RescaleReason::Idle, answers.oldest());
@@ -227,10 +232,7 @@ fn wanted(
     let waking = context.extensions.activation.waking == Waking::ToMinimum;
     if waking && standing == Standing::Awake && context.current() < at_least {
         memory.metrics_gone_since = None;
-        let note = Note::text(text::ACTIVATED.0, text::ACTIVATED.1);
-        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-        let (reason, taken) = (RescaleReason::Activated, answers.oldest());
-        return Some(Wanted { replicas: at_least, reason, taken, idle: false, at_least });
+        return Some(woken(context, &answers, at_least, decision));
     }
     let combined = match standing {
         Standing::Unknown if context.is_at_idle_size() => {
@@ -243,10 +245,14 @@ fn wanted(
         Some(combined) => {
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
-            let replicas = combined.replicas.max(0);
+            let asked = combined.replicas.max(0);
+            let (asked, replicas) = sized::sized(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
+                Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
-                    combined.metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
+                    // A metric that did not ask for more gets no credit for it.
+                    let metric = combined.metric.filter(|_| combined.replicas > context.current());
+                    metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
                         RescaleReason::AboveTarget { metric: m as u32 }
                     })
                 }
@@ -262,6 +268,19 @@ fn wanted(
         }
         None => fall_back(context, &answers, memory, at_least, decision),
     }
+}
+
+/// The first step away from the idle size.
+fn woken(
+    context: &Context<'_>,
+    answers: &Answers,
+    at_least: i32,
+    decision: &mut Decision,
+) -> Wanted {
+    let note = Note::text(text::ACTIVATED.0, text::ACTIVATED.1);
+    set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
+    let (reason, taken) = (RescaleReason::Activated, answers.oldest());
+    Wanted { replicas: at_least, reason, taken, idle: false, at_least }
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

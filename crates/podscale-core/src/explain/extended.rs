@@ -1,6 +1,6 @@
 //! Steps that only autoscalers with extensions take, in plain words.
 
-use super::{metric_name, plural, span_text};
+use super::{ahead, metric_name, plural, span_text};
 use crate::model::{Aggregate, Autoscaler, OnMissing, Pace, Scheduled, ShareOf};
 use crate::steps::{Activity, CombinedBy, Direction, FormulaFailure, Step};
 use crate::time::Time;
@@ -21,17 +21,17 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         }
         Step::Activity { activity } => activity_line(*activity, autoscaler, now),
         Step::Combined { by, replicas } => combined_line(*by, *replicas),
-        Step::FormulaFailed { reason: FormulaFailure::Missing(metric) } => format!(
-            "the expression needs {}, which has no usable value, so the size stays as it is",
-            metric_name(autoscaler, *metric)
-        ),
-        Step::FormulaFailed { reason: FormulaFailure::NotFinite } => {
-            "the expression gives no finite number, so the size stays as it is".to_owned()
-        }
+        Step::FormulaFailed { reason } => formula_line(*reason, autoscaler),
         Step::Fallback { since, replicas } => {
             let gone = span_text(now.since(*since));
             format!("metrics have been gone for {gone}: the fallback asks for {replicas}")
         }
+        Step::Queued { .. }
+        | Step::Windowed { .. }
+        | Step::Forecast { .. }
+        | Step::Led { .. }
+        | Step::Spared { .. }
+        | Step::Guarded { .. } => ahead::line(step)?,
         Step::Forbidden { direction, from, to, last_scale, window } => format!(
             "kept at {to}, not {from}: going {} is forbidden for {} after a change, and the last one \
              was {} ago",
@@ -120,6 +120,18 @@ fn combined_line(by: CombinedBy, replicas: i32) -> String {
         CombinedBy::Average => format!("their average is {replicas}"),
         CombinedBy::Formula => format!("the expression gives {replicas}"),
         CombinedBy::Nothing => format!("there is no metric, which asks for {replicas}"),
+    }
+}
+
+fn formula_line(reason: FormulaFailure, autoscaler: &Autoscaler) -> String {
+    match reason {
+        FormulaFailure::Missing(metric) => format!(
+            "the expression needs {}, which has no usable value, so the size stays as it is",
+            metric_name(autoscaler, metric)
+        ),
+        FormulaFailure::NotFinite => {
+            "the expression gives no finite number, so the size stays as it is".to_owned()
+        }
     }
 }
 

@@ -210,13 +210,13 @@ fn memory() -> impl Strategy<Value = Option<Box<Memory>>> {
         proptest::collection::vec(answer, 0..4),
     )
         .prop_map(|(last_active, metrics_gone_since, last_answers)| {
-            let failures = Vec::new();
-            Box::new(Memory { last_active, metrics_gone_since, last_answers, failures })
+            let empty = Memory::default();
+            Box::new(Memory { last_active, metrics_gone_since, last_answers, ..empty })
         });
     proptest::option::of(memory)
 }
 
-fn extended() -> impl Strategy<Value = Fixture> {
+pub(super) fn extended() -> impl Strategy<Value = Fixture> {
     (any_fixture(), extensions(), memory(), proptest::option::of(time())).prop_map(
         |(mut fixture, extensions, memory, last_scale)| {
             fixture.autoscaler.extensions = Some(Box::new(extensions));
@@ -246,7 +246,7 @@ fn newest(fixture: &Fixture) -> Option<Time> {
 }
 
 /// What no decision may do, whatever it is made on.
-fn holds(fixture: &Fixture, decision: &Decision) -> Result<(), TestCaseError> {
+pub(super) fn holds(fixture: &Fixture, decision: &Decision) -> Result<(), TestCaseError> {
     let extensions = fixture.autoscaler.extensions.as_deref().expect("extensions");
     let (control, now) = (&extensions.control, fixture.now);
     let Some(rescale) = decision.rescale else {

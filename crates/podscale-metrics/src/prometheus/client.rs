@@ -99,7 +99,7 @@ impl Client {
     /// The address, a file or a header cannot be used.
     pub fn new(config: Config) -> Result<Client, SetupError> {
         let base = config.url.trim_end_matches('/').to_owned();
-        let wrong = |problem: &str| Err(SetupError::new(config.url.clone(), problem));
+        let wrong = |problem: &str| Err(SetupError::new(hidden(&config.url), problem));
         let Ok(uri) = base.parse::<Uri>() else { return wrong("not an address") };
         let spoken = match (uri.scheme_str(), uri.authority(), uri.query()) {
             (_, _, Some(_)) => return wrong("must end before the question mark"),
@@ -237,6 +237,16 @@ impl Client {
             }
         }
         Ok(connection.http.clone())
+    }
+}
+
+/// An address as it may be shown: without the password that it may have.
+fn hidden(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest.get(..end).and_then(|authority| authority.rfind('@')).and_then(|at| rest.get(at..)) {
+        Some(host) => format!("{scheme}://***{host}"),
+        None => url.to_owned(),
     }
 }
 

@@ -95,6 +95,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
 
+    /// Let the API server ask Podscale about PodAutoscalers and CHPAs before it stores them: an admission webhook
+    /// refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    #[arg(long)]
+    webhook: bool,
+
     /// Serve singlecloud's API for autoscalers on port 6444 of the Service podscale-metrics.
     #[arg(long)]
     singlecloud: bool,
@@ -192,6 +197,7 @@ impl Arguments {
                     cluster: self.singlecloud_cluster.clone(),
                     adapter: self.singlecloud_adapter.clone(),
                 }),
+                webhook: self.webhook,
             },
         }
     }
@@ -298,5 +304,35 @@ mod tests {
         let scales = flags(&["--scale", "argoproj.io/rollouts"]).expect("flags").scales;
         let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
         assert_eq!(scales, [rollouts]);
+    }
+
+    #[test]
+    fn flags_about_metrics_that_could_have_no_effect_are_refused() {
+        let flags = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let asked = "--serve-metrics --prometheus-url=http://p";
+        let ruled = format!("{asked} --metric-rules-configmap=a/b");
+        for (line, words) in [
+            ("--serve=custom".to_owned(), "--serve has no effect without --serve-metrics"),
+            ("--plain-address=127.0.0.1:1".to_owned(), "--plain-address has no effect without"),
+            (
+                format!("{ruled} --serve=custom --plain-address=127.0.0.1:1"),
+                "--plain-address has no effect without resource in --serve",
+            ),
+            ("--metric-rules=x".to_owned(), "--metric-rules: nothing says where Prometheus is"),
+            ("--metric-rules-configmap=a/b".to_owned(), "--metric-rules-configmap: nothing says"),
+            ("--prometheus-url=ftp://x".to_owned(), "Prometheus: ftp://x: must begin with"),
+            ("--dry-run --serve-metrics".to_owned(), "--dry-run writes nothing, but"),
+        ] {
+            let error = check(&flags(&line)).expect_err(&line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+        let certificate = "--tls-cert-file=a --tls-private-key-file=b";
+        for line in [
+            "--serve-metrics --plain-address=127.0.0.1:1".to_owned(),
+            format!("--dry-run --serve-metrics {certificate}"),
+            format!("{ruled} --serve=custom,external"),
+        ] {
+            check(&flags(&line)).expect(&line);
+        }
     }
 }

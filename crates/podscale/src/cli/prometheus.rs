@@ -74,7 +74,12 @@ pub struct Connection {
     prometheus_token_file: Option<PathBuf>,
 
     /// A user name for basic authentication.
-    #[arg(long, value_name = "NAME", env = "PODSCALE_PROMETHEUS_USERNAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "prometheus_password_file",
+        env = "PODSCALE_PROMETHEUS_USERNAME"
+    )]
     prometheus_username: Option<String>,
 
     /// A file with the password; it is read again when it changes.
@@ -115,6 +120,16 @@ pub enum PrometheusFailure {
     /// Its address, a file or a header cannot be used.
     #[error("Prometheus: {0}")]
     Setup(#[from] SetupError),
+    /// A file of credentials cannot be read.
+    #[error("{flag}: {}: {cause}", path.display())]
+    File {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
     /// The rules cannot be used.
     #[error("--metric-rules: {0}")]
     Rules(#[from] RulesFileError),
@@ -149,6 +164,16 @@ impl Connection {
     /// Nothing says where it is, or the flags cannot be used.
     pub fn client(&self) -> Result<Client, PrometheusFailure> {
         let url = self.prometheus_url.as_ref().ok_or(PrometheusFailure::NoUrl)?;
+        for (flag, path) in [
+            ("--prometheus-token-file", &self.prometheus_token_file),
+            ("--prometheus-password-file", &self.prometheus_password_file),
+        ] {
+            if let Some(path) = path
+                && let Err(cause) = std::fs::File::open(path)
+            {
+                return Err(PrometheusFailure::File { flag, path: path.clone(), cause });
+            }
+        }
         let identity =
             self.prometheus_client_certificate.clone().zip(self.prometheus_client_key.clone());
         let config = Config {
@@ -249,7 +274,20 @@ mod tests {
             ),
             ("", "--prometheus-url must say where"),
             ("--prometheus-url p:9090", "must begin with http:// or https://"),
-            ("--prometheus-url http://u:p@host", "must have no user name"),
+            (
+                "--prometheus-url http://u:p@host",
+                "Prometheus: http://***@host: must have no user name",
+            ),
+            ("--prometheus-url ftp://u:p@host", "Prometheus: ftp://***@host: must begin with"),
+            (
+                "--prometheus-url http://p --prometheus-token-file /none/token",
+                "--prometheus-token-file: /none/token: No such file",
+            ),
+            (
+                "--prometheus-url http://p --prometheus-username a --prometheus-password-file /none/p",
+                "--prometheus-password-file: /none/p: No such file",
+            ),
+            ("--prometheus-username a", "error: the following required arguments"),
             ("--prometheus-url http://p?x=1", "must end before the question mark"),
             (
                 "--prometheus-url http://p --prometheus-header nonsense",

@@ -1,23 +1,25 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
+mod conflict;
 mod costs;
 mod own_status;
 mod upkeep;
 
 use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
-use super::index::{Index, ReconcileStart, ReconcileState, StatusStored, same_target_message};
+use super::index::{Index, ReconcileStart, ReconcileState, StatusStored};
 use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
-use super::ownership::{Management, conflict_message, says_conflict};
+use super::ownership::{Management, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{After, CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN, WireObject};
+use crate::dialect::{After, Key, Managed, NewStatus, WireObject};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
 use crate::time::now;
+use conflict::{Conflict, conflict};
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
@@ -378,27 +380,4 @@ impl Reconciler {
             }
         }
     }
-}
-
-/// What is in the way of an object.
-struct Conflict {
-    /// In one word.
-    reason: &'static str,
-    /// Who it is, and what to do about it.
-    message: String,
-}
-
-/// What is in the way of an object, if Podscale does not act on it for that.
-fn conflict(object: &Managed, state: &ReconcileState) -> Option<Conflict> {
-    if state.management == Management::Active {
-        return None;
-    }
-    Some(match &state.precedent {
-        Some(other) => {
-            let behind = state.behind.as_deref();
-            let message = same_target_message(other, behind, &object.model.target);
-            Conflict { reason: TARGET_TAKEN, message }
-        }
-        None => Conflict { reason: CONFLICT_REASON, message: conflict_message(object.metadata()) },
-    })
 }

@@ -32,6 +32,19 @@ fn prometheus(source: Value) -> Value {
     json!({"metrics": [{"type": "Prometheus", "prometheus": source}]})
 }
 
+/// A queue of two metrics that are there, with these fields.
+fn served(change: Value) -> Value {
+    let external = |name: &str| {
+        json!({"type": "External", "name": name, "external": {"metric": {"name": name},
+            "target": {"type": "AverageValue", "averageValue": "5"}}})
+    };
+    let mut queue = json!({"length": "waiting", "arrivals": "coming"});
+    for (name, value) in change.as_object().expect("fields") {
+        queue[name] = value.clone();
+    }
+    json!({"metrics": [external("waiting"), external("coming")], "queue": queue})
+}
+
 fn schedule(change: Value) -> Value {
     let mut schedule =
         json!({"name": "day", "start": "0 8 * * *", "end": "0 18 * * *", "minReplicas": 2});
@@ -54,6 +67,9 @@ fn good_objects_have_no_errors() {
         ),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
         json!({"podDeletionCost": {"metric": "cpu"}}),
+        json!({"window": {"stable": "1h", "panic": "0s"}}),
+        served(json!({"itemsPerSecond": "2.5", "within": "1s"})),
+        json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}, "headroom": {"confidence": 1, "limitPercent": 1000}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
         json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
@@ -84,6 +100,35 @@ fn bad_ones_name_the_field() {
         (
             json!({"combine": "Expression", "expression": "memory"}),
             "spec.expression: Invalid value: \"memory\": line 1, column 1: unknown metric \"memory\"; known are cpu",
+        ),
+        (
+            json!({"profile": "Wild"}),
+            "spec.profile: Unsupported value: \"Wild\": supported values: \"Balanced\", \"Cheap\", \"Safe\"",
+        ),
+        (
+            served(json!({"length": "cpu", "arrivals": "", "itemsPerSecond": "0", "within": "0s"})),
+            "spec.queue.length: Invalid value: \"cpu\": must be the name of a metric of type Object, External or Prometheus; spec.queue.arrivals: Invalid value: \"\": must be the name of a metric of type Object, External or Prometheus; spec.queue.itemsPerSecond: Invalid value: \"0\": must be positive; spec.queue.within: Invalid value: \"0s\": must be at least 1s",
+        ),
+        (served(json!({})), "spec.queue.itemsPerSecond: Required value"),
+        (
+            json!({"window": {"stable": "2h", "panicThresholdPercent": 99}}),
+            "spec.window.stable: Invalid value: \"2h\": must be from 1s to 1h; spec.window.panicThresholdPercent: Invalid value: 99: must be from 100 to 1000",
+        ),
+        (
+            json!({"startUpTime": "-1s"}),
+            "spec.startUpTime: Invalid value: \"-1s\": must not be negative",
+        ),
+        (
+            json!({"predict": {"confidence": 100, "scaleInGuard": "-1m"}}),
+            "spec.predict.confidence: Invalid value: 100: must be from 1 to 99; spec.predict.scaleInGuard: Invalid value: \"-1m\": must not be negative",
+        ),
+        (
+            json!({"headroom": {"confidence": 0, "limitPercent": -1}}),
+            "spec.headroom.confidence: Invalid value: 0: must be from 1 to 99; spec.headroom.limitPercent: Invalid value: -1: must be from 0 to 1000",
+        ),
+        (
+            json!({"lead": {"limitPercent": 1001}}),
+            "spec.lead.limitPercent: Invalid value: 1001: must be from 0 to 1000",
         ),
         (
             metric(json!({"name": "9"})),

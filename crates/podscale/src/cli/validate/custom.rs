@@ -5,18 +5,15 @@ use super::apart;
 use super::report::Severity;
 use super::words::{self, Said};
 use crate::triggers::offline;
-use podscale_api::chpa::Chpa;
+use podscale_api::admission::{self, Kind};
 use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
-use podscale_api::keda::check;
 use podscale_api::keda::scaled_object::{KIND, ScaledObject};
-use podscale_api::pod_autoscaler::default::default_spec;
-use podscale_api::pod_autoscaler::{PodAutoscaler, crd, validate};
+use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
-use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -52,9 +49,16 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
     match form {
         // These are checked as what they are, an API server's own.
         Written::Hpa => Vec::new(),
-        Written::PodAutoscaler => check_custom(&POD_AUTOSCALERS, object, pod_autoscaler),
-        Written::Chpa => check_custom(&CHPAS, object, configurable),
-        Written::ScaledObject => check_custom(&SCALED_OBJECTS, object, scaled_object),
+        Written::PodAutoscaler => {
+            check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS)
+        }
+        Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
+        Written::ScaledObject => {
+            let mut faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
+            let of_triggers = of_triggers(object, &faults);
+            faults.extend(of_triggers);
+            faults
+        }
         Written::Singlecloud => check_singlecloud(object),
     }
 }
@@ -74,11 +78,7 @@ const JUDGED_LATER: [&str; 4] =
     ["spec.expression", "spec.schedules", "spec.podDeletionCost", "spec.metrics"];
 
 /// What an API server says that has the definition, and what the controller says of what it lets in.
-fn check_custom(
-    resource: &Resource,
-    object: &Value,
-    controller: fn(&Value) -> Vec<Fault>,
-) -> Vec<Fault> {
+fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> {
     let Some(resource) = &**resource else { return Vec::new() };
     let (checked, mismatches) = apart::checked(object, |object| resource.check(object));
     let mut faults: Vec<Fault> = mismatches
@@ -103,45 +103,20 @@ fn check_custom(
     let refused = words::plain(errors).into_iter();
     faults.extend(refused.map(|said| Fault::new(REFUSED, said.field, said.problem)));
     // Of an object that is refused, what the controller would say of the rest of it.
-    let later = controller(&object).into_iter().filter(|fault| {
-        let judged = JUDGED_LATER.iter().any(|field| fault.field.starts_with(field));
-        let_in || (judged && !is_about(&faults, &fault.field))
+    let later = kind.check(&object).into_iter().filter(|cause| {
+        let judged = JUDGED_LATER.iter().any(|field| cause.field.starts_with(field));
+        let_in || (judged && !is_about(&faults, &cause.field))
     });
-    let later: Vec<Fault> = later.collect();
+    let later: Vec<Fault> =
+        later.map(|cause| Fault::new(INVALID, cause.field, cause.message)).collect();
     faults.extend(later);
     faults
 }
 
-fn pod_autoscaler(object: &Value) -> Vec<Fault> {
-    let mut pa = match PodAutoscaler::deserialize(object) {
-        Ok(pa) => pa,
-        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
-    };
-    default_spec(&mut pa.spec);
-    let errors = validate::check(&pa);
-    errors.iter().map(|error| Fault::new(INVALID, &error.field, error.body())).collect()
-}
-
-fn configurable(object: &Value) -> Vec<Fault> {
-    let chpa = match Chpa::deserialize(object) {
-        Ok(chpa) => chpa,
-        Err(error) => return vec![Fault::new(INVALID, "metadata", error.to_string())],
-    };
-    let faults = chpa.faults().into_iter();
-    faults.map(|fault| Fault::new(INVALID, fault.field, fault.problem)).collect()
-}
-
-/// What KEDA's operator and Podscale say of it: its fields together, and the metadata of its triggers.
-fn scaled_object(object: &Value) -> Vec<Fault> {
-    let object = match ScaledObject::deserialize(object) {
-        Ok(object) => object,
-        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
-    };
-    let mut faults = Vec::new();
-    if let Err(error) = check::scaled_object(&object) {
-        faults.push(Fault::new(INVALID, "spec", error.problem));
-    }
-    faults.extend(offline::faults(&object).into_iter().map(|fault| {
+/// What the sources of its triggers say of their metadata, where nothing else is wrong with them.
+fn of_triggers(object: &Value, known: &[Fault]) -> Vec<Fault> {
+    let Ok(object) = ScaledObject::deserialize(object) else { return Vec::new() };
+    let faults = offline::faults(&object).into_iter().map(|fault| {
         let field = match fault.field {
             Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
             None => format!("spec.triggers[{}]", fault.index),
@@ -150,8 +125,14 @@ fn scaled_object(object: &Value) -> Vec<Fault> {
             return Fault::new(INVALID, field, fault.problem);
         }
         Fault { severity: Severity::Warning, ..Fault::new(IGNORED, field, fault.problem) }
-    }));
-    faults
+    });
+    let is_new = |fault: &Fault| {
+        let about = |other: &Fault| {
+            other.field.starts_with("spec.triggers[") && apart::is_about(&other.field, &fault.field)
+        };
+        !known.iter().any(about)
+    };
+    faults.filter(is_new).collect()
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.
