@@ -24,7 +24,7 @@ pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Par
 pub use queue::Queue;
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
 pub use trigger::{
-    Activation, Composite, EventSource, StandIn, StandInSize, Trigger, TriggerOf, Waking,
+    Activation, Composite, EventSource, Scope, StandIn, StandInSize, Trigger, TriggerOf, Waking,
 };
 pub use window::Window;
 

@@ -150,6 +150,7 @@ fn activation(object: &ScaledObject, orders: &Orders) -> Activation {
         waking: Waking::ToMinimum,
         forced: orders.force_activation,
         idle_from: created.map(|Timestamp(at)| at.after(Span::seconds(i64::from(initial)))),
+        ..Activation::default()
     }
 }
 

@@ -5,17 +5,18 @@ use super::{change, held_at_zero, keep, limit, propose, selected_pods, set, stab
 use crate::decision::{Decision, MetricResults, RescaleReason};
 use crate::history::{Memory, Recommendation};
 use crate::model::{
-    Autoscaler, Bounds, Extensions, Mode, Settings, SizeFrom, Stabilization, Waking, Wording,
-    ZeroedByOthers,
+    Autoscaler, Bounds, Extensions, Metric, MetricRules, Milli, Mode, Scope, Settings, SizeFrom,
+    Stabilization, Waking, Wording, ZeroedByOthers,
 };
 use crate::pod::Pod;
-use crate::snapshot::{Scale, Snapshot};
+use crate::snapshot::{Reading, Scale, Snapshot};
 use crate::status::{ConditionKind, Note, Status};
 use crate::steps::{Bound, Fallen, Limit, Limited, Order, Stop};
 use crate::text;
 use activity::Standing;
 use ask::Answers;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 mod activity;
 mod aggregate;
@@ -30,6 +31,23 @@ mod queue;
 mod sized;
 mod trigger;
 mod window;
+
+/// What [`super::external`] gives.
+pub(super) fn trigger_value(
+    metric: &Metric,
+    rules: &MetricRules,
+    reading: &Reading,
+    (current, ready): (i32, usize),
+    memory: &mut Memory,
+) -> Result<Milli, Arc<str>> {
+    let around = trigger::Around { current, ready };
+    let resolved = trigger::resolve_reading(metric, rules, Some(reading), around, memory);
+    match resolved.reading.as_deref() {
+        Some(Reading::Trigger { value, .. }) => Ok(*value),
+        Some(Reading::Failed(error)) => Err(Arc::clone(error)),
+        _ => Err(text::NO_TRIGGER_VALUE.into()),
+    }
+}
 
 /// What the stages share.
 struct Context<'a> {
@@ -222,17 +240,18 @@ fn wanted(
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
         ahead::note_idle(context, pods, memory);
-        let note = Note::text(text::IDLE.0, text::IDLE.1);
-        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-        let (reason, taken) = (RescaleReason::Idle, answers.oldest());
-        return Some(Wanted { replicas, reason, taken, idle: true, at_least: replicas });
+        return Some(by_activity(context, &answers, replicas, RescaleReason::Idle, decision));
     }
     let min = context.bounds.min;
     let at_least = if standing == Standing::Awake { min.max(1) } else { min };
     let waking = context.extensions.activation.waking == Waking::ToMinimum;
     if waking && standing == Standing::Awake && context.current() < at_least {
         memory.metrics_gone_since = None;
-        return Some(woken(context, &answers, at_least, decision));
+        let reason = RescaleReason::Activated;
+        return Some(by_activity(context, &answers, at_least, reason, decision));
+    }
+    if context.extensions.activation.scope == Scope::Activation {
+        return leave_to_hpa(context, memory, decision);
     }
     let combined = match standing {
         Standing::Unknown if context.is_at_idle_size() => {
@@ -270,17 +289,31 @@ fn wanted(
     }
 }
 
-/// The first step away from the idle size.
-fn woken(
+/// What an HPA decides is not decided a second time.
+fn leave_to_hpa(
+    context: &Context<'_>,
+    memory: &mut Memory,
+    decision: &mut Decision,
+) -> Option<Wanted> {
+    memory.metrics_gone_since = None;
+    decision.steps.extend().left_to_hpa = true;
+    keep(context.current(), decision);
+    None
+}
+
+/// The size that activity alone leads to: that of an idle target, or the first step away from it.
+fn by_activity(
     context: &Context<'_>,
     answers: &Answers,
-    at_least: i32,
+    replicas: i32,
+    reason: RescaleReason,
     decision: &mut Decision,
 ) -> Wanted {
-    let note = Note::text(text::ACTIVATED.0, text::ACTIVATED.1);
+    let idle = reason == RescaleReason::Idle;
+    let (word, message) = if idle { text::IDLE } else { text::ACTIVATED };
+    let note = Note::text(word, message);
     set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-    let (reason, taken) = (RescaleReason::Activated, answers.oldest());
-    Wanted { replicas: at_least, reason, taken, idle: false, at_least }
+    Wanted { replicas, reason, taken: answers.oldest(), idle, at_least: replicas }
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

@@ -21,6 +21,7 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         }
         Step::Activity { activity } => activity_line(*activity, autoscaler, now),
         Step::Combined { by, replicas } => combined_line(*by, *replicas),
+        Step::LeftToHpa => "the size is left to the HPA beside it".to_owned(),
         Step::FormulaFailed { reason } => formula_line(*reason, autoscaler),
         Step::Fallback { since, replicas } => {
             let gone = span_text(now.since(*since));
