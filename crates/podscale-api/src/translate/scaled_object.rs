@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 pub mod events;
 mod hpa_form;
+pub mod own_hpa;
 mod recorded;
 pub mod status;
 #[cfg(test)]
