@@ -4,18 +4,21 @@
 //!
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
+mod beside;
 pub mod chpa;
 pub mod hpa;
 pub mod pod_autoscaler;
 pub mod read;
 pub mod scaled_object;
 
+pub use beside::Beside;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
 use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_api::time::Timestamp;
+use podscale_api::translate::scaled_object::own_hpa::HpaSeen;
 use podscale_client::call::segment;
 use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
@@ -202,6 +205,16 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What is to become of the HPA beside it, if its kind may have one.
+    fn beside(&self) -> Option<Beside> {
+        None
+    }
+
+    /// The name of the HPA that it is to have beside it, which is not in its way.
+    fn hpa_name(&self) -> Option<String> {
+        None
+    }
+
     /// The object in the form that Recordings hold, which says what it was if it was no HPA.
     fn recorded(&self) -> HorizontalPodAutoscaler {
         self.as_hpa().into_owned()
@@ -229,6 +242,8 @@ pub struct After<'a> {
     pub outcome: &'a Outcome,
     /// The resource of its target, if it was found.
     pub target: Option<&'a Resource>,
+    /// What became of the HPA beside it, if there is one.
+    pub hpa: Option<&'a HpaSeen>,
 }
 
 /// The status of an object whose kind compares it itself.

@@ -3,7 +3,7 @@
 use podscale::install::{
     MetricOptions, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
-use podscale::settings::{MetricsApi, ResourceMetrics};
+use podscale::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,10 @@ fn the_chart_renders_to_what_install_prints() {
         },
         crds: true,
         pod_deletion_cost: true,
-        triggers: Some(TriggerOptions { namespaces: vec!["shop".into(), "web".into()] }),
+        triggers: Some(TriggerOptions {
+            namespaces: vec!["shop".into(), "web".into()],
+            mode: TriggerMode::Hpa,
+        }),
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -100,6 +103,7 @@ fn the_chart_renders_to_what_install_prints() {
         "webhook.enabled=true",
         "triggers.enabled=true",
         "triggers.namespaces={shop,web}",
+        "triggers.mode=hpa",
     ];
     let webhook = Options {
         metrics: MetricOptions { webhook: true, ..MetricOptions::default() },

@@ -7,7 +7,7 @@ use crate::install::{
     MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
 use crate::serve::rules::Location;
-use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode, name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -78,6 +78,11 @@ pub struct Arguments {
         requires = "triggers"
     )]
     trigger_namespaces: Vec<String>,
+
+    /// Who decides how many replicas an active target has, as `podscale run --trigger-mode` takes it; hpa needs
+    /// --serve-metrics external.
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "triggers")]
+    trigger_mode: TriggerMode,
 
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
@@ -185,9 +190,10 @@ impl Arguments {
             original_chpas: self.original_chpas,
             crds: self.crds,
             pod_deletion_cost: self.pod_deletion_cost,
-            triggers: self
-                .triggers
-                .then(|| TriggerOptions { namespaces: self.trigger_namespaces.clone() }),
+            triggers: self.triggers.then(|| TriggerOptions {
+                namespaces: self.trigger_namespaces.clone(),
+                mode: self.trigger_mode,
+            }),
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

@@ -276,7 +276,12 @@ impl Arguments {
         self.election.check()?;
         self.telemetry.check()?;
         self.pipeline.check(self.resource_metrics == ResourceMetrics::Prometheus)?;
-        self.serving.check_beside(&self.pipeline, self.serve_metrics, self.dry_run)?;
+        self.serving.check_beside(
+            &self.pipeline,
+            self.serve_metrics,
+            self.dry_run,
+            self.triggers.are_read_by_hpas(),
+        )?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
@@ -348,14 +353,14 @@ async fn control(
         arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
     let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
+    let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
     let served = match (arguments.serve_metrics, arguments.serving.serves_besides_metrics()) {
-        (true, _) => Some(arguments.serving.served(&reading, client)),
+        (true, _) => Some(arguments.served(&reading, client, &sources)),
         (false, true) => Some(arguments.serving.served_without_metrics()),
         (false, false) => None,
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
-    let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;

@@ -2,6 +2,7 @@
 //! nothing.
 
 mod costs;
+mod hpa;
 
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;

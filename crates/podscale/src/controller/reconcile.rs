@@ -1,5 +1,6 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
+mod beside;
 mod conflict;
 mod costs;
 mod own_status;
@@ -178,9 +179,11 @@ impl Reconciler {
             pass.scale_ended(write, at);
         }
         self.commit(object, pass, &state.recalled, attempt);
+        let hpa = self.keep_hpa(object, state).await;
         let (snapshot, target) = (pass.snapshot(), observation.target.as_ref().ok());
-        let target = target.map(|target| &*target.resource);
-        if let Some(own) = object.wire.after(After { snapshot, outcome: pass.outcome(), target }) {
+        let (target, hpa) = (target.map(|target| &*target.resource), hpa.as_ref());
+        let after = After { snapshot, outcome: pass.outcome(), target, hpa };
+        if let Some(own) = object.wire.after(after) {
             return Ok(Some(self.write_own_status(object, pass, own, state).await));
         }
         if let Write::Status(change) = pass.next_write() {

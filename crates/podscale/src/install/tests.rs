@@ -53,7 +53,7 @@ fn everything() -> Options {
 }
 
 fn in_shop() -> TriggerOptions {
-    TriggerOptions { namespaces: vec!["shop".to_owned()] }
+    TriggerOptions { namespaces: vec!["shop".to_owned()], ..TriggerOptions::default() }
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::controller::{MetricSources, Role};
 use crate::dialect::{self, AnyDialect};
 use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
+use crate::serve::Served;
 use crate::settings::ResourceMetrics;
+use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
 use std::sync::Arc;
@@ -23,6 +25,8 @@ impl Arguments {
         let served = self.serve_metrics.then(|| self.serving.wanted(self.resource_metrics));
         let mut wanted = served.unwrap_or_default();
         wanted.dry_run = self.dry_run;
+        // External metrics may be those of triggers alone.
+        wanted.prometheus &= self.pipeline.has_prometheus();
         match self.resource_metrics {
             ResourceMetrics::Kubelet if wanted.kubelets.is_none() => {
                 wanted.kubelets = Some(Purpose::Deciding(role.leading.clone()));
@@ -43,5 +47,17 @@ impl Arguments {
         let native = (dialect::built_in(), reading.sources(self.resource_metrics));
         let (namespace, manage) = (self.election.own_namespace(cluster), self.config().manage);
         self.triggers.add(cluster, namespace, clock, manage, native)
+    }
+
+    /// What metrics are served, from what is read.
+    pub(super) fn served(
+        &self,
+        reading: &Reading,
+        client: &Client,
+        sources: &MetricSources,
+    ) -> Served {
+        let mut served = self.serving.served(reading, client);
+        self.triggers.serve(sources, &mut served);
+        served
     }
 }

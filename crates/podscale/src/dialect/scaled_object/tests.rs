@@ -16,7 +16,7 @@ fn object(change: Value) -> Arc<ScaledObject> {
 }
 
 fn resolved(change: Value) -> Managed {
-    managed(&object(change), &Ok(Vec::new()))
+    managed(&object(change), &Ok(Vec::new()), Mode::Direct)
 }
 
 fn condition(kind: &str, reason: &str) -> Value {
