@@ -15,6 +15,7 @@ mod resolve;
 mod served;
 #[cfg(test)]
 mod tests;
+mod vault;
 
 pub(crate) use authentications::AuthenticationName;
 pub(crate) use connected::Polled;
