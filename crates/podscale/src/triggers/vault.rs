@@ -79,11 +79,15 @@ impl Triggers {
         for secret in &spec.secrets {
             let request = request(secret);
             let place = (secret.path.as_str(), request.as_ref().map(Value::to_string));
-            if !known.contains_key(&place) {
-                let data = vault.read(&token, &secret.path, request.as_ref()).await;
-                known.insert(place.clone(), data.map_err(|error| refused(&error))?);
-            }
-            let value = known.get(&place).and_then(|data| value(data, secret));
+            let data = match known.remove(&place) {
+                Some(data) => data,
+                None => {
+                    let data = vault.read(&token, &secret.path, request.as_ref()).await;
+                    data.map_err(|error| refused(&error))?
+                }
+            };
+            let value = value(&data, secret);
+            known.insert(place, data);
             let value = value.ok_or_else(|| {
                 let VaultSecret { parameter, path, key, .. } = secret;
                 missing(format!(
