@@ -100,8 +100,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
 
-    /// Let the API server ask Podscale about PodAutoscalers and CHPAs before it stores them: an admission webhook
-    /// refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    /// Let the API server ask Podscale about PodAutoscalers, CHPAs and ScaledObjects before it stores them: an
+    /// admission webhook refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
     #[arg(long)]
     webhook: bool,
 
