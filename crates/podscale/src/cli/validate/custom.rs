@@ -14,6 +14,7 @@ use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 

@@ -1,3 +1,5 @@
+//! HashiCorp Vault as a source of credentials.
+
 use super::*;
 use axum::Json;
 use axum::http::HeaderMap;
