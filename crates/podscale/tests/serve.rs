@@ -223,6 +223,21 @@ async fn replicas_share_a_certificate_and_trust_whom_the_api_server_trusts() {
     second.stop().await;
 }
 
+/// As in the demo, where nobody asks through an API server.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_api_server_publishes_nothing_tokens_are_enough() {
+    let client = api_server();
+    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
+    let server = start(&client, served).await;
+    let authorities = authorities(&client).await;
+    let (code, _) = ask(&server, &authorities, "/readyz", &[], None).await;
+    assert_eq!(code, 200, "requests are sent again while the answer is 503");
+    let token = [("authorization", "Bearer good")];
+    let (code, list) = ask(&server, &authorities, VALUES, &token, None).await;
+    assert_eq!(code, 200, "{list}");
+    server.stop().await;
+}
+
 /// No token and no certificate is shown: API servers show none, and it need not know whom they trust.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_webhook_answers_everybody_and_needs_no_other_rights() {

@@ -199,6 +199,7 @@ fn judged(case: &Case, subject: &Subject, watched: &Watched) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes, and a machine that does nothing else"]
 async fn the_simulator_does_as_the_cluster_does() {
     let _alone = ALONE.lock().await;
     let mut cases = scenarios::cases();

@@ -32,8 +32,8 @@ pub struct Arguments {
     )]
     metric_resolution: Duration,
 
-    /// How long a sample is used after it arrived; longer than --metric-resolution. If not given, 1m, or
-    /// four times --metric-resolution if that is longer.
+    /// How long a sample of a kubelet is used after it arrived; longer than --metric-resolution. If not given, 1m, or
+    /// four times --metric-resolution if that is longer. If given, Prometheus is asked for samples that are no older.
     #[arg(
         long,
         value_name = "DURATION",
@@ -155,7 +155,13 @@ impl Arguments {
         self.metric_resolution
     }
 
-    /// How long a sample is used.
+    /// How old a sample of Prometheus may be, if that is said.
+    #[must_use]
+    pub fn given_max_age(&self) -> Option<Duration> {
+        self.metric_max_age
+    }
+
+    /// How long a sample of a kubelet is used.
     fn max_age(&self) -> Duration {
         let usual = || USUAL_MAX_AGE.max(self.metric_resolution.saturating_mul(ROUNDS_KEPT));
         self.metric_max_age.unwrap_or_else(usual)

@@ -157,9 +157,10 @@ impl Arguments {
         let (stop, stopped) = watch::channel(false);
         let mut following = JoinSet::new();
         let roster = wanted.roster.then(|| Roster::start(&cluster.client, metrics));
+        let max_age = self.kubelet.given_max_age();
         let engine = if wanted.prometheus {
             let resources = Arc::new(ClusterResources::default());
-            let engine = self.prometheus.engine(Arc::clone(&resources) as _, metrics)?;
+            let engine = self.prometheus.engine(Arc::clone(&resources) as _, metrics, max_age)?;
             let events = (!wanted.dry_run).then_some((clock, stopped));
             let reports = self.follow_rules(&engine, cluster, metrics, events, &mut following);
             let (client, rules) = (cluster.client.clone(), Arc::clone(&engine));
@@ -168,7 +169,7 @@ impl Arguments {
         } else {
             None
         };
-        let servers = self.prometheus.connection().servers()?;
+        let servers = self.prometheus.connection().servers(max_age)?;
         let resolution = self.kubelet.resolution();
         Ok(Reading {
             kubelets,

@@ -194,12 +194,17 @@ impl Connection {
         Ok(Client::new(config)?)
     }
 
-    /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
+    /// The servers that specs may ask: the one of the flags, if they name one, for samples of at most this age, and those
+    /// that are allowed.
     ///
     /// # Errors
     /// As [`Connection::client`], or an allowed address cannot be used.
-    pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
-        let own = if self.is_given() { Some(Arc::new(self.client()?)) } else { None };
+    pub fn servers(
+        &self,
+        max_age: Option<Duration>,
+    ) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
+        let own = || self.client().map(|client| Arc::new(client.with_max_age(max_age)));
+        let own = self.is_given().then(own).transpose()?;
         Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
     }
 }
@@ -217,7 +222,8 @@ impl Arguments {
         self.metric_rules.as_deref()
     }
 
-    /// An engine with the rules of the file, or with none. What Prometheus warns of is counted and logged.
+    /// An engine with the rules of the file, or with none, that asks for samples of at most this age. What Prometheus warns
+    /// of is counted and logged.
     ///
     /// # Errors
     /// As [`Connection::client`], or the file cannot be used.
@@ -225,14 +231,15 @@ impl Arguments {
         &self,
         resources: Arc<dyn Resources>,
         metrics: &Metrics,
+        max_age: Option<Duration>,
     ) -> Result<Arc<Engine>, PrometheusFailure> {
         let rules = match &self.metric_rules {
             Some(file) => rules_file::read(file)?,
             None => RuleSet::default(),
         };
         let warnings = Warnings::new(metrics.clone());
-        let client =
-            self.connection.client()?.on_warnings(move |query, all| warnings.hear(query, all));
+        let client = self.connection.client()?.with_max_age(max_age);
+        let client = client.on_warnings(move |query, all| warnings.hear(query, all));
         let engine = Engine::new(Arc::new(client), rules, resources, Timings::default());
         Ok(Arc::new(engine))
     }
@@ -256,7 +263,7 @@ mod tests {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
             Ok(parsed) => {
                 let known = Arc::new(KnownResources::everyday());
-                match parsed.prometheus.engine(known, &Metrics::new()) {
+                match parsed.prometheus.engine(known, &Metrics::new(), None) {
                     Ok(engine) => engine.queries().client().url().to_owned(),
                     Err(error) => error.to_string(),
                 }

@@ -1,13 +1,17 @@
-//! What the admission webhook does on a real cluster, the embedded API server does by itself.
+//! What the admission webhook does on a real cluster, the embedded API server does by itself for PodAutoscalers.
 
-use podscale_api::admission::{WEBHOOK, find};
+use podscale_api::admission::{POD_AUTOSCALERS, WEBHOOK, find};
 use podscale_apiserver::admission::{Admission, Candidate};
 use std::sync::Arc;
 
-/// Refuses autoscalers whose spec makes no sense.
+/// Refuses PodAutoscalers whose spec makes no sense. CHPAs are taken in as their own controller's users know it: an
+/// incorrect one is reported in a condition.
 pub(super) fn admission() -> Admission {
     let judge = |candidate: &Candidate<'_>| {
         let kind = find(candidate.group, candidate.kind)?;
+        if kind.kind != POD_AUTOSCALERS.kind {
+            return None;
+        }
         let causes = kind.judge(candidate.object, candidate.old).causes;
         (!causes.is_empty()).then(|| kind.refusal(candidate.name, &causes))
     };
