@@ -29,9 +29,9 @@ use std::time::Duration;
 
 /// Run the controller on a cluster.
 ///
-/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs of the cluster that the kubeconfig names, or of
-/// the one it runs in, and scales their targets: those of HorizontalPodAutoscalers as Kubernetes' own
-/// controller does. The other kinds may be defined at any time (podscale install --crds). Flags that
+/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects, too) of
+/// the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
+/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale install --crds). Flags that
 /// kube-controller-manager has carry its names, and most of them its defaults; some have a short
 /// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///

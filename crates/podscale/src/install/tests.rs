@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{MetricsApi, ResourceMetrics};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
@@ -305,6 +305,21 @@ fn credentials_of_triggers_may_be_got_where_it_is_said_and_nowhere_else() {
     assert_eq!(own, got);
     assert_eq!(elsewhere, ["Role shop", "RoleBinding shop"]);
     assert_eq!(flags, ["--triggers", "--trigger-namespaces=shop"]);
+}
+
+#[test]
+fn hpas_are_written_only_where_they_stand_beside_objects() {
+    let verbs = |mode: TriggerMode| {
+        let triggers = Some(TriggerOptions { mode, ..TriggerOptions::default() });
+        let rules = cluster_rules(&Options { triggers, ..Options::default() });
+        let of_hpas = |rule: &&Value| rule["resources"] == json!(["horizontalpodautoscalers"]);
+        let verbs = rules.iter().filter(of_hpas).map(|rule| rule["verbs"].to_string());
+        verbs.collect::<Vec<_>>().join(" ")
+    };
+    let read = "[\"list\",\"watch\"]";
+    assert_eq!(verbs(TriggerMode::Direct), format!("{read} [\"get\",\"delete\"]"));
+    let written = "[\"get\",\"create\",\"update\",\"delete\"]";
+    assert_eq!(verbs(TriggerMode::Hpa), format!("{read} {written}"));
 }
 
 /// Those who extend the table of kinds need not touch this.
