@@ -27,7 +27,7 @@ pub struct Picture {
     bounds: Bounds,
     found: Option<i32>,
     rescale: Option<Rescale>,
-    last_scale: Option<Time>,
+    pub(super) last_scale: Option<Time>,
     conditions: Box<[Condition]>,
     error: Option<Box<str>>,
     steps: Steps,
@@ -92,9 +92,12 @@ impl Picture {
         self.rescale.map(|rescale| rescale.to)
     }
 
-    /// The fewest and the most replicas it may set, by the schedule in force if there is one.
+    /// The fewest and the most replicas it may set, by the schedule in force if there is one, also while it is idle.
     pub(super) fn bounds(&self) -> (i32, i32) {
-        (self.bounds.min, self.bounds.max)
+        let Bounds { min, max } = self.bounds;
+        let extensions = self.autoscaler.extensions.as_deref();
+        let idle = extensions.and_then(|extensions| extensions.scale_to_zero);
+        (idle.map_or(min, |idle| idle.idle_replicas.min(min)), max)
     }
 
     /// Which other controller or autoscaler is in the way, if so.
