@@ -38,7 +38,7 @@ fn a_target_zeroed_by_others_may_be_woken() {
 /// Pods may still be there while the spec asks for none, and more of them than there may be.
 #[test]
 fn a_woken_target_is_limited_to_its_maximum_and_that_is_said() {
-    let mut above = Fixture::of(0).limits(1, 9).queue(300, 10).extend(|e| {
+    let mut above = Fixture::of(0).limits(0, 9).queue(300, 10).extend(|e| {
         e.zeroed_by_others = ZeroedByOthers::Woken;
         e.size_from = SizeFrom::Status;
     });
