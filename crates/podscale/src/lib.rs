@@ -15,7 +15,6 @@ mod time;
 
 pub mod dialect;
 pub mod kubelets;
-pub mod rules_file;
 
 pub mod spans;
 
