@@ -112,7 +112,8 @@ impl Client {
             (Some("https"), Some(_), None) => true,
             _ => return wrong("must begin with http:// or https:// and a host"),
         };
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        // Also where it seems to be in the path: a password may contain a slash.
+        if base.contains('@') {
             return wrong(
                 "must have no user name: give it by itself, with a file for the password",
             );
