@@ -9,10 +9,12 @@ pub mod review;
 #[cfg(test)]
 mod tests;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::chpa::{self, Chpa};
 use crate::field_error::{Cause, Problem, causes, listed};
+use crate::keda::{self, ScaledObject, check as keda_check, scaled_object};
 use crate::lint::{self, Autoscaler, Finding, IGNORE_ANNOTATION, Manifests};
 use crate::pod_autoscaler::default::default_spec;
 use crate::pod_autoscaler::{self, PodAutoscaler, validate};
@@ -55,11 +57,11 @@ pub struct Kind {
     /// Its name in paths.
     pub plural: &'static str,
     check: fn(&Value) -> Vec<Cause>,
-    lint: fn(&Value) -> Vec<Finding>,
+    warn: fn(&Value) -> Vec<String>,
 }
 
 /// All kinds that are checked.
-pub static KINDS: [&Kind; 2] = [&POD_AUTOSCALERS, &CHPAS];
+pub static KINDS: [&Kind; 3] = [&POD_AUTOSCALERS, &CHPAS, &SCALED_OBJECTS];
 
 /// Podscale's own autoscalers.
 pub static POD_AUTOSCALERS: Kind = Kind {
@@ -68,7 +70,7 @@ pub static POD_AUTOSCALERS: Kind = Kind {
     kind: pod_autoscaler::KIND,
     plural: pod_autoscaler::PLURAL,
     check: check_pod_autoscaler,
-    lint: lint_autoscaler,
+    warn: certain_findings,
 };
 
 /// The autoscalers of postmates.
@@ -78,7 +80,18 @@ pub static CHPAS: Kind = Kind {
     kind: chpa::KIND,
     plural: chpa::PLURAL,
     check: check_chpa,
-    lint: lint_autoscaler,
+    warn: certain_findings,
+};
+
+/// KEDA's autoscalers. What its webhook asks the cluster about (other autoscalers of the same target, requests of its
+/// containers), the controller reports.
+pub static SCALED_OBJECTS: Kind = Kind {
+    group: keda::GROUP,
+    version: keda::VERSION,
+    kind: scaled_object::KIND,
+    plural: scaled_object::PLURAL,
+    check: check_scaled_object,
+    warn: scaled_object_warnings,
 };
 
 /// The kind of that group and name, if its objects are checked.
@@ -122,8 +135,8 @@ impl Kind {
         }
         let mut causes = self.check(object);
         causes.truncate(MAX_CAUSES);
-        let certain = (self.lint)(object).into_iter().filter(|f| CERTAIN.contains(&f.lint));
-        let warnings = certain.take(MAX_WARNINGS).map(|finding| warning(&finding)).collect();
+        let mut warnings = (self.warn)(object);
+        warnings.truncate(MAX_WARNINGS);
         Verdict { causes, warnings }
     }
 
@@ -182,8 +195,39 @@ fn check_chpa(object: &Value) -> Vec<Cause> {
     faults.map(|fault| cause(Problem::Invalid, fault.field, fault.problem)).collect()
 }
 
+fn check_scaled_object(object: &Value) -> Vec<Cause> {
+    let object: ScaledObject = match serde_path_to_error::deserialize(object) {
+        Ok(object) => object,
+        Err(error) => {
+            let field = match error.path().to_string() {
+                path if path == "." => "spec".to_owned(),
+                path => path,
+            };
+            return vec![cause(Problem::TypeInvalid, field, error.inner().to_string())];
+        }
+    };
+    let wrong = keda_check::scaled_object(&object).err();
+    let said = |error: keda_check::CheckError| {
+        cause(Problem::Invalid, error.field().to_owned(), error.problem)
+    };
+    wrong.map(said).into_iter().collect()
+}
+
+/// What KEDA's webhook warns of.
+fn scaled_object_warnings(object: &Value) -> Vec<String> {
+    let read = ScaledObject::deserialize(object);
+    let warnings = read.map(|object| keda_check::warnings(&object.spec)).unwrap_or_default();
+    warnings.into_iter().map(str::to_owned).collect()
+}
+
 fn cause(problem: Problem, field: String, message: String) -> Cause {
     Cause { reason: problem.reason(), message, field }
+}
+
+/// What those lints find that are certain by the object alone.
+fn certain_findings(object: &Value) -> Vec<String> {
+    let findings = lint_autoscaler(object);
+    findings.iter().filter(|f| CERTAIN.contains(&f.lint)).map(warning).collect()
 }
 
 /// What the lints find that look at one object; fields are named as it has them.

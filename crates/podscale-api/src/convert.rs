@@ -5,6 +5,7 @@ pub(crate) mod chpa;
 mod hpa;
 mod loss;
 mod pod_autoscaler;
+mod scaled_object;
 pub(crate) mod singlecloud;
 
 #[cfg(test)]
@@ -67,9 +68,9 @@ pub trait Form: Sync {
         Some(path.to_owned())
     }
 
-    /// The path at which an object of this form has what its [`Hub`] has beyond that.
-    fn path_beyond(&self, path: &str) -> String {
-        path.to_owned()
+    /// As [`Form::path`], for what its [`Hub`] has beyond that.
+    fn path_beyond(&self, _object: &Value, path: &str) -> Option<String> {
+        Some(path.to_owned())
     }
 
     /// Writes an autoscaler in this form.
@@ -77,7 +78,7 @@ pub trait Form: Sync {
 }
 
 /// All forms; an object is read as the first one that describes it.
-pub const FORMS: [&dyn Form; 9] = [
+pub const FORMS: [&dyn Form; 10] = [
     &hpa::V2,
     &hpa::V1,
     &hpa::V1_BEFORE_1_6,
@@ -86,6 +87,7 @@ pub const FORMS: [&dyn Form; 9] = [
     &hpa::V2BETA2,
     &pod_autoscaler::PodAutoscaler,
     &chpa::Chpa,
+    &scaled_object::ScaledObjects,
     &singlecloud::Singlecloud,
 ];
 
@@ -127,7 +129,7 @@ fn named(losses: Vec<Loss>, from: &dyn Form, object: &Value, hub: &Hub) -> Vec<L
     let mut named: Vec<Loss> = Vec::with_capacity(losses.len());
     for loss in losses {
         let path = match hub.beyond.contains(&loss) {
-            true => Some(from.path_beyond(&loss.field)),
+            true => from.path_beyond(object, &loss.field),
             false => from.path(object, &loss.field),
         };
         let Some(field) = path else { continue };

@@ -3,11 +3,12 @@
 //! else depends on them.
 
 pub mod chpa;
+pub mod keda;
 
 use crate::pod_autoscaler::crd as pod_autoscaler;
 use serde_json::Value;
 
-/// All of them.
+/// All of Podscale's own and of controllers whose place it takes; KEDA's kinds are not among them.
 #[must_use]
 pub fn all() -> Vec<Value> {
     vec![chpa::definition(), pod_autoscaler::definition()]

@@ -9,6 +9,7 @@ pub mod document;
 pub mod expression;
 pub mod field_error;
 pub mod hpa;
+pub mod keda;
 pub mod labels;
 pub mod lint;
 pub mod meta;

@@ -144,7 +144,7 @@ impl Selected<'_> {
                 external_metric(&series.name, answers.left_to_select(), answers)
             }
             // Its source measures values, which are lined up by `read_measured`.
-            Source::Prometheus(_) | Source::Unknown { .. } => Reading::Empty,
+            Source::Prometheus(_) | Source::Trigger(_) | Source::Unknown { .. } => Reading::Empty,
         }
     }
 

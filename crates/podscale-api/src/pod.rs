@@ -63,6 +63,9 @@ pub struct PodMeta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
+    /// The node that it is on, once it has one.
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_default")]
+    pub node_name: Box<str>,
     /// Those that run before the others, or, if they restart always, beside them.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub init_containers: Vec<Container>,

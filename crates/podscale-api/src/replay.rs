@@ -4,6 +4,7 @@ use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
     CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, KIND,
 };
+use crate::keda::scaled_object;
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
 use crate::pod::{Pod, PodPhase};
 use crate::pod_autoscaler::{self, PodAutoscaler};
@@ -53,6 +54,9 @@ fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
             let metadata = hpa.metadata.clone();
             chpa::translate::autoscaler(&Chpa::new(metadata, origin.spec))
         }
+        Some(origin) if origin.kind == scaled_object::KIND => {
+            translate::scaled_object::replayed(hpa, origin.spec)
+        }
         Some(origin) if origin.kind == pod_autoscaler::KIND => {
             let metadata = hpa.metadata.clone();
             // A recorded spec was written from this very type.
@@ -61,6 +65,16 @@ fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
             translate::pod_autoscaler::checked(&pa)
         }
         _ => translate::autoscaler(hpa),
+    }
+}
+
+/// The status that a Recording begins with.
+fn first_status(hpa: &HorizontalPodAutoscaler) -> Status {
+    match Origin::of(hpa) {
+        Some(origin) if origin.kind == scaled_object::KIND => {
+            translate::scaled_object::replayed_status(origin.spec)
+        }
+        _ => hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default(),
     }
 }
 
@@ -103,7 +117,7 @@ impl Replayer {
     pub fn translated(recording: &Recording, translate: Translate) -> Replayer {
         let hpa = recording.autoscaler.clone();
         let autoscaler = translate(&hpa);
-        let status = hpa.status.as_ref().map(translate::status::from_wire).unwrap_or_default();
+        let status = first_status(&hpa);
         Replayer {
             settings: recording.controller.into(),
             kind: Origin::of(&hpa).map_or_else(|| KIND.to_owned(), |origin| origin.kind),
@@ -321,6 +335,9 @@ fn answered(selected: &Selected<'_>, place: usize, answer: &RecordedAnswer, now:
     if let Some(error) = &answer.error {
         return Reading::Failed(error.as_str().into());
     }
+    if answer.active.is_some() || answer.inputs.is_some() {
+        return trigger(answer, now);
+    }
     if let Some(values) = &answer.values {
         let time = answer.time.map_or(now, |time| time.0);
         let measured: Vec<_> = values.iter().map(|value| measured(value, time)).collect();
@@ -334,6 +351,23 @@ fn answered(selected: &Selected<'_>, place: usize, answer: &RecordedAnswer, now:
         unselected: None,
     };
     selected.read(place, &answers)
+}
+
+/// What a trigger says, or what the inputs of a formula say.
+fn trigger(answer: &RecordedAnswer, now: Time) -> Reading {
+    if let Some(error) = &answer.error {
+        return Reading::Failed(error.as_str().into());
+    }
+    if let Some(inputs) = &answer.inputs {
+        return Reading::Inputs(inputs.iter().map(|input| trigger(input, now)).collect());
+    }
+    let time = answer.time.map_or(now, |time| time.0);
+    let value = answer.values.iter().flatten().next();
+    value.map_or(Reading::Empty, |value| Reading::Trigger {
+        value: Milli(value.value.milli_value()),
+        active: answer.active.unwrap_or_default(),
+        taken: Some(value.time.map_or(time, |time| time.0)),
+    })
 }
 
 fn measured(recorded: &RecordedValue, time: Time) -> Measured<'_> {

@@ -153,7 +153,7 @@ impl Schedule {
             (Some(min), Some(max)) if min < 0 || max < min => return Err(ScheduleError::Bounds),
             _ => {}
         }
-        let zone = zone(spec.time_zone.unwrap_or("UTC"))?;
+        let zone = time_zone(spec.time_zone.unwrap_or("UTC"))?;
         Ok(Schedule { name: spec.name.into(), start, end, zone, min, max, ramp: spec.ramp })
     }
 
@@ -246,8 +246,11 @@ impl Calendar for Timetable {
     }
 }
 
-/// A time zone of the database, spelt as it is there.
-fn zone(name: &str) -> Result<TimeZone, ScheduleError> {
+/// A time zone of the database that is compiled in, spelt as it is there.
+///
+/// # Errors
+/// There is none of this name.
+pub fn time_zone(name: &str) -> Result<TimeZone, ScheduleError> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);
     }

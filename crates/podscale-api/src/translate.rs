@@ -15,6 +15,8 @@ use podscale_core::model::{
 use podscale_core::{Autoscaler, Metric, Span};
 
 pub mod pod_autoscaler;
+pub mod scaled_job;
+pub mod scaled_object;
 pub mod status;
 
 /// The model of a defaulted `autoscaling/v2` object. Never fails: what no rule knows becomes a

@@ -21,6 +21,8 @@ pub enum Written {
     PodAutoscaler,
     /// A CHPA.
     Chpa,
+    /// A ScaledObject of KEDA's.
+    ScaledObject,
     /// An autoscaler of singlecloud's.
     Singlecloud,
 }
@@ -34,6 +36,7 @@ impl Written {
         Some(match form_of(object)?.name() {
             "pa" => Written::PodAutoscaler,
             "chpa" => Written::Chpa,
+            "so" => Written::ScaledObject,
             _ => Written::Singlecloud,
         })
     }
@@ -50,6 +53,8 @@ impl Written {
                 Some(hpa)
             }
             Written::Chpa => chpa_form::as_written(object).ok(),
+            // What its triggers measure is no metric of an HPA.
+            Written::ScaledObject => None,
             Written::Singlecloud => {
                 let autoscaler = singlecloud::read(object).ok()?.autoscaler;
                 let namespace = singlecloud::namespace_of(object).unwrap_or_default();
@@ -62,7 +67,7 @@ impl Written {
     pub fn path(self, object: &Value, path: &str) -> String {
         match self {
             Written::Hpa => manifest::written_path(object, path),
-            Written::PodAutoscaler => path.to_owned(),
+            Written::PodAutoscaler | Written::ScaledObject => path.to_owned(),
             Written::Chpa => chpa_form::path(path),
             Written::Singlecloud => singlecloud_form::path(object, path),
         }
@@ -76,7 +81,7 @@ impl Written {
 
     /// Whether no metrics stand for one of cpu.
     pub fn has_default_metric(self) -> bool {
-        self != Written::Chpa
+        !matches!(self, Written::Chpa | Written::ScaledObject)
     }
 }
 

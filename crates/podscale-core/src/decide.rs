@@ -11,6 +11,7 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 mod extended;
+pub mod external;
 mod limit;
 mod per_pod;
 mod propose;
@@ -119,7 +120,11 @@ pub fn reads_metrics<S: Borrow<Status>>(
     match &autoscaler.extensions {
         None => asks_metrics(autoscaler, scale, status),
         // Which bounds are in force is known only when it is decided.
-        Some(extensions) if extensions.invalid.is_some() => false,
+        Some(extensions)
+            if extensions.invalid.is_some() || extensions.control.overrules_metrics() =>
+        {
+            false
+        }
         Some(extensions) => {
             scale.spec_replicas != 0
                 || extended::may_wake(autoscaler, extensions, status().borrow())

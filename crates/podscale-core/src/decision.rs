@@ -1,6 +1,6 @@
 //! What was decided, and what becomes of it as the results of its writes come in.
 
-use crate::history::{Learned, Scaled};
+use crate::history::{Learned, Memory, Scaled};
 use crate::model::Autoscaler;
 use crate::snapshot::Snapshot;
 use crate::status::{
@@ -73,6 +73,8 @@ pub enum RescaleReason {
     Held,
     /// Nothing has been active for long.
     Idle,
+    /// Something is active again.
+    Activated,
     /// No size could be computed for long.
     Fallback,
     /// More will be needed before a pod that is added now is ready.
@@ -95,6 +97,7 @@ impl RescaleReason {
             RescaleReason::Zero => text::NOT_ABOVE_ZERO,
             RescaleReason::Held => text::HELD_BY_SPEC,
             RescaleReason::Idle => text::NOTHING_ACTIVE,
+            RescaleReason::Activated => text::ACTIVE,
             RescaleReason::Fallback => text::METRICS_GONE,
             RescaleReason::Expected => text::MORE_EXPECTED,
         })
@@ -170,6 +173,12 @@ impl Decision {
     #[must_use]
     pub fn withheld(&self) -> Option<Withheld> {
         self.steps.withheld
+    }
+
+    /// What rules beyond a native autoscaler's remember after it.
+    #[must_use]
+    pub fn memory<'a>(&'a self, snapshot: &Snapshot<'a>) -> Option<&'a Memory> {
+        self.learned.memory.as_deref().or(snapshot.history.memory.as_deref())
     }
 
     /// What each metric of the spec said, in order; `None` where it could not be read.
@@ -299,6 +308,7 @@ impl Decision {
         Status {
             observed_generation: Some(snapshot.autoscaler.generation),
             last_scale: self.rescaled_at.or(stored.last_scale),
+            last_active: stored.last_active,
             current_replicas: found,
             desired_replicas: self.desired.unwrap_or(stored.desired_replicas),
             metrics,

@@ -1,6 +1,8 @@
 //! Puts a decision's steps into plain words. Computes nothing: every number comes from the steps.
 
-use crate::model::{Autoscaler, MetricTarget, Milli, PolicyAmount, Source};
+use crate::model::{
+    Autoscaler, MetricTarget, Milli, PolicyAmount, PrometheusQuery, Source, Trigger,
+};
 use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, Withheld};
 use crate::time::{Span, Time};
 use std::fmt::Write;
@@ -128,7 +130,8 @@ fn source_name(source: &Source) -> String {
         Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
         Source::ContainerResource { name, container } => format!("{name} of {container}"),
         Source::Pods(series) | Source::External(series) => series.name.to_string(),
-        Source::Prometheus(query) => query.name.to_string(),
+        Source::Prometheus(PrometheusQuery { name, .. })
+        | Source::Trigger(Trigger { name, .. }) => name.to_string(),
         Source::Object { series, object } => {
             format!("{} of {} {}", series.name, object.kind, object.name)
         }

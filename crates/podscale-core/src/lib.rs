@@ -13,6 +13,7 @@ pub mod decision;
 pub mod deletion_cost;
 pub mod explain;
 pub mod history;
+pub mod jobs;
 pub mod model;
 pub mod pass;
 pub mod pod;

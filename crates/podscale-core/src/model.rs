@@ -10,6 +10,7 @@ mod extensions;
 mod formula;
 mod queue;
 mod schedule;
+mod trigger;
 mod window;
 
 pub use ahead::{Ahead, Headroom, Lead, Predict};
@@ -22,6 +23,9 @@ pub use extensions::{
 pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
 pub use queue::Queue;
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
+pub use trigger::{
+    Activation, Composite, EventSource, Scope, StandIn, StandInSize, Trigger, TriggerOf, Waking,
+};
 pub use window::Window;
 
 /// A metric's amount in thousandths of its unit.
@@ -133,7 +137,7 @@ impl Metric {
 }
 
 /// Where a metric's values come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// What the containers of each pod use of a resource.
     Resource {
@@ -160,6 +164,8 @@ pub enum Source {
     External(Series),
     /// One value that a Prometheus server computes.
     Prometheus(PrometheusQuery),
+    /// One value of an event source, or of several.
+    Trigger(Trigger),
     /// A source that no rule knows.
     Unknown {
         /// What the spec calls it, in quotation marks.
@@ -178,6 +184,7 @@ impl Source {
             Source::Object { .. } => "Object",
             Source::External(_) => "External",
             Source::Prometheus(_) => "Prometheus",
+            Source::Trigger(_) => "Trigger",
             Source::Unknown { .. } => "Unknown",
         }
     }
@@ -185,7 +192,16 @@ impl Source {
     /// Whether it can be read while no pod runs.
     #[must_use]
     pub const fn needs_no_pods(&self) -> bool {
-        matches!(self, Source::Object { .. } | Source::External(_) | Source::Prometheus(_))
+        match self {
+            Source::Object { .. }
+            | Source::External(_)
+            | Source::Prometheus(_)
+            | Source::Trigger(_) => true,
+            Source::Resource { .. }
+            | Source::ContainerResource { .. }
+            | Source::Pods(_)
+            | Source::Unknown { .. } => false,
+        }
     }
 }
 
@@ -274,7 +290,7 @@ impl MetricTarget {
         let chosen = match source {
             Source::Resource { .. } | Source::ContainerResource { .. } => average.or(utilization),
             Source::Pods(_) => average,
-            Source::External(_) | Source::Prometheus(_) => average.or(value),
+            Source::External(_) | Source::Prometheus(_) | Source::Trigger(_) => average.or(value),
             Source::Object { .. } => match targets.kind {
                 TargetKind::Value => value,
                 TargetKind::AverageValue => average,

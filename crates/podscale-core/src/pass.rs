@@ -224,6 +224,12 @@ impl<'a> Pass<'a> {
         &self.outcome.decision
     }
 
+    /// What it led to so far.
+    #[must_use]
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
     /// What it was decided on.
     #[must_use]
     pub fn snapshot(&self) -> &'a Snapshot<'a> {

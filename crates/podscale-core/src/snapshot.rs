@@ -86,6 +86,17 @@ pub enum Reading {
         /// When the oldest was measured, if that is known.
         taken: Option<Time>,
     },
+    /// The value of a trigger.
+    Trigger {
+        /// How much.
+        value: Milli,
+        /// Whether the event source says that there is something to do.
+        active: bool,
+        /// When it was measured, if that is known.
+        taken: Option<Time>,
+    },
+    /// What the inputs of a trigger say that a formula makes, in their order.
+    Inputs(Vec<Reading>),
     /// The source answered with nothing.
     Empty,
     /// The source did not answer, and why.

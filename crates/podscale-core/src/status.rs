@@ -13,6 +13,8 @@ pub struct Status {
     pub observed_generation: Option<i64>,
     /// When the target was last scaled.
     pub last_scale: Option<Time>,
+    /// When the target was last found active, if the status says so.
+    pub last_active: Option<Time>,
     /// The replicas seen last.
     pub current_replicas: i32,
     /// The replicas last asked for.
@@ -32,7 +34,7 @@ impl Status {
 }
 
 /// What a stored status says of one metric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum StoredMetric {
     /// The metric was read.
     Known {

@@ -74,6 +74,7 @@ impl Source {
                 format!("external metric {}({})", series.name, selector(series))
             }
             (Source::Prometheus(query), _) => format!("prometheus metric {}", query.name),
+            (Source::Trigger(trigger), _) => format!("external metric {}", trigger.name),
             (Source::Unknown { quoted }, _) => format!("unknown metric {quoted}"),
         }
     }
@@ -123,6 +124,7 @@ pub const fn failure_reason(source: &Source) -> &'static str {
         Source::Object { .. } => "FailedGetObjectMetric",
         Source::External(_) => "FailedGetExternalMetric",
         Source::Prometheus(_) => "FailedGetPrometheusMetric",
+        Source::Trigger(trigger) => failed_trigger(trigger),
         Source::Unknown { .. } => "InvalidMetricSourceType",
     }
 }
@@ -159,6 +161,7 @@ impl MetricFailure<'_> {
             (Source::External(_), MetricError::NoTarget) => no_target("external"),
             (Source::Pods(_), MetricError::NoTarget) => no_target("pods"),
             (Source::Prometheus(_), MetricError::NoTarget) => no_target("prometheus"),
+            (Source::Trigger(_), MetricError::NoTarget) => no_target("trigger"),
             (Source::Resource { name } | Source::ContainerResource { name, .. }, _) => {
                 let what = match self.metric.target {
                     MetricTarget::AverageValue(_) => "usage",
@@ -166,13 +169,7 @@ impl MetricFailure<'_> {
                 };
                 format!("failed to get {name} {what}: {self}")
             }
-            (
-                Source::Pods(_)
-                | Source::Object { .. }
-                | Source::External(_)
-                | Source::Prometheus(_),
-                _,
-            ) => self.to_string(),
+            _ => self.to_string(),
         }
     }
 
@@ -211,6 +208,7 @@ impl MetricFailure<'_> {
             Source::Prometheus(query) => {
                 format!("failed to get prometheus metric {}: {inner}", query.name)
             }
+            Source::Trigger(trigger) => format!("failed to get {}: {inner}", trigger.name),
             Source::Unknown { .. } => inner,
         }
     }
@@ -230,7 +228,7 @@ impl Display for MetricFailure<'_> {
         match self.error {
             MetricError::Fetch(_) | MetricError::NoneReturned => self.fmt_fetch(f),
             MetricError::NoPods => match source {
-                Source::Object { .. } | Source::External(_) | Source::Prometheus(_) => {
+                source if source.needs_no_pods() => {
                     write!(f, "unable to calculate ready pods: {NO_PODS}")
                 }
                 _ => f.write_str(NO_PODS),
@@ -282,6 +280,8 @@ impl MetricFailure<'_> {
                     _ => f.write_str("Prometheus returned no value"),
                 };
             }
+            // Event sources say themselves what they are.
+            Source::Trigger(_) => return f.write_str(trigger_error(self.error)),
             Source::Unknown { .. } => "unknown",
         };
         match self.error {

@@ -1,4 +1,4 @@
-//! What the flags for insecure TLS mean, for kubelets and for Prometheus alike.
+//! What the flags for insecure TLS mean, for kubelets, for Prometheus and for event sources alike.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 /// Believes every certificate, but not every signature: whoever answers has the key of what it shows.
 #[derive(Debug)]
-pub(crate) struct AnyServer(CryptoProvider);
+pub struct AnyServer(CryptoProvider);
 
 impl AnyServer {
     /// For a configuration of TLS.
-    pub(crate) fn verifier() -> Arc<AnyServer> {
+    #[must_use]
+    pub fn verifier() -> Arc<AnyServer> {
         Arc::new(AnyServer(ring::default_provider()))
     }
 }

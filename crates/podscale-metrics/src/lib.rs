@@ -3,7 +3,8 @@
 //! client.
 
 pub mod answer;
-mod any_server;
+pub mod any_server;
+pub mod circuit_breaker;
 pub mod custom;
 pub mod directory;
 pub mod exposition;

@@ -25,6 +25,7 @@ pub mod signal;
 pub mod simulate;
 pub mod singlecloud;
 pub mod top;
+pub mod triggers;
 pub mod validate;
 
 /// The horizontal pod autoscaler for Kubernetes that explains itself.

@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::readiness::Readiness;
 use crate::source::{self, Announcements, Refreshing, Sources};
+use crate::triggers::Triggers;
 
 pub use crate::source::PrometheusServers;
 use act::{Actor, COMPONENT};
@@ -141,6 +142,8 @@ pub struct MetricSources {
     /// How often Prometheus is asked again for what autoscalers use, so that they decide as soon as it
     /// changes; only when they are due if not given. Wall-clock.
     pub refresh: Option<Duration>,
+    /// The triggers of objects that have some, if such are managed.
+    pub triggers: Option<Arc<Triggers>>,
 }
 
 impl From<ResourceSource> for MetricSources {
@@ -190,7 +193,7 @@ impl Controller {
         role: Role,
         reading: impl Into<MetricSources>,
     ) -> Controller {
-        let MetricSources { resource, prometheus, refresh } = reading.into();
+        let MetricSources { resource, prometheus, refresh, triggers } = reading.into();
         let mapper = RestMapper::new(client.clone(), clock);
         let metrics = &watchers.metrics;
         let pods = Arc::new(Pods::default());
@@ -198,6 +201,10 @@ impl Controller {
         let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
         let refreshing = refresh.map(|every| Refreshing { every, notifier: notifier.clone() });
         sources.ask_servers(prometheus, clock, metrics, refreshing.clone());
+        if let Some(triggers) = triggers {
+            triggers.count_pods(&pods);
+            sources.poll_triggers(triggers, &notifier, metrics);
+        }
         match resource {
             ResourceSource::Api => {}
             ResourceSource::Kubelets(kubelets) => {

@@ -6,15 +6,15 @@ pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
 mod kubelets;
+mod objects;
 
 use crate::admin::{self, Shown};
 use crate::connections::{self, Limits};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, ResourceSource, Watchers};
 use crate::dashboard::Hub;
-use crate::dialect;
 use crate::kubelets::{Kubelets, Reports};
-use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler};
+use crate::scenario::{ApplyError, Scenario};
 use crate::telemetry::DecisionMetrics;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
@@ -25,7 +25,6 @@ use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
 use podscale_apiserver::{ApiServer, Certificates, Serving};
 use podscale_client::clock::Clock;
-use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::RequestLayer;
 use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
@@ -33,7 +32,6 @@ use podscale_cluster::load::{self, LoadModel, WorkloadError};
 use podscale_cluster::metrics::{self, Metrics};
 use podscale_cluster::nodes::{self, Identity, KubeletPort, Nodes, NodesConfig, NodesError};
 use podscale_metrics::kubelet::tls::TlsError;
-use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -260,25 +258,6 @@ impl Demo {
         self.parts.stop().await;
         drop(self.kubeconfig);
     }
-
-    /// Creates the objects, the autoscalers last, once there are metrics for them to go by.
-    async fn create(&self, scenario: &Scenario) -> Result<(), ApplyError> {
-        let mapper = RestMapper::new(self.client.clone(), self.clock);
-        let (last, first): (Vec<&Value>, Vec<&Value>) =
-            scenario.manifests.iter().partition(|manifest| is_autoscaler(manifest));
-        for manifest in first {
-            apply(&self.client, &mapper, manifest).await?;
-        }
-        if !last.is_empty() {
-            let (table, store) = (self.parts.nodes.table(), &self.parts.metrics.store);
-            let wanted = first_metrics::pods_of(&scenario.manifests);
-            first_metrics::wait(self.clock, wanted, &table, store).await;
-        }
-        for manifest in last {
-            apply(&self.client, &mapper, manifest).await?;
-        }
-        Ok(())
-    }
 }
 
 impl Parts {
@@ -341,10 +320,10 @@ fn start_controller(
     let shown = Shown { hub: hub.clone(), metrics, readiness: watchers.readiness.clone() };
     let requests = RequestLayer::new(Arc::new(shown.metrics.clone()));
     let client = Client::new(requests.layer(service), "default");
-    let defaults = controller::Config::default();
-    let (dialects, role) = (dialect::built_in(), controller::Role::alone());
+    let (defaults, role) = (controller::Config::default(), controller::Role::alone());
+    let (dialects, sources) = objects::with_triggers(&client, clock, resource);
     let controller =
-        Controller::start_with(&client, clock, defaults, dialects, watchers, role, resource);
+        Controller::start_with(&client, clock, defaults, dialects, watchers, role, sources);
     (controller, shown)
 }
 

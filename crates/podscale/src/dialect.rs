@@ -4,21 +4,28 @@
 //!
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
+mod beside;
 pub mod chpa;
 pub mod hpa;
 pub mod pod_autoscaler;
 pub mod read;
+pub mod scaled_object;
 
+pub use beside::Beside;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
 use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_api::time::Timestamp;
+use podscale_api::translate::scaled_object::own_hpa::HpaSeen;
 use podscale_client::call::segment;
+use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, Watched, follow};
-use podscale_core::{Autoscaler, Decision, Snapshot, Status, Time};
+use podscale_core::pass::Outcome;
+use podscale_core::{Autoscaler, Decision, Event, Snapshot, Status, StatusChange, Time};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -188,6 +195,26 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What its status becomes after a pass, where its kind compares that itself; `None` where the pass does.
+    fn after(&self, _passed: After<'_>) -> Option<OwnStatus> {
+        None
+    }
+
+    /// What is to be done for it besides deciding, if anything is.
+    fn upkeep(&self) -> Option<Upkeep> {
+        None
+    }
+
+    /// What is to become of the HPA beside it, if its kind may have one.
+    fn beside(&self) -> Option<Beside> {
+        None
+    }
+
+    /// The name of the HPA that it is to have beside it, which is not in its way.
+    fn hpa_name(&self) -> Option<String> {
+        None
+    }
+
     /// The object in the form that Recordings hold, which says what it was if it was no HPA.
     fn recorded(&self) -> HorizontalPodAutoscaler {
         self.as_hpa().into_owned()
@@ -204,6 +231,51 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     fn changes_carried_over(&self) -> Vec<SizeChange> {
         Vec::new()
     }
+}
+
+/// What a pass over an object has led to, once its target has its size.
+#[derive(Clone, Copy)]
+pub struct After<'a> {
+    /// What it was decided on.
+    pub snapshot: &'a Snapshot<'a>,
+    /// What was decided, and what became of it.
+    pub outcome: &'a Outcome,
+    /// The resource of its target, if it was found.
+    pub target: Option<&'a Resource>,
+    /// What became of the HPA beside it, if there is one.
+    pub hpa: Option<&'a HpaSeen>,
+}
+
+/// The status of an object whose kind compares it itself.
+#[derive(Debug)]
+pub struct OwnStatus {
+    /// The object with it.
+    pub object: Box<dyn WireObject>,
+    /// How it differs from the stored one.
+    pub change: StatusChange,
+    /// The events of the pass, in the place of those of the decision.
+    pub events: Vec<Event>,
+}
+
+/// What is to be done for an object besides deciding.
+#[derive(Debug)]
+pub enum Upkeep {
+    /// Before anything else its metadata is to be changed.
+    Prepare {
+        /// As a merge patch.
+        patch: Value,
+        /// The object as it is then, but for its version.
+        object: Box<dyn WireObject>,
+    },
+    /// It is being deleted, and nothing is decided any more.
+    Release {
+        /// The size that its target is to get back before it goes.
+        restore: Option<i32>,
+        /// What lets it go, as a merge patch; nothing if it does not wait for us.
+        patch: Option<Value>,
+        /// What is reported once it is let go.
+        events: Vec<Event>,
+    },
 }
 
 /// Drops what nobody asks for: of who wrote what, only the writers of the status matter.

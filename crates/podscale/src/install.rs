@@ -4,12 +4,14 @@
 pub mod metrics;
 mod roles;
 pub mod singlecloud;
+mod triggers;
 mod webhook;
 mod workload;
 
 pub use metrics::MetricOptions;
 pub use roles::{ScaleResource, cluster_rules, own_rules};
 pub use singlecloud::SinglecloudOptions;
+pub use triggers::TriggerOptions;
 
 use podscale_api::crds;
 use serde_json::{Value, json};
@@ -36,10 +38,13 @@ pub struct Options {
     pub original_chpas: bool,
     /// What is read and served of metrics.
     pub metrics: MetricOptions,
-    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed.
+    /// Whether the kinds of autoscalers that are Podscale's own are defined and managed; with triggers, those that
+    /// KEDA's definitions would define as well.
     pub crds: bool,
     /// Whether pods may be given a deletion cost, so that busy ones go last.
     pub pod_deletion_cost: bool,
+    /// Objects with triggers, if they are managed.
+    pub triggers: Option<TriggerOptions>,
 }
 
 impl Default for Options {
@@ -54,6 +59,7 @@ impl Default for Options {
             metrics: MetricOptions::default(),
             crds: false,
             pod_deletion_cost: false,
+            triggers: None,
         }
     }
 }
@@ -63,6 +69,7 @@ impl Options {
     #[must_use]
     pub fn run_flags(&self) -> Vec<String> {
         let mut flags = self.metrics.arguments(&self.namespace);
+        flags.extend(self.triggers.iter().flat_map(TriggerOptions::arguments));
         flags.extend(self.arguments.iter().cloned());
         flags
     }
@@ -90,9 +97,11 @@ pub fn manifests(options: &Options) -> Vec<Value> {
         workload::disruption_budget(namespace),
     ];
     objects.extend(options.metrics.manifests(namespace));
+    objects.extend(options.triggers.iter().flat_map(|triggers| triggers.manifests(namespace)));
     if options.crds {
         // Before all that may be about them.
-        objects.splice(0..0, crds::all());
+        let of_triggers = options.triggers.iter().flat_map(|_| crds::keda::managed());
+        objects.splice(0..0, crds::all().into_iter().chain(of_triggers));
     }
     objects
 }

@@ -13,6 +13,8 @@ pub mod readiness;
 pub mod settings;
 mod time;
 
+pub mod triggers;
+
 pub mod dialect;
 pub mod kubelets;
 

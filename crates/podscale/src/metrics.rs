@@ -13,6 +13,7 @@ mod requests;
 mod rules;
 mod serving;
 mod text;
+mod triggers;
 
 use decisions::Decisions;
 pub(crate) use decisions::{Computation, Object};
@@ -27,6 +28,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use text::Text;
+use triggers::TriggerMetrics;
+pub(crate) use triggers::{ObjectReport, TriggerReport, TriggersReport};
 
 /// How the text that [`Metrics::text`] gives is announced.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -61,6 +64,7 @@ struct Inner {
     caches: Family<Labels<1>, Gauge>,
     recorder: RecorderMetrics,
     telemetry_losses: Family<Labels<1>, Counter>,
+    triggers: TriggerMetrics,
     sizes: Mutex<Vec<Size>>,
 }
 
@@ -179,6 +183,7 @@ impl Metrics {
                 "Spans, log lines and reports of metrics that no collector accepted",
                 Counter::default,
             ),
+            triggers: TriggerMetrics::register(&mut registry),
             sizes: Mutex::default(),
             registry,
         };

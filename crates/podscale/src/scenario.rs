@@ -3,9 +3,9 @@
 
 mod apply;
 
-pub use crate::dialect::read::is_autoscaler;
 pub use apply::{ApplyError, apply};
 
+use crate::dialect::{read, scaled_object};
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
 use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
@@ -25,9 +25,10 @@ const FILE_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
 /// The scenario that is shown if none is named.
 pub const DEFAULT: &str = "tour";
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     (DEFAULT, include_str!("../scenarios/tour.yaml")),
     ("queue", include_str!("../scenarios/queue.yaml")),
+    ("triggers", include_str!("../scenarios/triggers.yaml")),
 ];
 
 /// What a demonstration shows.
@@ -248,6 +249,15 @@ impl Scenario {
         let model = LoadModel::new(&self.workloads, traces, table, usage, clock);
         model.map(drop).map_err(|source| ScenarioError::Workload { file: file.to_owned(), source })
     }
+}
+
+/// Whether an object scales others. Unlike those of other kinds, ScaledObjects cannot be simulated: what their triggers
+/// measure is not in them.
+#[must_use]
+pub fn is_autoscaler(object: &Value) -> bool {
+    let is = |field: &str, value: &str| object.get(field).and_then(Value::as_str) == Some(value);
+    let kind = &scaled_object::SCALED_OBJECT;
+    read::is_autoscaler(object) || (is("apiVersion", kind.api_version) && is("kind", kind.name))
 }
 
 /// The traces that a load names.

@@ -22,6 +22,7 @@ pub mod rule_reports;
 pub mod rules;
 pub mod singlecloud;
 pub mod tls;
+pub mod triggers;
 pub mod trust;
 pub mod user;
 pub mod webhook;

@@ -22,6 +22,7 @@ mod server;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+mod trigger;
 
 pub(crate) use answer::Answer;
 pub(crate) use prometheus_query::Probe;
@@ -34,6 +35,7 @@ use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::spans;
+use crate::triggers::Triggers;
 use decode::Codec;
 use futures::future::BoxFuture;
 use kube::Client;
@@ -69,6 +71,8 @@ pub(crate) struct Sources {
     pub(crate) external: Arc<dyn MetricSource>,
     /// Queries that specs bring along.
     pub(crate) queries: Arc<dyn MetricSource>,
+    /// Event sources, where objects with triggers are managed.
+    pub(crate) triggers: Option<Arc<dyn MetricSource>>,
 }
 
 impl Sources {
@@ -91,6 +95,7 @@ impl Sources {
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
             external: Arc::new(external_metrics::ExternalMetrics::new(external, clock)),
             queries: Arc::new(queries),
+            triggers: None,
         }
     }
 
@@ -141,6 +146,19 @@ impl Sources {
         self.queries = queries;
     }
 
+    /// Polls triggers, and announces what their sources say by themselves.
+    pub(crate) fn poll_triggers(
+        &mut self,
+        triggers: Arc<Triggers>,
+        notifier: &Notifier,
+        metrics: &Metrics,
+    ) {
+        let (notifier, reported) = (notifier.clone(), Arc::clone(&triggers));
+        metrics.show_triggers(move || reported.report());
+        triggers.report_pushes(Box::new(move |topic| notifier.announce([Topic(topic)])));
+        self.triggers = Some(Arc::new(trigger::TriggerPolls::new(triggers, metrics.clone())));
+    }
+
     /// The source that answers for a metric, if any does.
     pub(crate) fn find(&self, metric: &Source) -> Option<&dyn MetricSource> {
         match metric {
@@ -148,6 +166,7 @@ impl Sources {
             Source::Pods(_) | Source::Object { .. } => Some(&*self.custom),
             Source::External(_) => Some(&*self.external),
             Source::Prometheus(_) => Some(&*self.queries),
+            Source::Trigger(_) => self.triggers.as_deref(),
             Source::Unknown { .. } => None,
         }
     }

@@ -58,6 +58,7 @@ fn described(metric: &Source) -> (&'static str, &str) {
             &series.name
         }
         Source::Prometheus(query) => &query.name,
+        Source::Trigger(trigger) => &trigger.name,
         Source::Unknown { quoted } => quoted,
     };
     (metric.type_name(), name)

@@ -1,7 +1,9 @@
 //! The Helm chart must render to what `podscale install` prints, and what the documentation says of both must work.
 
-use podscale::install::{MetricOptions, Options, ScaleResource, SinglecloudOptions, manifests};
-use podscale::settings::{MetricsApi, ResourceMetrics};
+use podscale::install::{
+    MetricOptions, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
+};
+use podscale::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,9 +32,12 @@ fn run(helm: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// Objects by kind and name.
+/// Objects by kind, namespace and name.
 fn by_name(objects: impl IntoIterator<Item = Value>) -> BTreeMap<String, Value> {
-    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    let name = |object: &Value| {
+        let metadata = &object["metadata"];
+        format!("{} {} {}", object["kind"], metadata["namespace"], metadata["name"])
+    };
     objects.into_iter().map(|object| (name(&object), object)).collect()
 }
 
@@ -69,6 +74,10 @@ fn the_chart_renders_to_what_install_prints() {
         },
         crds: true,
         pod_deletion_cost: true,
+        triggers: Some(TriggerOptions {
+            namespaces: vec!["shop".into(), "web".into()],
+            mode: TriggerMode::Hpa,
+        }),
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -92,6 +101,9 @@ fn the_chart_renders_to_what_install_prints() {
         "crds=true",
         "podDeletionCost=true",
         "webhook.enabled=true",
+        "triggers.enabled=true",
+        "triggers.namespaces={shop,web}",
+        "triggers.mode=hpa",
     ];
     let webhook = Options {
         metrics: MetricOptions { webhook: true, ..MetricOptions::default() },
@@ -122,8 +134,10 @@ fn the_chart_renders_to_what_install_prints() {
         "metrics.serve={resource}",
         "metrics.prometheusUrl=http://prometheus:9090",
     ];
+    let triggers = Options { triggers: Some(TriggerOptions::default()), ..Options::default() };
     let rows = [
         (Options::default(), &[][..]),
+        (triggers, &["triggers.enabled=true"][..]),
         (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
         (singlecloud, &["singlecloud.enabled=true"][..]),

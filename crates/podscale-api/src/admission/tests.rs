@@ -26,6 +26,14 @@ fn chpa(fields: Value) -> Value {
         "metadata": {"name": "web", "namespace": "shop"}, "spec": with(spec, fields)})
 }
 
+fn scaled_object(fields: Value) -> Value {
+    let spec = json!({"scaleTargetRef": {"name": "web"}, "minReplicaCount": 1,
+        "triggers": [{"type": "cron", "metadata": {"timezone": "UTC", "start": "0 8 * * *",
+            "end": "0 18 * * *", "desiredReplicas": "4"}}]});
+    json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": with(spec, fields)})
+}
+
 fn kind_of(object: &Value) -> &'static Kind {
     let (group, _) =
         object["apiVersion"].as_str().and_then(|v| v.split_once('/')).expect("a group");
@@ -38,6 +46,10 @@ fn reported(object: &Value) -> Option<String> {
         let mut pa: PodAutoscaler = serde_json::from_value(object.clone()).expect("it can be read");
         default_spec(&mut pa.spec);
         return checked(&pa).invalid().map(|why| why.to_string());
+    }
+    if kind_of(object).kind == scaled_object::KIND {
+        let read = ScaledObject::deserialize(object).expect("it can be read");
+        return keda_check::scaled_object(&read).err().map(|error| error.to_string());
     }
     let chpa: Chpa = serde_json::from_value(object.clone()).expect("any CHPA can be read");
     chpa.checked().err()
@@ -103,6 +115,23 @@ fn what_the_controller_would_report_is_refused_and_nothing_else() {
             ],
         ),
         (chpa(json!({"maxReplicas": "many"})), &["spec.maxReplicas invalid type: string"]),
+        (scaled_object(json!({})), &[]),
+        (
+            scaled_object(json!({"idleReplicaCount": 2})),
+            &["spec IdleReplicaCount=2 must be less than MinReplicaCount=1"],
+        ),
+        (
+            scaled_object(json!({"minReplicaCount": 200})),
+            &["spec MinReplicaCount=200 must be less than MaxReplicaCount=100"],
+        ),
+        (
+            scaled_object(json!({"triggers": []})),
+            &["spec.triggers no triggers defined in the ScaledObject/ScaledJob"],
+        ),
+        (
+            scaled_object(json!({"advanced": {"scalingModifiers": {"formula": "a +"}}})),
+            &["spec error validating formula in ScalingModifiers"],
+        ),
     ] {
         let found = kind_of(&object).judge(&object, None).causes;
         let found: Vec<String> =
@@ -112,6 +141,8 @@ fn what_the_controller_would_report_is_refused_and_nothing_else() {
         assert!(fits && found.is_empty() == expected.is_empty(), "{object}: {found:#?}");
         assert_eq!(found.is_empty(), reported(&object).is_none(), "{object}: {found:#?}");
     }
+    let unreadable = SCALED_OBJECTS.check(&scaled_object(json!({"maxReplicaCount": "many"})));
+    assert_eq!(unreadable[0].field, "spec.maxReplicaCount");
     let unreadable = POD_AUTOSCALERS.check(&pod_autoscaler(json!({"minReplicas": "few"})));
     assert_eq!(
         (&*unreadable[0].field, unreadable[0].reason),
@@ -145,6 +176,12 @@ fn certain_lints_are_warnings_that_say_how_to_silence_them() {
             "[unread-field; annotation podscale.dev/ignore-lints: unread-field silences it]"
         ));
     }
+    let unneeded = warnings(&scaled_object(json!({"cooldownPeriod": 60})));
+    assert!(unneeded[0].starts_with("CooldownPeriod is configured but is not relevant."));
+    assert_eq!(
+        warnings(&scaled_object(json!({"minReplicaCount": 0, "cooldownPeriod": 60}))),
+        [""; 0]
+    );
     let names: Vec<&str> = lint::lints().iter().map(|lint| lint.name).collect();
     assert!(CERTAIN.iter().all(|name| names.contains(name)), "{names:?}");
 }

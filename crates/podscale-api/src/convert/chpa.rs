@@ -106,9 +106,9 @@ impl Form for Chpa {
         said.filter(|_| around).map(|_| TOLERANCE.to_owned())
     }
 
-    fn path_beyond(&self, path: &str) -> String {
+    fn path_beyond(&self, _object: &Value, path: &str) -> Option<String> {
         let own = PACE.iter().find(|pace| pace.field == path);
-        own.map_or_else(|| path.to_owned(), |pace| format!("spec.{}", pace.name))
+        Some(own.map_or_else(|| path.to_owned(), |pace| format!("spec.{}", pace.name)))
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {

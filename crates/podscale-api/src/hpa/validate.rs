@@ -5,6 +5,8 @@ mod metric;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use behavior::check as check_behavior;
+
 use serde_json::Value;
 
 use super::v2::{CrossVersionObjectReference, HorizontalPodAutoscaler, metric_type};

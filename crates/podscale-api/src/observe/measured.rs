@@ -54,7 +54,8 @@ impl Selected<'_> {
                 let values = values.iter().map(|value| value.sample.value).collect();
                 Reading::Series { values, taken }
             }
-            Source::Unknown { .. } => Reading::Empty,
+            // Those of event sources come with whether they are active, which samples do not tell.
+            Source::Trigger(_) | Source::Unknown { .. } => Reading::Empty,
         }
     }
 

@@ -35,6 +35,12 @@ pub struct RecordedAnswer {
     /// What the external metrics API has.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub external_metrics: Vec<ExternalMetricValue>,
+    /// Whether the source says that there is something to do, where it is a trigger of an event source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    /// What the inputs of a formula say, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Vec<RecordedAnswer>>,
     /// Why there was no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -3,13 +3,14 @@
 use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::history::{
-    Asked, Burst, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation,
-    ScaleEvent,
+    Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Recommendation, ScaleEvent,
 };
 use podscale_core::model::Milli;
 use podscale_core::predict::{Demand, Forecaster};
 use podscale_core::{History, Span};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The memory of an autoscaler at the beginning of a Recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +28,9 @@ pub struct RecordedHistory {
     /// What only rules beyond a native autoscaler's remember.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<RecordedMemory>,
-    /// What was learned of the demand, where sizes are forecast: the bytes of a forecaster in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What was learned of the demand, where sizes are forecast: the version of its form, a colon, and its bytes in
+    /// hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub forecaster: Option<String>,
 }
 
@@ -45,6 +47,9 @@ pub struct RecordedMemory {
     /// What metrics asked for last.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub last_answers: Vec<RecordedLastAnswer>,
+    /// How often in a row triggers have failed.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub failures: Vec<RecordedFailures>,
     /// What the metrics asked for last, where sizes are forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demand: Option<RecordedDemand>,
@@ -54,6 +59,15 @@ pub struct RecordedMemory {
     /// The burst that is on, where sizes follow the mean of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<RecordedRecommendation>,
+}
+
+/// How often in a row a trigger has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedFailures {
+    /// Which trigger, as a number made from its metric's name.
+    pub trigger: u32,
+    /// How often.
+    pub count: u32,
 }
 
 /// What the metrics asked for at a moment of a window, before anything was rounded.
@@ -124,6 +138,11 @@ impl From<&Memory> for RecordedMemory {
             last_active: memory.last_active.map(ExactTimestamp),
             metrics_gone_since: memory.metrics_gone_since.map(ExactTimestamp),
             last_answers: memory.last_answers.iter().map(answer).collect(),
+            failures: memory
+                .failures
+                .iter()
+                .map(|f| RecordedFailures { trigger: f.trigger, count: f.count })
+                .collect(),
             demand: memory.demand.map(RecordedDemand::from),
             asked: memory.asked.iter().map(asked).collect(),
             burst: memory.burst.map(|burst| RecordedRecommendation {
@@ -149,6 +168,12 @@ impl From<&RecordedMemory> for Memory {
             last_active: recorded.last_active.map(|time| time.0),
             metrics_gone_since: recorded.metrics_gone_since.map(|time| time.0),
             last_answers: recorded.last_answers.iter().take(MAX_LAST_ANSWERS).map(answer).collect(),
+            failures: recorded
+                .failures
+                .iter()
+                .take(MAX_LAST_ANSWERS)
+                .map(|f| Failures { trigger: f.trigger, count: f.count })
+                .collect(),
             demand: recorded.demand.map(Demand::from),
             asked: recorded.asked.iter().take(MAX_ASKED).map(asked).collect(),
             burst: recorded.burst.map(|b| Burst { last: b.time.0, replicas: b.replicas }),
@@ -196,7 +221,7 @@ impl From<&History> for RecordedHistory {
             scale_ups: events(&history.ups),
             scale_downs: events(&history.downs),
             memory: history.memory.as_deref().map(RecordedMemory::from),
-            forecaster: history.forecaster.as_deref().map(|learned| to_hex(&learned.to_bytes())),
+            forecaster: history.forecaster.as_deref().map(to_text),
         }
     }
 }
@@ -225,13 +250,29 @@ impl From<&RecordedHistory> for History {
     }
 }
 
-/// What was learned, if the text says it; what cannot be read is learned anew.
-fn learned(text: &str) -> Option<Forecaster> {
-    Forecaster::from_bytes(&from_hex(text)?).ok()
+fn to_text(learned: &Forecaster) -> String {
+    let bytes = learned.to_bytes();
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    std::iter::once(format!("{}:", Forecaster::VERSION)).chain(digits).collect()
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// What was learned, if the text says it.
+fn learned(text: &str) -> Option<Forecaster> {
+    let (version, digits) = text.split_once(':')?;
+    let known = version.parse() == Ok(Forecaster::VERSION);
+    Forecaster::from_bytes(&from_hex(digits).filter(|_| known)?).ok()
+}
+
+/// A text that says what was learned. Any other is refused: a replay that learns anew would decide otherwise, and
+/// nobody would know why.
+fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    match &text {
+        Some(said) if learned(said).is_none() => Err(D::Error::custom(
+            "what was learned of the demand cannot be read: it is damaged, or of another version of Podscale",
+        )),
+        _ => Ok(text),
+    }
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
@@ -259,6 +300,7 @@ mod tests {
             last_active: Some(Time(2_000_000)),
             metrics_gone_since: None,
             last_answers: vec![answer],
+            failures: vec![Failures { trigger: 9, count: 4 }],
             demand: Some(demand(59)),
             asked: vec![Asked { replicas: Milli(2500), at: Time(3) }],
             burst: Some(Burst { last: Time(4), replicas: 9 }),
@@ -275,10 +317,23 @@ mod tests {
         assert_eq!(History::from(&read), history);
         let native: RecordedHistory = serde_json::from_str("{}").expect("JSON");
         assert_eq!(History::from(&native), History::default());
-        for broken in ["", "0", "zz", "00"] {
-            let forecaster = Some(broken.to_owned());
-            let recorded = RecordedHistory { forecaster, ..RecordedHistory::default() };
-            assert_eq!(History::from(&recorded), History::default(), "{broken:?}");
+        let form = format!("\"forecaster\":\"{}:", Forecaster::VERSION);
+        assert!(text.contains(&form), "{text}");
+        // Without a version, as earlier ones wrote it, with another one, cut off, longer, and no bytes at all.
+        let whole = form.as_str();
+        for (part, other) in [
+            (whole, "\"forecaster\":\""),
+            (whole, "\"forecaster\":\"3:"),
+            (whole, "\"forecaster\":\"x:"),
+            (whole, "\"forecaster\":\"4:0"),
+            (whole, "\"forecaster\":\"4:00"),
+            ("\"}", "00\"}"),
+            (whole, "\"forecaster\":\"4:zz"),
+        ] {
+            let broken = text.replace(part, other);
+            let error = serde_json::from_str::<RecordedHistory>(&broken).map_err(|e| e.to_string());
+            let error = error.expect_err(other);
+            assert!(error.starts_with("what was learned of the demand cannot be read"), "{error}");
         }
     }
 }

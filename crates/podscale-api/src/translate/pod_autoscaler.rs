@@ -148,6 +148,7 @@ fn rules_of(metric: &spec::Metric) -> MetricRules {
             let (low, high) = (milli(marks.low.as_ref()?), milli(marks.high.as_ref()?));
             Some(Watermarks { low, high })
         }),
+        stand_in: None,
     }
 }
 
@@ -195,6 +196,7 @@ fn control(spec: &PodAutoscalerSpec) -> Control {
             .hold
             .as_ref()
             .map(|hold| Hold { replicas: hold.replicas, until: time(hold.until) }),
+        hold_beyond_bounds: false,
     }
 }
 

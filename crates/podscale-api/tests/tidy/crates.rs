@@ -14,7 +14,7 @@ struct Rule {
 }
 
 /// Nothing may depend on `podscale`.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     Rule {
         name: "podscale-core",
         may: &[],
@@ -27,6 +27,11 @@ const RULES: [Rule; 8] = [
         may_not: &["k8s-openapi", "jiff", "rand"],
     },
     Rule { name: "podscale-metrics", may: &["podscale-api"], may_not: &["kube", "k8s-openapi"] },
+    Rule {
+        name: "podscale-scalers",
+        may: &["podscale-api", "podscale-metrics"],
+        may_not: &["kube", "k8s-openapi"],
+    },
     Rule { name: "podscale-client", may: &["podscale-api"], may_not: &[] },
     Rule { name: "podscale-apiserver", may: &["podscale-api"], may_not: &["kube"] },
     Rule {
@@ -43,6 +48,7 @@ const RULES: [Rule; 8] = [
             "podscale-cluster",
             "podscale-core",
             "podscale-metrics",
+            "podscale-scalers",
             "podscale-sim",
         ],
         may_not: &[],

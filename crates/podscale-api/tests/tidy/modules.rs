@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Where modules are looked at: a crate, and a module of it whose children are compared; the crate's
 /// own modules if it is empty.
-const PLACES: [(&str, &str); 9] = [
+const PLACES: [(&str, &str); 10] = [
     ("podscale-core", ""),
     ("podscale-api", ""),
     ("podscale-sim", ""),
     ("podscale-metrics", ""),
+    ("podscale-scalers", ""),
     ("podscale-client", ""),
     ("podscale-apiserver", ""),
     ("podscale-cluster", ""),

@@ -5,28 +5,49 @@ use super::{change, held_at_zero, keep, limit, propose, selected_pods, set, stab
 use crate::decision::{Decision, MetricResults, RescaleReason};
 use crate::history::{Memory, Recommendation};
 use crate::model::{
-    Autoscaler, Bounds, Extensions, Mode, Settings, SizeFrom, Stabilization, Wording,
-    ZeroedByOthers,
+    Autoscaler, Bounds, Extensions, Metric, MetricRules, Milli, Mode, Scope, Settings, SizeFrom,
+    Stabilization, Waking, Wording, ZeroedByOthers,
 };
 use crate::pod::Pod;
-use crate::snapshot::{Scale, Snapshot};
+use crate::snapshot::{Reading, Scale, Snapshot};
 use crate::status::{ConditionKind, Note, Status};
 use crate::steps::{Bound, Fallen, Limit, Limited, Order, Stop};
 use crate::text;
 use activity::Standing;
 use ask::Answers;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 mod activity;
 mod aggregate;
 mod ahead;
+mod answer;
 mod ask;
 mod combine;
 mod formula;
 mod gate;
 mod per_pod;
 mod queue;
+mod sized;
+mod trigger;
 mod window;
+
+/// What [`super::external`] gives.
+pub(super) fn trigger_value(
+    metric: &Metric,
+    rules: &MetricRules,
+    reading: &Reading,
+    (current, ready): (i32, usize),
+    memory: &mut Memory,
+) -> Result<Milli, Arc<str>> {
+    let around = trigger::Around { current, ready };
+    let resolved = trigger::resolve_reading(metric, rules, Some(reading), around, memory);
+    match resolved.reading.as_deref() {
+        Some(Reading::Trigger { value, .. }) => Ok(*value),
+        Some(Reading::Failed(error)) => Err(Arc::clone(error)),
+        _ => Err(text::NO_TRIGGER_VALUE.into()),
+    }
+}
 
 /// What the stages share.
 struct Context<'a> {
@@ -120,7 +141,8 @@ fn by_order_or_size(context: &Context<'_>, found: Scale, decision: &mut Decision
     let Context { snapshot, extensions, bounds, .. } = *context;
     let current = context.current();
     if let Some(hold) = extensions.control.hold_at(snapshot.now) {
-        let replicas = bounds.clamp(hold.replicas);
+        let is_free = extensions.control.hold_beyond_bounds;
+        let replicas = if is_free { hold.replicas.max(0) } else { bounds.clamp(hold.replicas) };
         decision.steps.extend().order = Some(Order::Held { replicas, until: hold.until });
         let note = Note::text("Held", text::held(replicas));
         set(snapshot, decision, ConditionKind::ScalingActive, false, note);
@@ -181,13 +203,17 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
     if stored.map_or(memory != Memory::default(), |stored| *stored != memory) {
         decision.learned.memory = Some(Box::new(memory));
     }
-    if let Some(wanted) = wanted {
+    let Some(wanted) = wanted else { return };
+    let desired = if wanted.reason == RescaleReason::Activated {
+        // Neither what was recommended before nor a rate is about the first step away from idle.
+        context.bounds.clamp(wanted.replicas)
+    } else {
         // A rate counts from the size that there is, which may be above the bounds while its spec asks for
         // zero.
         let desired = limited(context, &wanted, decision).min(context.bounds.max);
-        let desired = gate::forbidden(context, &wanted, desired, decision);
-        settle(context, desired, wanted.reason, decision);
-    }
+        gate::forbidden(context, &wanted, desired, decision)
+    };
+    settle(context, desired, wanted.reason, decision);
 }
 
 /// A size that is asked for.
@@ -209,18 +235,24 @@ fn wanted(
     decision: &mut Decision,
 ) -> Option<Wanted> {
     let answers = ask::ask(context, pods, memory, decision);
-    forget(context.extensions, memory);
+    sized::forget(context.extensions, memory);
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
         ahead::note_idle(context, pods, memory);
-        let note = Note::text(text::IDLE.0, text::IDLE.1);
-        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-        let (reason, taken) = (RescaleReason::Idle, answers.oldest());
-        return Some(Wanted { replicas, reason, taken, idle: true, at_least: replicas });
+        return Some(by_activity(context, &answers, replicas, RescaleReason::Idle, decision));
     }
     let min = context.bounds.min;
     let at_least = if standing == Standing::Awake { min.max(1) } else { min };
+    let waking = context.extensions.activation.waking == Waking::ToMinimum;
+    if waking && standing == Standing::Awake && context.current() < at_least {
+        memory.metrics_gone_since = None;
+        let reason = RescaleReason::Activated;
+        return Some(by_activity(context, &answers, at_least, reason, decision));
+    }
+    if context.extensions.activation.scope == Scope::Activation {
+        return leave_to_hpa(context, memory, decision);
+    }
     let combined = match standing {
         Standing::Unknown if context.is_at_idle_size() => {
             combine::blocked(context, &answers, None, decision);
@@ -233,7 +265,7 @@ fn wanted(
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
             let asked = combined.replicas.max(0);
-            let (asked, replicas) = sized(context, pods, &answers, asked, memory, decision);
+            let (asked, replicas) = sized::sized(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
                 Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
@@ -257,48 +289,31 @@ fn wanted(
     }
 }
 
-/// Forgets what no rule of the spec needs.
-fn forget(extensions: &Extensions, memory: &mut Memory) {
-    if extensions.fallback.is_none() {
-        memory.metrics_gone_since = None;
-    }
-    if !extensions.ahead.is_on() {
-        memory.demand = None;
-    }
-    if extensions.window.is_none() {
-        memory.asked.clear();
-        memory.burst = None;
-    }
-}
-
-/// What a queue and a window make of the size that the metrics ask for, and what is asked for ahead of the
-/// demand.
-fn sized(
+/// What an HPA decides is not decided a second time.
+fn leave_to_hpa(
     context: &Context<'_>,
-    pods: &[Pod],
-    answers: &Answers,
-    asked: i32,
     memory: &mut Memory,
     decision: &mut Decision,
-) -> (i32, i32) {
-    let Extensions { queue, window, ahead, .. } = context.extensions;
-    if queue.is_none() && window.is_none() && !ahead.is_on() {
-        return (asked, asked);
-    }
-    let demand = ahead::demand(context, pods, answers, asked);
-    let (asked, demand) = match *queue {
-        None => (asked, demand),
-        Some(queue) => queue::serve(context, queue, answers, (asked, demand), decision),
-    };
-    let asked = match *window {
-        None => asked,
-        Some(window) => {
-            let mean = window::smooth(context, window, pods, demand, asked, memory, decision);
-            // While a metric is broken the size may not go down, whatever the others asked for before.
-            if answers.holding > 0 { mean.max(context.current()) } else { mean }
-        }
-    };
-    (asked, ahead::raise(context, pods, demand, asked, memory, decision))
+) -> Option<Wanted> {
+    memory.metrics_gone_since = None;
+    decision.steps.extend().left_to_hpa = true;
+    keep(context.current(), decision);
+    None
+}
+
+/// The size that activity alone leads to: that of an idle target, or the first step away from it.
+fn by_activity(
+    context: &Context<'_>,
+    answers: &Answers,
+    replicas: i32,
+    reason: RescaleReason,
+    decision: &mut Decision,
+) -> Wanted {
+    let idle = reason == RescaleReason::Idle;
+    let (word, message) = if idle { text::IDLE } else { text::ACTIVATED };
+    let note = Note::text(word, message);
+    set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
+    Wanted { replicas, reason, taken: answers.oldest(), idle, at_least: replicas }
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

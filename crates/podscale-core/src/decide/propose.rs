@@ -118,6 +118,9 @@ fn proposal(
         (Reading::Total { value, .. }, Source::Object { .. } | Source::Prometheus(_)) => {
             total::propose(scale, pods, metric, place, *value, tolerances())
         }
+        (Reading::Trigger { value, .. }, Source::Trigger(_)) => {
+            total::propose(scale, pods, metric, place, *value, tolerances())
+        }
         (Reading::Series { values, .. }, Source::External(_)) => {
             let sum = total::sum(values, metric.target);
             total::propose(scale, pods, metric, place, sum, tolerances())
@@ -131,7 +134,10 @@ fn proposal(
 pub(super) fn check(metric: &Metric) -> Result<(), MetricError> {
     let series = match &*metric.source {
         Source::Unknown { .. } => return Err(MetricError::UnknownSource),
-        Source::Resource { .. } | Source::ContainerResource { .. } | Source::Prometheus(_) => None,
+        Source::Resource { .. }
+        | Source::ContainerResource { .. }
+        | Source::Prometheus(_)
+        | Source::Trigger(_) => None,
         Source::Pods(series) | Source::Object { series, .. } => Some(series),
         // An external metric without a target is noticed before its selector is checked.
         Source::External(_) if metric.target == MetricTarget::Unset => None,

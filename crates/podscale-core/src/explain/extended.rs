@@ -21,6 +21,7 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         }
         Step::Activity { activity } => activity_line(*activity, autoscaler, now),
         Step::Combined { by, replicas } => combined_line(*by, *replicas),
+        Step::LeftToHpa => "the size is left to the HPA beside it".to_owned(),
         Step::FormulaFailed { reason } => formula_line(*reason, autoscaler),
         Step::Fallback { since, replicas } => {
             let gone = span_text(now.since(*since));
@@ -138,6 +139,8 @@ fn formula_line(reason: FormulaFailure, autoscaler: &Autoscaler) -> String {
 fn activity_line(activity: Activity, autoscaler: &Autoscaler, now: Time) -> String {
     match activity {
         Activity::Active { metric } => format!("{} is active", metric_name(autoscaler, metric)),
+        Activity::Inactive => "nothing is active".to_owned(),
+        Activity::Forced => "it counts as active, as ordered".to_owned(),
         Activity::Cooling { until } => {
             format!("nothing is active; it is idle in {}", span_text(until.since(now)))
         }

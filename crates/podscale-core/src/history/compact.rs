@@ -8,12 +8,15 @@
 //! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
 //! the metric it is of.
 //!
-//! One that remembers demands has the version after that: a byte says whether there is a memory; behind it
-//! come the last demand, what was asked for in the window, the burst that is on, and the forecaster, each
-//! of which may be absent.
+//! One that remembers demands or failures, or has a forecaster, has version 4: a byte says whether there is a
+//! memory; behind it come the last demand, what was asked for in the window, the burst that is on, and pairs of a
+//! trigger that failed and how often; at last the forecaster. Each of these may be absent.
+//!
+//! Version 3 was the same at first, but what follows the memory had several forms that cannot be told apart. So of
+//! those only what comes before is read, and the demand is learned anew.
 
 use super::{
-    Asked, Burst, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Asked, Burst, Failures, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
     Recommendation, ScaleEvent,
 };
 pub use crate::compact::CompactError;
@@ -24,6 +27,7 @@ use crate::time::{Span, Time};
 
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
+const VERSION_WITH_UNKNOWN_END: u8 = 3;
 const VERSION_WITH_DEMANDS: u8 = NEWEST_VERSION;
 
 impl History {
@@ -31,11 +35,13 @@ impl History {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let demands = |memory: &Memory| {
-            memory.demand.is_some() || !memory.asked.is_empty() || memory.burst.is_some()
+            let Memory { demand, asked, burst, failures, .. } = memory;
+            demand.is_some() || !asked.is_empty() || burst.is_some() || !failures.is_empty()
         };
-        let version = if self.forecaster.is_some() || self.memory.as_deref().is_some_and(demands) {
+        let memory = self.memory.as_deref();
+        let version = if self.forecaster.is_some() || memory.is_some_and(demands) {
             VERSION_WITH_DEMANDS
-        } else if self.memory.is_some() {
+        } else if memory.is_some() {
             VERSION_WITH_MEMORY
         } else {
             VERSION
@@ -49,14 +55,15 @@ impl History {
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
         }
         if version == VERSION_WITH_DEMANDS {
-            out.push(u8::from(self.memory.is_some()));
+            out.push(u8::from(memory.is_some()));
         }
-        if let Some(memory) = &self.memory {
+        if let Some(memory) = memory {
             write_memory(&mut out, memory);
         }
         if version == VERSION_WITH_DEMANDS {
-            if let Some(memory) = &self.memory {
+            if let Some(memory) = memory {
                 write_demands(&mut out, memory);
+                write_failures(&mut out, &memory.failures);
             }
             out.push(u8::from(self.forecaster.is_some()));
             if let Some(forecaster) = &self.forecaster {
@@ -85,14 +92,22 @@ impl History {
         };
         let (ups, downs) = (read_list(&mut reader, event)?, read_list(&mut reader, event)?);
         let demands = version == VERSION_WITH_DEMANDS;
-        let remembers = if demands { reader.flag()? } else { version == VERSION_WITH_MEMORY };
+        let remembers = match version {
+            VERSION => false,
+            VERSION_WITH_MEMORY => true,
+            _ => reader.flag()?,
+        };
         let mut history = History { recommendations, ups, downs, memory: None, forecaster: None };
         if remembers {
             let mut memory = read_memory(&mut reader)?;
             if demands {
                 read_demands(&mut reader, &mut memory)?;
+                memory.failures = read_failures(&mut reader)?;
             }
             history.memory = Some(Box::new(memory));
+        }
+        if version == VERSION_WITH_UNKNOWN_END {
+            return Ok(history);
         }
         if demands && reader.flag()? {
             history.forecaster = Some(Box::new(Forecaster::read(&mut reader)?));
@@ -135,6 +150,23 @@ fn write_demands(out: &mut Vec<u8>, memory: &Memory) {
     if let Some(Burst { replicas, .. }) = memory.burst {
         write_signed(out, i64::from(replicas));
     }
+}
+
+fn write_failures(out: &mut Vec<u8>, failures: &[Failures]) {
+    write_varint(out, failures.len() as u64);
+    for Failures { trigger, count } in failures {
+        write_varint(out, u64::from(*trigger));
+        write_varint(out, u64::from(*count));
+    }
+}
+
+fn read_failures(reader: &mut Reader<'_>) -> Result<Vec<Failures>, CompactError> {
+    let start = reader.at();
+    let count: usize = reader.small()?;
+    if count > MAX_LAST_ANSWERS {
+        return Err(CompactError::Range(start));
+    }
+    (0..count).map(|_| Ok(Failures { trigger: reader.small()?, count: reader.small()? })).collect()
 }
 
 fn read_memory(reader: &mut Reader<'_>) -> Result<Memory, CompactError> {

@@ -22,6 +22,10 @@ pub struct Memory {
     /// What metrics asked for last, where that stands in for a value that is missing; at most
     /// [`MAX_LAST_ANSWERS`].
     pub last_answers: Vec<LastAnswer>,
+    /// How often in a row triggers have failed, where something stands in for them after that; at most
+    /// [`MAX_LAST_ANSWERS`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failures>,
     /// What the metrics asked for last, where sizes are forecast; the forecaster learns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demand: Option<Demand>,
@@ -31,6 +35,31 @@ pub struct Memory {
     /// The burst that is on, where sizes follow the mean of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
+}
+
+/// How often in a row a trigger has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Failures {
+    /// Which trigger, as [`Failures::key`] gives it.
+    pub trigger: u32,
+    /// How often.
+    pub count: u32,
+}
+
+impl Failures {
+    /// A number that tells a trigger from the others of an autoscaler by the name of its metric.
+    #[must_use]
+    pub fn key(name: &str) -> u32 {
+        fold(name.bytes())
+    }
+}
+
+/// FNV-1a, folded to half its size.
+fn fold(bytes: impl Iterator<Item = u8>) -> u32 {
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ (hash >> 32)) as u32
 }
 
 /// What the metrics asked for at a moment, before anything was rounded.
@@ -74,11 +103,6 @@ impl LastAnswer {
             MetricTarget::Utilization(percent) => (3, i64::from(percent)),
             MetricTarget::Unset => (0, 0),
         };
-        let bytes = metric.title.bytes().chain([kind]).chain(number.to_le_bytes());
-        // FNV-1a, folded to half its size.
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        (hash ^ (hash >> 32)) as u32
+        fold(metric.title.bytes().chain([kind]).chain(number.to_le_bytes()))
     }
 }

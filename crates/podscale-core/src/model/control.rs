@@ -17,6 +17,8 @@ pub struct Control {
     pub pause_down: Option<Pause>,
     /// The size is this one.
     pub hold: Option<Hold>,
+    /// Whether bounds do not apply to the hold.
+    pub hold_beyond_bounds: bool,
 }
 
 /// Whether sizes are decided and set.
@@ -39,7 +41,8 @@ pub struct Pause {
     pub until: Option<Time>,
 }
 
-/// A size that is to be held, within the bounds in force; it is set at once.
+/// A size that is to be held, within the bounds in force unless the order says otherwise; it is set at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The size.
@@ -57,6 +60,13 @@ impl Control {
     #[must_use]
     pub fn mode_at(&self, now: Time) -> Mode {
         if in_force(self.mode_until, now) { self.mode } else { Mode::Active }
+    }
+
+    /// Whether an order without an end decides the size, so that no metric has a say.
+    #[must_use]
+    pub fn overrules_metrics(&self) -> bool {
+        let is_paused = self.mode == Mode::Paused && self.mode_until.is_none();
+        is_paused || self.hold.is_some_and(|hold| hold.until.is_none())
     }
 
     /// The pause towards more replicas, if it is in force.

@@ -6,6 +6,7 @@ use super::control::Control;
 use super::formula::Formula;
 use super::queue::Queue;
 use super::schedule::Schedules;
+use super::trigger::{Activation, StandIn};
 use super::window::Window;
 use super::{Milli, Settings};
 use crate::time::Span;
@@ -51,6 +52,8 @@ pub struct Extensions {
     pub control: Control,
     /// Whether an idle target goes to zero, or to another idle size.
     pub scale_to_zero: Option<ScaleToZero>,
+    /// How activity leads away from the idle size, and back.
+    pub activation: Activation,
     /// What becomes of a target that somebody else set to zero.
     pub zeroed_by_others: ZeroedByOthers,
     /// The size while no metric works for long.
@@ -88,6 +91,8 @@ pub struct MetricRules {
     pub activation: Option<Milli>,
     /// Between which values it asks for nothing; in place of a tolerance.
     pub watermarks: Option<Watermarks>,
+    /// What stands in for it once it has failed too often; only for triggers.
+    pub stand_in: Option<StandIn>,
 }
 
 impl MetricRules {
@@ -100,6 +105,7 @@ impl MetricRules {
         aggregate: Aggregate::Average,
         activation: None,
         watermarks: None,
+        stand_in: None,
     };
 }
 
@@ -289,7 +295,7 @@ pub enum Pace {
 }
 
 /// When an idle target gets its idle size. It is active while any metric is above its activation
-/// threshold. Metrics of objects, of outside the cluster and of Prometheus are asked without a
+/// threshold. Metrics of objects, of outside the cluster, of Prometheus and of event sources are asked without a
 /// threshold as well, which is zero then; others only if they have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScaleToZero {

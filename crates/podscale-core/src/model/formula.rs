@@ -63,6 +63,8 @@ pub enum Fact {
     Value,
     /// Its value divided by its target.
     Ratio,
+    /// The whole of what its source says, however many pods share it.
+    Total,
 }
 
 /// A function of one number.
@@ -80,6 +82,8 @@ pub enum Unary {
     Round,
     /// Without its sign.
     Abs,
+    /// Without its fraction.
+    Truncate,
 }
 
 /// A function of two numbers.
@@ -95,6 +99,8 @@ pub enum Binary {
     Divide,
     /// The remainder.
     Remainder,
+    /// The first to the power of the second.
+    Power,
     /// The larger.
     Max,
     /// The smaller.
@@ -115,6 +121,19 @@ pub enum Binary {
     And,
     /// Whether one is true.
     Or,
+}
+
+impl Part {
+    /// How many parts it has, itself included.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        1 + match self {
+            Part::Number(_) | Part::CurrentReplicas | Part::Metric { .. } | Part::Has { .. } => 0,
+            Part::Unary(_, a) => a.size(),
+            Part::Binary(_, a, b) => a.size() + b.size(),
+            Part::If(a, b, c) => a.size() + b.size() + c.size(),
+        }
+    }
 }
 
 impl Formula {

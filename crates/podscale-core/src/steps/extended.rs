@@ -16,6 +16,8 @@ pub(crate) struct ExtendedSteps {
     pub(crate) combined: Option<(CombinedBy, i32)>,
     pub(crate) formula_failed: Option<FormulaFailure>,
     pub(crate) fallback: Option<Fallen>,
+    /// Whether an HPA decides the size.
+    pub(crate) left_to_hpa: bool,
     pub(crate) queued: Option<Queued>,
     pub(crate) windowed: Option<Windowed>,
     pub(crate) forecast: Option<Forecasted>,
@@ -181,6 +183,10 @@ pub enum Activity {
         /// When that will have been long ago.
         until: Time,
     },
+    /// No metric is, which is all that follows from it.
+    Inactive,
+    /// It counts as active, whatever metrics say.
+    Forced,
     /// No metric is, nor has been for long.
     Idle {
         /// The size of an idle target.
@@ -222,7 +228,8 @@ impl ExtendedSteps {
         let failed = self.formula_failed.map(|reason| Step::FormulaFailed { reason });
         let fallback =
             self.fallback.map(|Fallen { since, replicas }| Step::Fallback { since, replicas });
-        combined.into_iter().chain(failed).chain(fallback).chain(self.ahead())
+        let left = self.left_to_hpa.then_some(Step::LeftToHpa);
+        combined.into_iter().chain(failed).chain(fallback).chain(left).chain(self.ahead())
     }
 
     /// What a queue and the window made of it, and what was done ahead of the demand.

@@ -90,6 +90,8 @@ pub enum Step<'a> {
         /// The size.
         replicas: i32,
     },
+    /// The size is an HPA's business.
+    LeftToHpa,
     /// The formula over the metrics gave no size.
     FormulaFailed {
         /// Why.

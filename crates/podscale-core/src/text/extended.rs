@@ -1,6 +1,8 @@
 //! The texts of rules that native autoscalers do not have. Those of the configurable HPA are the same
 //! to the letter; a pair is a reason for programs and a message for people.
 
+use super::MetricError;
+use crate::model::{Trigger, TriggerOf};
 use crate::steps::CombinedBy;
 
 /// Why the size goes up: a combination of metrics asks for more.
@@ -11,10 +13,21 @@ pub const NOT_ABOVE_ZERO: &str = "Current number of replicas must be greater tha
 pub const HELD_BY_SPEC: &str = "Size held by the spec";
 /// Why the size becomes that of an idle target.
 pub const NOTHING_ACTIVE: &str = "No metric above its activation threshold";
+/// Why the size becomes that of a target that is not idle any more.
+pub const ACTIVE: &str = "Metric above its activation threshold";
 /// Why the size becomes the fallback.
 pub const METRICS_GONE: &str = "Metrics gone for too long";
 /// Why the size goes up before a metric asks for it.
 pub const MORE_EXPECTED: &str = "More demand expected";
+
+/// The reason of the event of a trigger that failed.
+#[must_use]
+pub const fn failed_trigger(trigger: &Trigger) -> &'static str {
+    match trigger.of {
+        TriggerOf::Source(_) => "KEDAScalerFailed",
+        TriggerOf::Formula(_) => "KEDAMetricSourceFailed",
+    }
+}
 
 /// What is said of a metric of pods while there are none on purpose.
 pub const NO_PODS_RUN: &str = "not read while no pods run";
@@ -23,6 +36,8 @@ pub const NO_PODS_RUN: &str = "not read while no pods run";
 pub const PAUSED: (&str, &str) = ("Paused", "scaling is paused by the spec");
 /// The condition of an idle target.
 pub const IDLE: (&str, &str) = ("Idle", "no metric is above its activation threshold");
+/// The condition of a target that is woken.
+pub const ACTIVATED: (&str, &str) = ("Activated", "a metric is above its activation threshold");
 /// The condition where going up is paused.
 pub const UP_PAUSED: (&str, &str) = ("ScaleUpPaused", "scaling up is paused by the spec");
 /// The condition where going down is paused.
@@ -47,6 +62,20 @@ pub const BACKOFF_BOTH: (&str, &str) = (
     "the time since the previous scale is still within both the downscale and upscale forbidden \
      windows",
 );
+
+/// What is said of an event source that answered with nothing.
+pub const NO_TRIGGER_VALUE: &str = "the event source returned no value";
+
+/// What an event source said of its failure.
+pub(super) fn trigger_error(error: &MetricError) -> &str {
+    match error {
+        MetricError::Fetch(error) => error,
+        _ => NO_TRIGGER_VALUE,
+    }
+}
+
+/// What is said of a trigger that nothing can stand in for.
+pub const NO_STAND_IN: &str = "error performing fallback: no pod is ready";
 
 /// What is said of a formula whose result is not finite.
 pub const FORMULA_NOT_FINITE: &str = "the expression does not give a finite number of replicas";

@@ -51,8 +51,8 @@ fn rules() -> impl Strategy<Value = MetricRules> {
         proptest::option::weighted(0.3, watermarks),
     )
         .prop_map(|(max_age, on_missing, share_of, aggregate, activation, watermarks)| {
-            let name = None;
-            MetricRules { name, max_age, on_missing, share_of, aggregate, activation, watermarks }
+            let rules = MetricRules { max_age, on_missing, share_of, ..MetricRules::DEFAULT };
+            MetricRules { aggregate, activation, watermarks, ..rules }
         })
 }
 
@@ -124,6 +124,7 @@ fn control() -> impl Strategy<Value = Control> {
             pause_up,
             pause_down,
             hold,
+            hold_beyond_bounds: false,
         },
     )
 }
@@ -239,7 +240,7 @@ fn newest(fixture: &Fixture) -> Option<Time> {
     let times = fixture.readings.iter().filter_map(|reading| match reading {
         Reading::PerPod(readings) => readings.samples.iter().flatten().map(|s| s.taken).max(),
         Reading::Total { taken, .. } | Reading::Series { taken, .. } => *taken,
-        Reading::Empty | Reading::Failed(_) => None,
+        _ => None,
     });
     times.max()
 }

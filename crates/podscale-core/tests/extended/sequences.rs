@@ -10,7 +10,7 @@ use podscale_core::snapshot::{Reading, Scale};
 
 /// Passes so many seconds apart, each after a change: the sizes that the target gets.
 #[track_caller]
-fn check<C>(
+pub(super) fn check<C>(
     mut fixture: Fixture,
     seconds: i64,
     rows: &[(C, Option<i32>)],

@@ -4,7 +4,7 @@ use super::minutes::Minutes;
 use super::{Bytes, fixture};
 use podscale_core::history::{Asked, Burst, LastAnswer, Memory};
 use podscale_core::model::{
-    Aggregate, Ahead, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback,
+    Activation, Aggregate, Ahead, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback,
     ForbiddenWindows, Formula, Headroom, Hold, Lead, MetricRules, Milli, Mode, NoMetrics,
     OnMissing, Pace, Part, Pause, PodRules, PodSelection, Predict, Queue, Readiness, ScaleToZero,
     Schedules, ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Window, Wording,
@@ -62,6 +62,7 @@ impl Bytes<'_> {
                 low: Milli(bytes.number()),
                 high: Milli(bytes.number()),
             }),
+            stand_in: None,
         }
     }
 
@@ -122,6 +123,7 @@ impl Bytes<'_> {
             pause_up: self.maybe(|bytes| Pause { until: bytes.until() }),
             pause_down: self.maybe(|bytes| Pause { until: bytes.until() }),
             hold: self.maybe(|bytes| Hold { replicas: bytes.count(), until: bytes.until() }),
+            hold_beyond_bounds: false,
         }
     }
 
@@ -180,6 +182,7 @@ impl Bytes<'_> {
                 idle_replicas: bytes.count(),
                 cooldown: bytes.span(),
             }),
+            activation: Activation::default(),
             zeroed_by_others: self.one_of([
                 ZeroedByOthers::LeftAlone,
                 ZeroedByOthers::Woken,
@@ -201,6 +204,7 @@ impl Bytes<'_> {
             last_active: self.maybe(Self::time),
             metrics_gone_since: self.maybe(Self::time),
             last_answers: (0..self.byte() % 4).map(|_| answer(self)).collect(),
+            failures: Vec::new(),
             demand: self.maybe(|bytes| Demand {
                 replicas: Milli(i64::from(bytes.count()).saturating_mul(1000)),
                 at: bytes.time(),

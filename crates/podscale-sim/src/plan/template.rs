@@ -195,9 +195,10 @@ impl Quantity {
                 Some(&series.name)
             }
             Source::Prometheus(query) => Some(&query.name),
-            Source::Resource { .. } | Source::ContainerResource { .. } | Source::Unknown { .. } => {
-                None
-            }
+            Source::Resource { .. }
+            | Source::ContainerResource { .. }
+            | Source::Trigger(_)
+            | Source::Unknown { .. } => None,
         }
     }
 

@@ -159,7 +159,7 @@ impl Sensors {
                 *reading = self.read_whole(&query.name, now).unwrap_or(Reading::Empty);
                 return;
             }
-            Source::Unknown { .. } => {
+            Source::Trigger(_) | Source::Unknown { .. } => {
                 *reading = Reading::Empty;
                 return;
             }

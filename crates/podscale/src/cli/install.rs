@@ -3,9 +3,11 @@
 use super::{conclude, print, print_error, run as controller};
 use crate::controller::manage::Which;
 use crate::install::singlecloud::DEFAULT_CLUSTER;
-use crate::install::{MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, manifests};
+use crate::install::{
+    MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
+};
 use crate::serve::rules::Location;
-use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode, name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -54,13 +56,33 @@ pub struct Arguments {
     original_chpas: bool,
 
     /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
-    /// manage them.
+    /// manage them; with --triggers, those of KEDA as well.
     #[arg(long)]
     crds: bool,
 
     /// Allow to patch pods, for PodAutoscalers with podDeletionCost: busy pods go last.
     #[arg(long)]
     pod_deletion_cost: bool,
+
+    /// Manage KEDA's ScaledObjects, with the rights to read the credentials that their triggers refer to. Their
+    /// definitions are KEDA's, if they are in the cluster, or those of --crds.
+    #[arg(long)]
+    triggers: bool,
+
+    /// Allow to read Secrets and ConfigMaps for triggers only in these namespaces and the controller's own.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = namespace,
+        requires = "triggers"
+    )]
+    trigger_namespaces: Vec<String>,
+
+    /// Who decides how many replicas an active target has, as `podscale run --trigger-mode` takes it; hpa needs
+    /// --serve-metrics external.
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "triggers")]
+    trigger_mode: TriggerMode,
 
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
@@ -78,8 +100,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
 
-    /// Let the API server ask Podscale about PodAutoscalers and CHPAs before it stores them: an admission webhook
-    /// refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    /// Let the API server ask Podscale about PodAutoscalers, CHPAs and ScaledObjects before it stores them: an
+    /// admission webhook refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
     #[arg(long)]
     webhook: bool,
 
@@ -168,6 +190,10 @@ impl Arguments {
             original_chpas: self.original_chpas,
             crds: self.crds,
             pod_deletion_cost: self.pod_deletion_cost,
+            triggers: self.triggers.then(|| TriggerOptions {
+                namespaces: self.trigger_namespaces.clone(),
+                mode: self.trigger_mode,
+            }),
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),

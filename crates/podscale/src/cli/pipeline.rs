@@ -100,6 +100,7 @@ impl Reading {
             resource: found.unwrap_or_default(),
             prometheus: Arc::clone(&self.servers),
             refresh: Some(self.resolution),
+            triggers: None,
         }
     }
 }

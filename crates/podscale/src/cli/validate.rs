@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 /// Check autoscalers and rules for metrics, offline.
 ///
-/// HorizontalPodAutoscalers of every version, PodAutoscalers, CHPAs and autoscalers of singlecloud's: every error
-/// that an API server would give, with file, line, column and field, and lints for what it accepts and experience
+/// HorizontalPodAutoscalers of every version, PodAutoscalers, CHPAs, ScaledObjects and autoscalers of singlecloud's:
+/// every error that an API server would give, with file, line, column and field, and lints for what it accepts and experience
 /// shows to be wrong. Workloads in the same files are looked at for what autoscalers need of them. Also the
 /// configuration of prometheus-adapter (rules, externalRules, resourceRules), as a file and in the ConfigMaps that
 /// hold one under config.yaml. Other objects are passed over.
@@ -222,10 +222,11 @@ fn items(object: &Value) -> Option<(&'static str, &Vec<Value>)> {
 }
 
 /// What can be checked, in words.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "a HorizontalPodAutoscaler",
     "a PodAutoscaler",
     "a CHPA",
+    "a ScaledObject",
     "an autoscaler of singlecloud's",
     "a configuration of prometheus-adapter",
     "a ConfigMap with one under config.yaml",

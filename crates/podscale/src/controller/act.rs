@@ -2,6 +2,7 @@
 //! nothing.
 
 mod costs;
+mod hpa;
 
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
@@ -18,6 +19,7 @@ use podscale_client::resource_version::is_newer;
 use podscale_core::pass::ScaleWrite;
 use podscale_core::{Event, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +134,18 @@ impl Actor {
         Ok(Managed { wire: new.into(), ..object.clone() })
     }
 
+    /// Changes the metadata of an object by a merge patch; the version that it has then.
+    ///
+    /// # Errors
+    /// The API server refused it: the object has changed or is gone, for instance.
+    pub(super) async fn patch(&self, object: &Managed, patch: &Value) -> Result<String, CallError> {
+        let (kind, key) = (object.key.kind, &object.key);
+        let about = About { resource: kind.resource, name: &key.name };
+        let path = kind.object_path(key);
+        let stored: Stored = call::send(&self.client, "PATCH", &path, patch, about).await?;
+        Ok(stored.metadata.resource_version)
+    }
+
     /// Takes a target out of the ownership of its autoscaler, which would take the target with it
     /// when it is deleted. Whatever fails is tried again by the next reconcile. `released` is the version
     /// in which it was let go before: if it belongs to its autoscaler again in a later one, somebody else
@@ -190,20 +204,29 @@ impl Actor {
 
     /// Records the events of a decision.
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
-        let recorder = self.recorder.named(object.key.kind.component());
-        for event in events {
-            let severity = if event.warning { Severity::Warning } else { Severity::Normal };
-            // The recorder takes reasons that are known when the program is built, and all of a decision are.
-            if let Cow::Borrowed(reason) = event.reason {
-                recorder.record(reference(object), severity, reason, event.message.clone());
-            }
-        }
+        record(&self.recorder.named(object.key.kind.component()), object, events);
+    }
+
+    /// Records events that upstream does not have.
+    pub(super) fn record_own(&self, object: &Managed, events: &[Event]) {
+        record(&self.own_recorder, object, events);
     }
 
     /// Warns of something that upstream would not. Such events have a source of their own, so that a
     /// flood of the others does not drown them.
     pub(super) fn warn(&self, object: &Managed, reason: &'static str, message: String) {
         self.own_recorder.record(reference(object), Severity::Warning, reason, message);
+    }
+}
+
+/// Records events with this recorder.
+fn record(recorder: &Recorder, object: &Managed, events: &[Event]) {
+    for event in events {
+        let severity = if event.warning { Severity::Warning } else { Severity::Normal };
+        // The recorder takes reasons that are known when the program is built, and all of a decision are.
+        if let Cow::Borrowed(reason) = event.reason {
+            recorder.record(reference(object), severity, reason, event.message.clone());
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod selectors;
 mod subscribers;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use super::dry_run::{Comparison, ObservedWrite};
 use super::manage::Manage;

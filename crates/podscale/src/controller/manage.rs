@@ -42,7 +42,8 @@ pub struct Manage {
 
 impl Manage {
     /// Whether this one is.
-    pub(super) fn manages(&self, managed: &Managed) -> bool {
+    #[must_use]
+    pub fn manages(&self, managed: &Managed) -> bool {
         let metadata = managed.metadata();
         let elsewhere =
             !self.namespaces.is_empty() && !self.namespaces.contains(&metadata.namespace);

@@ -205,8 +205,21 @@ fn reading(selected: &Selected<'_>, place: usize, answer: &Answer) -> Reading {
             let values: Vec<Measured<'_>> = value.iter().map(measured).collect();
             return selected.read_measured(place, &values);
         }
+        Answer::Trigger { .. } | Answer::Inputs(_) => return trigger_reading(answer),
         Answer::Nothing => {}
         Answer::Failed(error) => return Reading::Failed(Arc::clone(error)),
     }
     selected.read(place, &answers)
+}
+
+/// What a trigger says, or what the inputs of a formula say.
+fn trigger_reading(answer: &Answer) -> Reading {
+    match answer {
+        Answer::Trigger { value, active, taken } => {
+            Reading::Trigger { value: *value, active: *active, taken: Some(*taken) }
+        }
+        Answer::Inputs(inputs) => Reading::Inputs(inputs.iter().map(trigger_reading).collect()),
+        Answer::Failed(error) => Reading::Failed(Arc::clone(error)),
+        _ => Reading::Empty,
+    }
 }

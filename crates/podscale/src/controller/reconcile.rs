@@ -1,25 +1,30 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
+mod beside;
+mod conflict;
 mod costs;
+mod own_status;
+mod upkeep;
 
 use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
-use super::index::{Index, ReconcileStart, ReconcileState, StatusStored, same_target_message};
+use super::index::{Index, ReconcileStart, ReconcileState, StatusStored};
 use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
-use super::ownership::{Management, conflict_message, says_conflict};
+use super::ownership::{Management, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN};
+use crate::dialect::{After, Key, Managed, NewStatus, WireObject};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
 use crate::time::now;
+use conflict::{Conflict, conflict};
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
-use podscale_core::{Rescale, Settings, Snapshot, Span, StatusChange, Time};
+use podscale_core::{Event, Rescale, Settings, Snapshot, Span, StatusChange, Time};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -76,6 +81,14 @@ impl Reconciler {
         if let Some(observed) = &observed {
             managed = observed.rewind(&managed);
         }
+        if let Some(upkeep) = managed.wire.upkeep()
+            && self.may_maintain(&managed)
+        {
+            match self.maintain(managed, upkeep).await {
+                Some(maintained) => managed = maintained,
+                None => return Ok(()),
+            }
+        }
         let period = period.unwrap_or(self.period);
         let max_age = (period / FRESHNESS_PARTS).min(LONGEST_MAX_AGE);
         let observed = observed.as_deref();
@@ -116,12 +129,15 @@ impl Reconciler {
         // What the pass decides is compared before any write is reported to it.
         let attempt = self.dry_run.then(|| Attempt::new(pass.decision(), &snapshot, observed));
         let compared = attempt.as_ref().map(|attempt| (attempt, observed));
-        self.perform(&mut pass, &observation, &state, object, compared).await?;
+        let own = self.perform(&mut pass, &observation, &state, object, compared).await?;
         self.report_ownership(object, &pass, &state).await;
         self.disown(object, &observation.target, &state).await;
         let outcome = pass.finish();
         if self.withheld(&state).is_none() {
-            self.actor.record(object, &outcome.decision.events);
+            match own {
+                Some(events) => self.actor.record_own(object, &events),
+                None => self.actor.record(object, &outcome.decision.events),
+            }
         }
         self.report_invalid_annotations(object, &state);
         let same_inputs = attempt.as_ref().is_none_or(|attempt| attempt.same_inputs());
@@ -141,7 +157,8 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Performs what a pass asks for. What was learned stands, whatever becomes of the status.
+    /// Performs what a pass asks for; the events of a kind that has its own. What was learned stands, whatever
+    /// becomes of the status.
     async fn perform(
         &self,
         pass: &mut Pass<'_>,
@@ -149,7 +166,7 @@ impl Reconciler {
         state: &ReconcileState,
         object: &Managed,
         attempt: Option<(&Attempt, Option<&ObservedWrite>)>,
-    ) -> Result<(), Changed> {
+    ) -> Result<Option<Vec<Event>>, Changed> {
         let rescale = match pass.next_write() {
             Write::Scale(rescale) => Some(rescale),
             _ => None,
@@ -163,11 +180,18 @@ impl Reconciler {
             pass.scale_ended(write, at);
         }
         self.commit(object, pass, &state.recalled, attempt);
+        let hpa = self.keep_hpa(object, state).await;
+        let (snapshot, target) = (pass.snapshot(), observation.target.as_ref().ok());
+        let (target, hpa) = (target.map(|target| &*target.resource), hpa.as_ref());
+        let after = After { snapshot, outcome: pass.outcome(), target, hpa };
+        if let Some(own) = object.wire.after(after) {
+            return Ok(Some(self.write_own_status(object, pass, own, state).await));
+        }
         if let Write::Status(change) = pass.next_write() {
             let write = self.write_status(object, pass, change, state).await;
             pass.status_ended(write);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Dry run: compares an attempt with what the other controller wrote or stored.
@@ -238,21 +262,31 @@ impl Reconciler {
         if let Some(why) = self.withheld(state) {
             return StatusWrite::Withheld(why);
         }
-        let (key, uid, snapshot) = (&object.key, object.uid(), pass.snapshot());
-        let demand = RefreshDemand { autoscalers: self.index.len(), period: span(self.period) };
-        let last = self.index.status_sent(key, uid);
-        let due = self.refresh_rate.is_due(change, last, snapshot.now, demand);
-        if !due && !says_conflict(snapshot.status) {
+        if !self.is_status_due(object, pass, change) {
             return StatusWrite::Withheld(Withheld::Deferred);
         }
         self.store_status(object, pass).await
     }
 
+    /// Whether a status that differs so is to be written now.
+    fn is_status_due(&self, object: &Managed, pass: &Pass<'_>, change: StatusChange) -> bool {
+        let (key, uid, snapshot) = (&object.key, object.uid(), pass.snapshot());
+        let demand = RefreshDemand { autoscalers: self.index.len(), period: span(self.period) };
+        let last = self.index.status_sent(key, uid);
+        let due = self.refresh_rate.is_due(change, last, snapshot.now, demand);
+        due || says_conflict(snapshot.status)
+    }
+
     async fn store_status(&self, object: &Managed, pass: &Pass<'_>) -> StatusWrite {
         let snapshot = pass.snapshot();
-        self.index.sending_status(&object.key, object.uid(), snapshot.now);
         let decided = NewStatus::Decided { decision: pass.decision(), snapshot };
-        match self.actor.store_status(object, object.wire.with_status(decided)).await {
+        self.store(object, object.wire.with_status(decided), snapshot.now).await
+    }
+
+    /// Stores an object with what was decided as its status.
+    async fn store(&self, object: &Managed, new: Box<dyn WireObject>, now: Time) -> StatusWrite {
+        self.index.sending_status(&object.key, object.uid(), now);
+        match self.actor.store_status(object, new).await {
             Ok(stored) => {
                 self.index.status_stored(stored, StatusStored::Decided);
                 StatusWrite::Written
@@ -350,27 +384,4 @@ impl Reconciler {
             }
         }
     }
-}
-
-/// What is in the way of an object.
-struct Conflict {
-    /// In one word.
-    reason: &'static str,
-    /// Who it is, and what to do about it.
-    message: String,
-}
-
-/// What is in the way of an object, if Podscale does not act on it for that.
-fn conflict(object: &Managed, state: &ReconcileState) -> Option<Conflict> {
-    if state.management == Management::Active {
-        return None;
-    }
-    Some(match &state.precedent {
-        Some(other) => {
-            let behind = state.behind.as_deref();
-            let message = same_target_message(other, behind, &object.model.target);
-            Conflict { reason: TARGET_TAKEN, message }
-        }
-        None => Conflict { reason: CONFLICT_REASON, message: conflict_message(object.metadata()) },
-    })
 }

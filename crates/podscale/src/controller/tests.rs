@@ -3,6 +3,7 @@ mod kinds;
 mod mutations;
 mod pod_autoscaler;
 mod recordings;
+mod scaled_object;
 mod seams;
 
 use super::*;
@@ -75,8 +76,12 @@ impl Cluster {
         call::get(&self.client("tester"), path, about).await.expect("an answer")
     }
 
+    /// How many replicas are asked for; API servers leave a zero out.
     async fn replicas(&self) -> Value {
-        self.get(SCALE).await["spec"]["replicas"].take()
+        match self.get(SCALE).await["spec"]["replicas"].take() {
+            Value::Null => json!(0),
+            replicas => replicas,
+        }
     }
 
     async fn resize(&self, replicas: i32) {

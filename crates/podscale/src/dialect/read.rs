@@ -1,7 +1,7 @@
 //! Reads single objects of any dialect and version, as files and Recordings have them, checked as an API
 //! server checks them.
 
-use super::{Managed, chpa, hpa, pod_autoscaler};
+use super::{Managed, chpa, hpa, pod_autoscaler, scaled_object};
 use podscale_api::chpa::Chpa;
 use podscale_api::hpa::convert::{self, ConvertError, Version};
 use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
@@ -77,6 +77,10 @@ pub fn read_recorded(hpa: &HorizontalPodAutoscaler) -> Result<Understood, ReadEr
     let Some(origin) = Origin::of(hpa) else {
         return read(&convert::write(hpa, Version::V2)?);
     };
+    if origin.kind == scaled_object::SCALED_OBJECT.name {
+        let unknown = "what the triggers of a ScaledObject measure is not known of other loads";
+        return Err(ReadError::Invalid(unknown.to_owned()));
+    }
     let mut metadata = hpa.metadata.clone();
     metadata.annotations.remove(ORIGIN);
     let kinds = [&chpa::CHPA, &pod_autoscaler::POD_AUTOSCALER];

@@ -1,6 +1,6 @@
 //! What the controller may do, and nothing else.
 
-use super::{NAME, Options, labels, metadata};
+use super::{NAME, Options, TriggerOptions, labels, metadata};
 use podscale_api::{chpa, pod_autoscaler};
 use serde_json::{Value, json};
 use std::str::FromStr;
@@ -80,6 +80,7 @@ pub fn cluster_rules(options: &Options) -> Vec<Value> {
     for ScaleResource { group, resource } in &options.scales {
         rules.push(rule(group, &[&format!("{resource}/scale")], &["get", "update"]));
     }
+    rules.extend(options.triggers.iter().flat_map(TriggerOptions::cluster_rules));
     rules.extend(options.metrics.cluster_rules());
     rules
 }
@@ -95,6 +96,7 @@ pub fn own_rules(options: &Options) -> Vec<Value> {
         }),
         rule("", &["configmaps"], &["get", "list", "create", "update"]),
     ];
+    rules.extend(options.triggers.iter().flat_map(TriggerOptions::own_rules));
     rules.extend(options.metrics.own_rules());
     rules
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{MetricsApi, ResourceMetrics};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
@@ -47,8 +47,13 @@ fn everything() -> Options {
         original_chpas: true,
         crds: true,
         pod_deletion_cost: true,
+        triggers: Some(in_shop()),
         ..Options::default()
     }
+}
+
+fn in_shop() -> TriggerOptions {
+    TriggerOptions { namespaces: vec!["shop".to_owned()], ..TriggerOptions::default() }
 }
 
 #[test]
@@ -123,6 +128,8 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                     || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
                     || (resource == "chpas" && rule["verbs"] == json!(["update"]))
+                    // Their label and finalizer.
+                    || resource == "scaledobjects"
                     || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "pods" && rule["verbs"] == json!(["patch"]))
                     || (["apiservices", "validatingwebhookconfigurations"].contains(&resource)
@@ -148,6 +155,13 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
     let (without, no_rights): (Vec<String>, Vec<String>) = kinds(false);
     assert!(!without.contains(&"CustomResourceDefinition".to_owned()));
     assert_eq!(no_rights, ["\"podautoscalers\" [\"list\"]"], "to see whether there are any");
+    let triggers = Options { crds: true, triggers: Some(in_shop()), ..Options::default() };
+    let defined = manifests(&triggers)
+        .iter()
+        .filter(|object| object["kind"] == "CustomResourceDefinition")
+        .filter_map(|object| object["spec"]["names"]["kind"].as_str().map(str::to_owned))
+        .collect::<Vec<String>>();
+    assert!(defined.contains(&"ScaledObject".to_owned()), "{defined:?}");
     let (with, rights) = kinds(true);
     let defined = crds::all().len();
     assert!(with[..defined].iter().all(|kind| kind == "CustomResourceDefinition"));
@@ -164,15 +178,18 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
 #[test]
 fn the_definitions_of_the_chart_are_current() {
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
-    for definition in crds::all() {
+    let of_triggers =
+        crds::keda::managed().into_iter().map(|definition| ("definitions/keda", definition));
+    let all = crds::all().into_iter().map(|definition| ("definitions", definition));
+    for (folder, definition) in all.chain(of_triggers) {
         let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");
-        let path = chart.join(format!("definitions/{plural}.yaml"));
+        let path = chart.join(format!("{folder}/{plural}.yaml"));
         let current = format!(
             "# Generated from the program; UPDATE_GENERATED=1 with its tests writes it.\n{}\n",
             serde_saphyr::to_string(&definition).expect("YAML").trim_end()
         );
         if std::env::var_os("UPDATE_GENERATED").is_some() {
-            std::fs::create_dir_all(chart.join("definitions")).expect("a folder");
+            std::fs::create_dir_all(chart.join(folder)).expect("a folder");
             std::fs::write(&path, &current).expect("written");
         }
         let found = std::fs::read_to_string(&path).unwrap_or_default();
@@ -254,6 +271,55 @@ fn beside_an_adapter_only_its_rules_and_pods_may_be_touched() {
         ..MetricOptions::default()
     };
     assert!(roles(&Options { metrics: served, ..Options::default() }).is_empty());
+}
+
+#[test]
+fn credentials_of_triggers_may_be_got_where_it_is_said_and_nowhere_else() {
+    let about_secrets = |rules: Vec<Value>| -> Vec<String> {
+        let has = |rule: &Value| rule["resources"].to_string().contains("secrets");
+        rules.iter().filter(|rule| has(rule)).map(|rule| rule["verbs"].to_string()).collect()
+    };
+    let rights = |triggers: Option<TriggerOptions>| {
+        let options = Options { triggers, ..Options::default() };
+        let elsewhere: Vec<String> = manifests(&options)
+            .iter()
+            .filter(|object| object["metadata"]["name"] == "podscale-triggers")
+            .map(|object| {
+                format!("{} {}", text(&object["kind"]), text(&object["metadata"]["namespace"]))
+            })
+            .collect();
+        let everywhere = about_secrets(cluster_rules(&options));
+        (everywhere, about_secrets(own_rules(&options)), elsewhere, options.run_flags())
+    };
+    let none: [&str; 0] = [];
+    let got = ["[\"get\"]"];
+    let (everywhere, own, elsewhere, flags) = rights(None);
+    assert!(everywhere.is_empty() && own.is_empty() && elsewhere.is_empty() && flags.is_empty());
+    let (everywhere, own, elsewhere, flags) = rights(Some(TriggerOptions::default()));
+    assert_eq!(everywhere, got);
+    assert_eq!(own, none, "it is a part of everywhere");
+    assert_eq!(elsewhere, none);
+    assert_eq!(flags, ["--triggers"]);
+    let (everywhere, own, elsewhere, flags) = rights(Some(in_shop()));
+    assert_eq!(everywhere, none);
+    assert_eq!(own, got);
+    assert_eq!(elsewhere, ["Role shop", "RoleBinding shop"]);
+    assert_eq!(flags, ["--triggers", "--trigger-namespaces=shop"]);
+}
+
+#[test]
+fn hpas_are_written_only_where_they_stand_beside_objects() {
+    let verbs = |mode: TriggerMode| {
+        let triggers = Some(TriggerOptions { mode, ..TriggerOptions::default() });
+        let rules = cluster_rules(&Options { triggers, ..Options::default() });
+        let of_hpas = |rule: &&Value| rule["resources"] == json!(["horizontalpodautoscalers"]);
+        let verbs = rules.iter().filter(of_hpas).map(|rule| rule["verbs"].to_string());
+        verbs.collect::<Vec<_>>().join(" ")
+    };
+    let read = "[\"list\",\"watch\"]";
+    assert_eq!(verbs(TriggerMode::Direct), read);
+    let written = "[\"get\",\"create\",\"update\",\"delete\"]";
+    assert_eq!(verbs(TriggerMode::Hpa), format!("{read} {written}"));
 }
 
 /// Those who extend the table of kinds need not touch this.

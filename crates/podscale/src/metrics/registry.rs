@@ -131,6 +131,15 @@ impl Registry {
         self.0.push((description, collect));
     }
 
+    /// A metric whose labels and values are found out when it is visited.
+    pub(super) fn reported(
+        &mut self,
+        description: Description,
+        report: impl Fn(&mut dyn FnMut(&[Label<'_>], Value<'_>)) + Send + Sync + 'static,
+    ) {
+        self.0.push((description, Box::new(report)));
+    }
+
     /// A label of the program that never changes.
     pub(super) fn info(&mut self, name: &'static str, help: &'static str, label: Label<'static>) {
         let collect: Collect = Box::new(move |visit| visit(&[label], Value::Whole(1)));

@@ -106,7 +106,7 @@ impl Segment {
             origin: origin(metadata),
             status: stored(status.as_ref()),
             history: entry.history.clone(),
-            replicas: 0,
+            replicas: entry.inputs.scale.as_ref().map_or(0, |scale| scale.spec.replicas),
             recording: Recording {
                 api_version: API_VERSION.to_owned(),
                 kind: KIND.to_owned(),

@@ -100,6 +100,9 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
         let mut own = RecordedAnswer { metric, ..RecordedAnswer::default() };
         match answer {
             Answer::Nothing => continue,
+            Answer::Trigger { .. } | Answer::Inputs(_) => {
+                own = RecordedAnswer { metric, ..of_trigger(answer) };
+            }
             Answer::Failed(error) => own.error = Some(error.to_string()),
             Answer::Value(value) => own.values = Some(value.iter().map(recorded_value).collect()),
             Answer::Resource(values) => {
@@ -126,6 +129,22 @@ fn add_surroundings(step: &mut Step, entry: &Entry, selector: &str) {
             Answer::External(values) => own.external_metrics = values.to_vec(),
         }
         step.answers.push(own);
+    }
+}
+
+/// What a trigger said, or what the inputs of a formula said.
+fn of_trigger(answer: &Answer) -> RecordedAnswer {
+    let nothing = RecordedAnswer::default();
+    match answer {
+        Answer::Trigger { value, active, taken } => {
+            let values = Some(vec![recorded_value(&(*value, *taken))]);
+            RecordedAnswer { values, active: Some(*active), ..nothing }
+        }
+        Answer::Inputs(inputs) => {
+            RecordedAnswer { inputs: Some(inputs.iter().map(of_trigger).collect()), ..nothing }
+        }
+        Answer::Failed(error) => RecordedAnswer { error: Some(error.to_string()), ..nothing },
+        _ => nothing,
     }
 }
 

@@ -140,8 +140,10 @@ fn answer(metric: u32, reading: &Reading, pods: &[u64]) -> RecordedAnswer {
         RecordedAnswer { metric, source: "simulation".to_owned(), ..RecordedAnswer::default() };
     let values = match reading {
         Reading::Failed(error) => return RecordedAnswer { error: Some(error.to_string()), ..own },
-        Reading::Empty => Vec::new(),
-        Reading::Total { value: total, taken } => vec![taken_at(*total, *taken)],
+        Reading::Empty | Reading::Inputs(_) => Vec::new(),
+        Reading::Total { value: total, taken } | Reading::Trigger { value: total, taken, .. } => {
+            vec![taken_at(*total, *taken)]
+        }
         Reading::Series { values, taken } => {
             values.iter().map(|value| taken_at(*value, *taken)).collect()
         }

@@ -16,6 +16,17 @@ pub(crate) enum Answer {
     External(Arc<[ExternalMetricValue]>),
     /// One value, if there is any.
     Value(Option<(Milli, Time)>),
+    /// The value of an event source.
+    Trigger {
+        /// How much.
+        value: Milli,
+        /// Whether the source says that there is something to do.
+        active: bool,
+        /// When it was measured.
+        taken: Time,
+    },
+    /// What the inputs of a formula say, in their order.
+    Inputs(Vec<Answer>),
     /// Nothing, since the metric cannot be asked for.
     Nothing,
     /// The source could not be read, and why.

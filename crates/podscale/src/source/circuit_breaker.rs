@@ -1,13 +1,10 @@
-//! The circuit breaker of one server: so many calls at a time, each with a deadline. A server that
-//! does not answer in time is not called for a while (open), and then by one caller for all
-//! (half-open), so that nobody waits for it in a queue.
+//! The circuit breaker of one server of metrics, which says in the log when it fails and when it is well again.
 
 use parking_lot::Mutex;
 use podscale_client::call::CallError;
 use podscale_client::outage::{Notice, Outage};
+use podscale_metrics::circuit_breaker::{CircuitBreaker as Breaker, Interrupted, Limits};
 use std::time::Duration;
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
 /// How many calls are made at the same time.
 const CONCURRENT_CALLS: usize = 32;
@@ -24,40 +21,24 @@ const QUIET: Duration = Duration::from_secs(60);
 /// The breaker of one server.
 pub(super) struct CircuitBreaker {
     name: &'static str,
-    permits: Semaphore,
-    /// Set while it is open or half-open.
-    open: Mutex<Option<Open>>,
+    breaker: Breaker,
     outage: Mutex<Outage>,
-}
-
-#[derive(Clone, Copy)]
-struct Open {
-    /// Nobody calls before; whoever comes first afterwards probes the server.
-    until: Instant,
-    pause: Duration,
-}
-
-/// What the breaker allows.
-#[derive(PartialEq)]
-enum Permission {
-    /// It is closed: everybody may call.
-    Closed,
-    /// It is half-open, and this caller probes the server.
-    Probe,
 }
 
 impl CircuitBreaker {
     /// A closed breaker for a server of this name.
     pub(super) fn new(name: &'static str) -> CircuitBreaker {
-        CircuitBreaker {
-            name,
-            permits: Semaphore::new(CONCURRENT_CALLS),
-            open: Mutex::default(),
-            outage: Mutex::new(Outage::over_after(QUIET)),
-        }
+        let limits = Limits {
+            concurrent_calls: CONCURRENT_CALLS,
+            first_pause: FIRST_PAUSE,
+            longest_pause: LONGEST_PAUSE,
+        };
+        let outage = Mutex::new(Outage::over_after(QUIET));
+        CircuitBreaker { name, breaker: Breaker::new(limits), outage }
     }
 
-    /// Makes a call, unless the breaker is open.
+    /// Makes a call, unless the breaker is open. It opens for a server that does not answer in time, not for
+    /// one that refuses.
     ///
     /// # Errors
     /// The call failed, or there was no answer in time, now or a moment ago.
@@ -65,34 +46,11 @@ impl CircuitBreaker {
         &self,
         call: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let permission = self.enter()?;
-        let permit = self.permits.acquire().await;
-        // Those who waited for a permit have waited long enough if the server has failed meanwhile.
-        if permission == Permission::Closed {
-            self.enter()?;
-        }
-        let answer = tokio::time::timeout(DEADLINE, call).await;
-        drop(permit);
-        match answer {
-            Ok(answer) => {
-                *self.open.lock() = None;
-                answer
-            }
-            Err(_) => {
-                self.trip();
-                Err(CallError::Late(DEADLINE))
-            }
-        }
-    }
-
-    /// Opens the breaker. Many may fail at once; together they are one failure.
-    fn trip(&self) {
-        let (mut open, now) = (self.open.lock(), Instant::now());
-        if open.is_none_or(|open| now >= open.until) {
-            let pause = open.map_or(FIRST_PAUSE, |open| open.pause.saturating_mul(2));
-            let pause = pause.min(LONGEST_PAUSE);
-            *open = Some(Open { until: now + pause, pause });
-        }
+        let answer = self.breaker.call(DEADLINE, |_| false, call).await;
+        answer.map_err(|interrupted| match interrupted {
+            Interrupted::Failed(error) => error,
+            Interrupted::Open(_) | Interrupted::Late => CallError::Late(DEADLINE),
+        })
     }
 
     /// Logs that the server fails, and that it answers again. That one metric does not exist is no
@@ -111,23 +69,12 @@ impl CircuitBreaker {
             _ => {}
         }
     }
-
-    /// Refuses while it is open. Whoever comes first afterwards probes the server, and until that has
-    /// an answer the breaker stays open for the others.
-    fn enter(&self) -> Result<Permission, CallError> {
-        let (mut open, now) = (self.open.lock(), Instant::now());
-        let Some(open) = &mut *open else { return Ok(Permission::Closed) };
-        if now < open.until {
-            return Err(CallError::Late(DEADLINE));
-        }
-        open.until = now + DEADLINE;
-        Ok(Permission::Probe)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::time::Instant;
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_answer_is_left_alone_for_longer_and_longer() {

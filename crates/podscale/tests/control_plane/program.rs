@@ -83,10 +83,21 @@ impl Program {
         Ok(sum(&self.metrics().await?, name, labels))
     }
 
+    /// Where its admin port is.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
     /// All its own metrics.
     pub async fn metrics(&self) -> Result<String> {
+        self.get("/metrics").await
+    }
+
+    /// What its admin port answers at a path.
+    pub async fn get(&self, path: &str) -> Result<String> {
         let mut stream = tokio::net::TcpStream::connect(self.admin).await?;
-        stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;
+        let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)

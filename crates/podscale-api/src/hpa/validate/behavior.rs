@@ -9,7 +9,7 @@ const MAX_PERIOD_SECONDS: i32 = 1800;
 /// Longest stabilization window.
 const MAX_WINDOW_SECONDS: i32 = 3600;
 
-pub(super) fn check(
+pub(crate) fn check(
     behavior: &HorizontalPodAutoscalerBehavior,
     path: &FieldPath,
 ) -> Vec<FieldError> {

@@ -32,6 +32,7 @@ pub fn from_wire(status: &PodAutoscalerStatus) -> Status {
     Status {
         observed_generation: status.observed_generation,
         last_scale: status.last_scale_time.map(|t| t.0),
+        last_active: None,
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
         metrics: status.current_metrics.iter().map(stored_metric).collect(),

@@ -1,10 +1,11 @@
 //! Whether a target is idle, and so gets its idle size.
 
 use super::Context;
-use super::ask::{Answers, total_of};
+use super::answer::Answer;
+use super::ask::Answers;
 use crate::decision::Decision;
 use crate::history::Memory;
-use crate::model::{Metric, Milli, ScaleToZero};
+use crate::model::{Milli, ScaleToZero, Source};
 use crate::steps::Activity;
 
 /// What follows from the activity of a target.
@@ -27,29 +28,47 @@ pub(super) fn judge(
     memory: &mut Memory,
     decision: &mut Decision,
 ) -> Standing {
-    let Some(zero) = context.extensions.scale_to_zero else {
+    let zero = context.extensions.scale_to_zero;
+    let has_triggers = || {
+        let mut metrics = context.snapshot.autoscaler.metrics.iter();
+        metrics.any(|metric| matches!(*metric.source, Source::Trigger(_)))
+    };
+    // The activity of triggers is shown even if nothing follows from it.
+    if zero.is_none() && !has_triggers() {
         memory.last_active = None;
         return Standing::Usual;
-    };
+    }
     let (activity, standing) = match found(context, answers) {
         // Nothing that could ever wake it: it is not put to sleep either.
         None => return Standing::Usual,
-        Some(Found::Active(metric)) => {
+        Some(Found::Active(activity)) => {
             memory.last_active = Some(context.snapshot.now);
-            (Activity::Active { metric }, Standing::Awake)
+            (activity, Standing::Awake)
         }
         Some(Found::Unknown(metric)) => (Activity::Unknown { metric }, Standing::Unknown),
-        Some(Found::Inactive) => inactive(context, zero, memory),
+        Some(Found::Inactive) => match zero {
+            Some(zero) => inactive(context, zero, memory),
+            None => (Activity::Inactive, Standing::Usual),
+        },
     };
     decision.steps.extend().activity = Some(activity);
-    standing
+    if zero.is_some() { standing } else { Standing::Usual }
 }
 
 /// Nothing is active. A target that is idle already stays so; any other one is, after the cool-down.
 fn inactive(context: &Context<'_>, zero: ScaleToZero, memory: &mut Memory) -> (Activity, Standing) {
     let now = context.snapshot.now;
     let replicas = zero.idle_replicas.max(0);
-    let until = memory.last_active.get_or_insert(now).after(zero.cooldown);
+    // What was not seen may have been seen by another controller before.
+    let last_active = memory.last_active.or(context.snapshot.status.last_active);
+    let until = match (last_active, context.extensions.activation.idle_from) {
+        (None, Some(idle_from)) => idle_from,
+        (last, _) => {
+            let last = last.unwrap_or(now);
+            memory.last_active = Some(last);
+            last.after(zero.cooldown)
+        }
+    };
     if now < until && context.current() > replicas {
         (Activity::Cooling { until }, Standing::Usual)
     } else {
@@ -58,24 +77,30 @@ fn inactive(context: &Context<'_>, zero: ScaleToZero, memory: &mut Memory) -> (A
 }
 
 enum Found {
-    Active(u32),
+    Active(Activity),
     Inactive,
     Unknown(u32),
 }
 
 /// What the metrics that count say together; `None` if none of them counts.
 fn found(context: &Context<'_>, answers: &Answers) -> Option<Found> {
+    if context.extensions.activation.forced {
+        return Some(Found::Active(Activity::Forced));
+    }
     let mut found = None;
     for (place, metric) in context.snapshot.autoscaler.metrics.iter().enumerate() {
         let activation = context.extensions.rules(place).activation;
         if activation.is_none() && !metric.source.needs_no_pods() {
             continue;
         }
-        match value(context, answers, metric, place) {
-            Some(value) if value > activation.unwrap_or_default() => {
-                return Some(Found::Active(place as u32));
+        let answer = answers.of_metrics.get(place);
+        let above = |value| value > activation.unwrap_or_default();
+        let active = answer.and_then(|answer| answer.active.or_else(|| value(answer).map(above)));
+        match active {
+            Some(true) => {
+                return Some(Found::Active(Activity::Active { metric: place as u32 }));
             }
-            Some(_) => {
+            Some(false) => {
                 found.get_or_insert(Found::Inactive);
             }
             // Without pods there is nothing that could be active in them.
@@ -88,13 +113,10 @@ fn found(context: &Context<'_>, answers: &Answers) -> Option<Found> {
 
 /// What is compared with the activation threshold: the whole of what one source says, or what is
 /// made of the values of pods, in percent for a utilization.
-fn value(context: &Context<'_>, answers: &Answers, metric: &Metric, place: usize) -> Option<Milli> {
-    let proposal = answers.of_metrics.get(place)?.proposal.as_ref()?;
-    let reading = context.snapshot.readings.get(place)?;
-    if let Some((value, _)) = total_of(reading, &metric.source, metric.target) {
-        return Some(value);
-    }
+fn value(answer: &Answer) -> Option<Milli> {
+    let proposal = answer.proposal.as_ref()?;
     let current = &proposal.current;
     let percent = current.average_utilization;
-    percent.map(|percent| Milli(i64::from(percent) * 1000)).or(current.average_value)
+    let of_pods = percent.map(|percent| Milli(i64::from(percent) * 1000)).or(current.average_value);
+    answer.total.or(of_pods)
 }

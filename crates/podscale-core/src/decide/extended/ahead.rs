@@ -2,7 +2,8 @@
 //! gains, and by what will be needed again soon. Never lowers it.
 
 use super::Context;
-use super::ask::{Answer, Answers};
+use super::answer::Answer;
+use super::ask::Answers;
 use crate::decide::ceil;
 use crate::decide::tolerance::Tolerances;
 use crate::decision::Decision;

@@ -1,6 +1,7 @@
 //! Asks each metric how many replicas it wants, and finds what stands in for those that cannot say.
 
-use super::{Context, per_pod, propose};
+use super::answer::Answer;
+use super::{Context, per_pod, propose, trigger};
 use crate::decide::ceil;
 use crate::decide::tolerance::Tolerances;
 use crate::decide::total;
@@ -36,17 +37,6 @@ impl Answers {
     }
 }
 
-/// What one metric said.
-#[derive(Default)]
-pub(super) struct Answer {
-    /// The replicas that it asks for, or that something else asks for in its place.
-    pub(super) replicas: Option<i32>,
-    /// What it said itself.
-    pub(super) proposal: Option<Proposal>,
-    /// When that was measured.
-    pub(super) taken: Option<Time>,
-}
-
 /// Asks each metric.
 pub(super) fn ask(
     context: &Context<'_>,
@@ -63,6 +53,7 @@ pub(super) fn ask(
         aborted: false,
     };
     forget(context, memory);
+    trigger::forget(context, memory);
     decision.metrics = MetricResults::Read;
     for (place, metric) in autoscaler.metrics.iter().enumerate() {
         let rules = context.extensions.rules(place);
@@ -75,20 +66,25 @@ pub(super) fn ask(
             answers.of_metrics.push(Answer::default());
             continue;
         }
-        let answer = match proposal(context, pods, metric, place, rules) {
+        let resolved = trigger::resolve(context, pods, metric, place, rules, memory);
+        let reading = resolved.reading.as_deref();
+        let answer = match proposal(context, pods, metric, place, rules, reading) {
             Ok((proposal, taken)) => {
                 decision.steps.metrics.push(Ok(proposal));
                 if rules.on_missing == OnMissing::LastValue {
                     remember(memory, metric, proposal.replicas, context.snapshot.now);
                 }
-                Answer { replicas: Some(proposal.replicas), proposal: Some(proposal), taken }
+                note_stand_in(place, resolved.stands_in, decision);
+                answered(proposal, taken, reading, metric)
             }
             Err(error) => {
                 let namespace = &*autoscaler.namespace;
                 let failure = MetricFailure { namespace, metric, error: &error };
                 propose::report_failure(&failure, &mut answers.failure, decision);
                 answers.broken += 1;
-                substitute(&mut answers, metric, place, rules, memory, decision)
+                let stands_in = substitute(&mut answers, metric, place, rules, memory, decision);
+                // What is active is so even if no size can be made of it.
+                Answer { active: is_active(reading), ..stands_in }
             }
         };
         answers.of_metrics.push(answer);
@@ -99,6 +95,39 @@ pub(super) fn ask(
         }
     }
     answers
+}
+
+/// Notes that a size stands in for a metric.
+fn note_stand_in(place: usize, replicas: Option<i32>, decision: &mut Decision) {
+    if let Some(size) = replicas {
+        let (metric, by) = (place as u32, OnMissing::Replicas(size));
+        decision.steps.extend().substitutes.push(Substituted { metric, by, replicas });
+    }
+}
+
+/// What a metric said that could be read.
+fn answered(
+    proposal: Proposal,
+    taken: Option<Time>,
+    reading: Option<&Reading>,
+    metric: &Metric,
+) -> Answer {
+    let total = reading.and_then(|reading| total_of(reading, &metric.source, metric.target));
+    Answer {
+        replicas: Some(proposal.replicas),
+        proposal: Some(proposal),
+        taken,
+        total: total.map(|(value, _)| value),
+        active: is_active(reading),
+    }
+}
+
+/// Whether a source says itself that it is active, or not.
+fn is_active(reading: Option<&Reading>) -> Option<bool> {
+    match reading {
+        Some(Reading::Trigger { active, .. }) => Some(*active),
+        _ => None,
+    }
 }
 
 /// What stands in for a metric without a usable value.
@@ -163,10 +192,11 @@ fn proposal(
     metric: &Metric,
     place: usize,
     rules: &MetricRules,
+    reading: Option<&Reading>,
 ) -> Result<(Proposal, Option<Time>), MetricError> {
     propose::check(metric)?;
     let snapshot = context.snapshot;
-    let reading = match snapshot.readings.get(place) {
+    let reading = match reading {
         Some(Reading::Failed(error)) => return Err(MetricError::Fetch(error.clone())),
         None | Some(Reading::Empty) => return Err(MetricError::NoneReturned),
         Some(reading) => reading,
@@ -238,6 +268,7 @@ pub(super) fn total_of(
         (Reading::Total { value, taken }, Source::Object { .. } | Source::Prometheus(_)) => {
             Some((*value, *taken))
         }
+        (Reading::Trigger { value, taken, .. }, Source::Trigger(_)) => Some((*value, *taken)),
         (Reading::Series { values, taken }, Source::External(_)) => {
             Some((total::sum(values, target), *taken))
         }

@@ -1,6 +1,7 @@
 //! Makes one size of what the metrics ask for.
 
-use super::ask::{Answer, Answers};
+use super::answer::Answer;
+use super::ask::Answers;
 use super::{Context, formula, propose, set};
 use crate::decide::ceil;
 use crate::decision::Decision;

@@ -1,6 +1,6 @@
 //! The value of a formula, given what the metrics said.
 
-use super::ask::Answer;
+use super::answer::Answer;
 use crate::model::{Binary, Fact, Formula, MetricTarget, Milli, Part, Unary};
 use crate::steps::{FormulaFailure, Proposal};
 
@@ -39,7 +39,11 @@ impl Facts<'_> {
             Part::Metric { metric, fact } => {
                 self.fact(*metric, *fact).ok_or(FormulaFailure::Missing(*metric))?
             }
-            Part::Has { metric } => truth(self.fact(*metric, Fact::Value).is_some()),
+            Part::Has { metric } => truth(
+                self.fact(*metric, Fact::Value)
+                    .or_else(|| self.fact(*metric, Fact::Total))
+                    .is_some(),
+            ),
             Part::Unary(function, a) => unary(*function, self.value(a)?),
             Part::Binary(Binary::And, a, b) => self.decided(a, b, FALSE)?,
             Part::Binary(Binary::Or, a, b) => self.decided(a, b, TRUE)?,
@@ -72,6 +76,7 @@ impl Facts<'_> {
             Fact::Replicas => answer.replicas.map(f64::from),
             Fact::Value => value_of(answer.proposal.as_ref()?),
             Fact::Ratio => Some(answer.proposal.as_ref()?.ratio),
+            Fact::Total => answer.total.map(whole),
         }
     }
 }
@@ -81,11 +86,12 @@ fn value_of(proposal: &Proposal) -> Option<f64> {
     let current = &proposal.current;
     match proposal.target {
         MetricTarget::Utilization(_) => current.average_utilization.map(f64::from),
-        _ => {
-            let Milli(milli) = current.value.or(current.average_value)?;
-            Some(milli as f64 / 1000.0)
-        }
+        _ => current.value.or(current.average_value).map(whole),
     }
+}
+
+fn whole(Milli(milli): Milli) -> f64 {
+    milli as f64 / 1000.0
 }
 
 fn unary(function: Unary, a: f64) -> f64 {
@@ -96,6 +102,7 @@ fn unary(function: Unary, a: f64) -> f64 {
         Unary::Floor => a.floor(),
         Unary::Round => a.round(),
         Unary::Abs => a.abs(),
+        Unary::Truncate => a.trunc(),
     }
 }
 
@@ -106,6 +113,7 @@ fn binary(function: Binary, a: f64, b: f64) -> f64 {
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
         Binary::Remainder => a % b,
+        Binary::Power => a.powf(b),
         Binary::Max => a.max(b),
         Binary::Min => a.min(b),
         Binary::Equal => truth(a == b),

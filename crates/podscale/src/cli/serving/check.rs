@@ -10,11 +10,17 @@ impl Arguments {
     /// # Errors
     /// Says what does not.
     pub fn check(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
+        self.check_sources(pipeline, false)
+    }
+
+    /// As [`Arguments::check`]; external metrics may also be those of triggers.
+    fn check_sources(&self, pipeline: &pipeline::Arguments, triggers: bool) -> Result<(), Failure> {
         let known = pipeline.has_prometheus();
         if self.wants(MetricsApi::Custom) && !known {
             return Err(Failure::NoSource("custom"));
         }
-        if self.routes()?.is_empty() && self.wants(MetricsApi::External) && !known {
+        let elsewhere = triggers || !self.routes()?.is_empty();
+        if !elsewhere && self.wants(MetricsApi::External) && !known {
             return Err(Failure::NoSource("external"));
         }
         let (flag, needs) = ("--plain-address", "resource in --serve");
@@ -22,7 +28,8 @@ impl Arguments {
         if effect { Ok(()) } else { Err(Failure::NoEffect { flag, needs }) }
     }
 
-    /// Whether the flags make sense beside a controller, which serves metrics or not, and may write or not.
+    /// Whether the flags make sense beside a controller, which serves metrics or not, may write or not, and has triggers
+    /// that HPAs read or not.
     ///
     /// # Errors
     /// Says what does not.
@@ -31,12 +38,18 @@ impl Arguments {
         pipeline: &pipeline::Arguments,
         serves: bool,
         dry_run: bool,
+        triggers: bool,
     ) -> Result<(), Failure> {
         if dry_run && (serves || self.serves_besides_metrics()) && self.tls_cert_file.is_none() {
             return Err(Failure::DryRun);
         }
+        // Without an answer the HPAs of triggers would hold every size.
+        if triggers && !(serves && self.wants(MetricsApi::External)) {
+            let (flag, needs) = ("--trigger-mode hpa", "--serve-metrics --serve external");
+            return Err(Failure::NoEffect { flag, needs });
+        }
         if serves {
-            return self.check(pipeline);
+            return self.check_sources(pipeline, triggers);
         }
         let given = [
             ("--serve", !self.serve.is_empty()),

@@ -4,14 +4,17 @@
 use super::apart;
 use super::report::Severity;
 use super::words::{self, Said};
+use crate::triggers::offline;
 use podscale_api::admission::{self, Kind};
-use podscale_api::crds::chpa;
+use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
+use podscale_api::keda::scaled_object::{KIND, ScaledObject};
 use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -19,7 +22,7 @@ use std::sync::LazyLock;
 const REFUSED: &str = "refused";
 /// What an API server lets in, and the controller reports in a condition.
 const INVALID: &str = "invalid-spec";
-/// What singlecloud's API passes over.
+/// What singlecloud's API passes over, and what has no effect in a trigger.
 const IGNORED: &str = "ignored-field";
 
 /// Something that is wrong with an object.
@@ -51,6 +54,12 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
             check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS)
         }
         Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
+        Written::ScaledObject => {
+            let mut faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
+            let of_triggers = of_triggers(object, &faults);
+            faults.extend(of_triggers);
+            faults
+        }
         Written::Singlecloud => check_singlecloud(object),
     }
 }
@@ -59,6 +68,11 @@ type Resource = LazyLock<Option<CustomResource>>;
 // Rules of definitions are compiled, which is done once.
 static POD_AUTOSCALERS: Resource = LazyLock::new(|| CustomResource::new(&crd::definition()));
 static CHPAS: Resource = LazyLock::new(|| CustomResource::new(&chpa::definition()));
+static SCALED_OBJECTS: Resource = LazyLock::new(|| {
+    let mut definitions = keda::managed().into_iter();
+    let is_it = |definition: &Value| definition["spec"]["names"]["kind"] == KIND;
+    definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
+});
 
 /// What only the controller can judge.
 const JUDGED_LATER: [&str; 4] =
@@ -98,6 +112,28 @@ fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> 
         later.map(|cause| Fault::new(INVALID, cause.field, cause.message)).collect();
     faults.extend(later);
     faults
+}
+
+/// What the sources of its triggers say of their metadata, where nothing else is wrong with them.
+fn of_triggers(object: &Value, known: &[Fault]) -> Vec<Fault> {
+    let Ok(object) = ScaledObject::deserialize(object) else { return Vec::new() };
+    let faults = offline::faults(&object).into_iter().map(|fault| {
+        let field = match fault.field {
+            Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
+            None => format!("spec.triggers[{}]", fault.index),
+        };
+        if fault.is_error {
+            return Fault::new(INVALID, field, fault.problem);
+        }
+        Fault { severity: Severity::Warning, ..Fault::new(IGNORED, field, fault.problem) }
+    });
+    let is_new = |fault: &Fault| {
+        let about = |other: &Fault| {
+            other.field.starts_with("spec.triggers[") && apart::is_about(&other.field, &fault.field)
+        };
+        !known.iter().any(about)
+    };
+    faults.filter(is_new).collect()
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.

@@ -2,16 +2,18 @@
 //! thing.
 
 use podscale_api::hpa::v2;
-use podscale_api::{chpa, pod_autoscaler as pa};
+use podscale_api::{chpa, keda, pod_autoscaler as pa};
 
 /// The kinds that are checked, each with its group and the version to write.
-const KNOWN: [(&str, &str, &str); 3] = [
+const KNOWN: [(&str, &str, &str); 4] = [
     ("autoscaling", v2::API_VERSION, v2::KIND),
     (pa::GROUP, pa::API_VERSION, pa::KIND),
     (chpa::GROUP, chpa::API_VERSION, chpa::KIND),
+    (keda::GROUP, keda::API_VERSION, keda::scaled_object::KIND),
 ];
 /// Other kinds of these groups, which may be in files.
-const OTHERS: [&str; 2] = ["Scale", "Recording"];
+const OTHERS: [&str; 5] =
+    ["Scale", "Recording", "ScaledJob", "TriggerAuthentication", "ClusterTriggerAuthentication"];
 /// A name is near another one with so many letters in another way at most, and a third of them.
 const NEAR: usize = 4;
 
@@ -69,6 +71,9 @@ mod tests {
             ("podscale.dev/v1alpha1", "PodAutoScaler", Some("kind: did you mean PodAutoscaler?")),
             ("podscale.dev/v1alpha1", "Widget", Some("kind: there is PodAutoscaler")),
             ("autoscalers.postmates.com/v1beta1", "CPHA", Some("kind: did you mean CHPA?")),
+            ("keda.sh/v1alpha1", "ScaledObjekt", Some("kind: did you mean ScaledObject?")),
+            ("keda.sh/v1alpha1", "ScaledJob", None),
+            ("keda.sh/v1alpha1", "TriggerAuthentication", None),
             (
                 "autoscaling/v2",
                 "PodAutoscaler",

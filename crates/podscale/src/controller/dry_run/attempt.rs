@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(super) const SLACK: Span = Span::seconds(1);
 
 /// What we decided, and on what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attempt {
     /// The size that was found.
     pub(super) found: i32,

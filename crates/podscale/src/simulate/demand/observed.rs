@@ -81,7 +81,9 @@ impl Observed {
 fn amount(source: &Source, reading: &Reading, serving: &[bool]) -> Option<Amount> {
     let milli = |value: i64| value as f64 / 1000.0;
     match reading {
-        Reading::Total { value, .. } => Some(Amount::Whole(milli(value.0))),
+        Reading::Total { value, .. } | Reading::Trigger { value, .. } => {
+            Some(Amount::Whole(milli(value.0)))
+        }
         Reading::Series { values, .. } => {
             Some(Amount::Whole(values.iter().map(|value| milli(value.0)).sum()))
         }
@@ -107,6 +109,6 @@ fn amount(source: &Source, reading: &Reading, serving: &[bool]) -> Option<Amount
                 _ => Some(Amount::Pods { total: total / 1000.0, most: most / 1000.0 }),
             }
         }
-        Reading::Empty | Reading::Failed(_) => None,
+        Reading::Inputs(_) | Reading::Empty | Reading::Failed(_) => None,
     }
 }

@@ -42,6 +42,25 @@ spec:
     resource: {name: cpu, targetAverageUtilization: 80}
 ";
 
+const SCALED_OBJECT: &str = "\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: web
+spec:
+  minReplicaCount: 1
+  maxReplicaCount: 5
+  scaleTargetRef:
+    name: web
+  triggers:
+  - type: cron
+    metadata:
+      timezone: Etc/UTC
+      start: 0 8 * * *
+      end: 0 18 * * *
+      desiredReplicas: \"4\"
+";
+
 const SINGLECLOUD: &str = r#"{"name": "web", "scaleTargetKind": "deployment", "scaleTargetName": "web",
   "minReplicas": 1, "maxReplicas": 5,
   "resourceMetrics": [
@@ -62,8 +81,26 @@ fn changed(text: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn good_ones_are_good() {
-    for text in [PA, CHPA, SINGLECLOUD] {
+    for text in [PA, CHPA, SCALED_OBJECT, SINGLECLOUD] {
         assert_eq!(checked(text), NONE, "{text}");
+    }
+}
+
+#[test]
+fn scaled_objects_are_refused_in_the_words_of_keda() {
+    for (from, to, expected) in [
+        (
+            "minReplicaCount: 1",
+            "idleReplicaCount: 1",
+            "spec: IdleReplicaCount=1 must be less than MinReplicaCount=0",
+        ),
+        ("type: cron", "type: crom", "spec.triggers[0]: no scaler found for type: crom"),
+        ("start: 0 8", "start: 61 8", "error parsing start schedule"),
+        ("  - type: cron", "  - type: cron\n    useCachedMetrics: true", "spec.triggers: property"),
+        ("maxReplicaCount: 5", "maxReplicas: 5", "unknown field \"spec.maxReplicas\""),
+    ] {
+        let found = changed(SCALED_OBJECT, from, to);
+        assert!(found.contains(expected), "{to}: {found}");
     }
 }
 

@@ -1,0 +1,254 @@
+//! Servers that are asked: connections that triggers share, one answer for all who ask the same, and a circuit
+//! breaker for each.
+
+use crate::trigger::{ServerKey, TriggerError};
+use parking_lot::Mutex;
+use podscale_metrics::circuit_breaker::{CircuitBreaker, Interrupted, Limits};
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+/// How many calls to one server are under way at once, and how long it is left alone when it fails: at most as
+/// long as triggers are not polled anyway.
+const LIMITS: Limits = Limits {
+    concurrent_calls: 16,
+    first_pause: Duration::from_secs(2),
+    longest_pause: Duration::from_secs(30),
+};
+/// How many answers of one server are kept at most.
+const MOST_ANSWERS: usize = 8192;
+/// From how many entries on those are looked for that nobody uses any longer.
+const SWEEP_FROM: usize = 64;
+
+/// Everything that triggers share, by server. It is dropped with the last trigger that uses it.
+#[derive(Default)]
+pub(crate) struct Connections {
+    shared: Mutex<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    by_key: HashMap<ServerKey, Weak<dyn Any + Send + Sync>>,
+    sweep_at: usize,
+}
+
+impl Connections {
+    /// What is shared under a key, made if nobody has it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn share<T: Send + Sync + 'static, E>(
+        &self,
+        key: &ServerKey,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let mut shared = self.shared.lock();
+        let known = shared.by_key.get(key).and_then(Weak::upgrade);
+        if let Some(known) = known.and_then(|known| known.downcast::<T>().ok()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        let any: Arc<dyn Any + Send + Sync> = made.clone();
+        if shared.by_key.len() >= shared.sweep_at.max(SWEEP_FROM) {
+            shared.by_key.retain(|_, entry| entry.strong_count() > 0);
+            shared.sweep_at = shared.by_key.len().saturating_mul(2);
+        }
+        shared.by_key.insert(key.clone(), Arc::downgrade(&any));
+        Ok(made)
+    }
+
+    /// How many servers there are.
+    pub(crate) fn len(&self) -> usize {
+        let shared = self.shared.lock();
+        shared.by_key.values().filter(|entry| entry.strong_count() > 0).count()
+    }
+}
+
+/// A server and what connects to it.
+pub(crate) struct Server<C> {
+    /// What connects to it.
+    pub(crate) connection: C,
+    name: Arc<str>,
+    freshness: Duration,
+    breaker: CircuitBreaker,
+    /// Why it failed last.
+    failure: Mutex<Option<Arc<str>>>,
+    answers: Mutex<HashMap<Box<str>, Answer>>,
+}
+
+type Outcome = Result<Arc<[f64]>, TriggerError>;
+
+#[derive(Clone)]
+struct Answer {
+    asked: Instant,
+    outcome: Arc<OnceCell<Outcome>>,
+}
+
+impl<C> Server<C> {
+    /// A server that was not asked yet; answers are shared for so long.
+    pub(crate) fn new(key: &ServerKey, freshness: Duration, connection: C) -> Server<C> {
+        Server {
+            connection,
+            name: key.address().into(),
+            freshness,
+            breaker: CircuitBreaker::new(LIMITS),
+            failure: Mutex::default(),
+            answers: Mutex::default(),
+        }
+    }
+
+    /// Its name in errors.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The numbers that a question gives now, or gave somebody else a moment ago.
+    ///
+    /// # Errors
+    /// The call failed, the deadline has passed, or the server is left alone.
+    pub(crate) async fn ask<F: Future<Output = Result<Vec<f64>, TriggerError>>>(
+        &self,
+        question: &str,
+        deadline: Instant,
+        call: impl FnOnce() -> F,
+    ) -> Outcome {
+        let answer = self.answer(question);
+        // Whoever asks first asks for all, within its own deadline; the others wait as long as theirs.
+        let fetch = || Box::pin(async { self.call(deadline, call()).await.map(Into::into) });
+        let waiting = answer.outcome.get_or_init(fetch);
+        match tokio::time::timeout_at(deadline, waiting).await {
+            Ok(outcome) => outcome.clone(),
+            Err(_) => Err(TriggerError::Late(self.name.clone())),
+        }
+    }
+
+    fn answer(&self, question: &str) -> Answer {
+        let now = Instant::now();
+        let mut answers = self.answers.lock();
+        if let Some(answer) = answers.get(question) {
+            let awaited = !answer.outcome.initialized();
+            if awaited || now.duration_since(answer.asked) < self.freshness {
+                return answer.clone();
+            }
+        }
+        let is_fresh = |answer: &Answer| now.duration_since(answer.asked) < self.freshness;
+        if answers.len() >= MOST_ANSWERS {
+            answers.retain(|_, answer| is_fresh(answer));
+        }
+        if answers.len() >= MOST_ANSWERS {
+            answers.clear();
+        }
+        let answer = Answer { asked: now, outcome: Arc::default() };
+        answers.insert(question.into(), answer.clone());
+        answer
+    }
+
+    async fn call<T>(
+        &self,
+        deadline: Instant,
+        call: impl Future<Output = Result<T, TriggerError>>,
+    ) -> Result<T, TriggerError> {
+        // A little less than whoever waits, so that it is the call that is late and not the waiting.
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = left.saturating_sub((left / 50).min(Duration::from_millis(50)));
+        let answer = self.breaker.call(left, TriggerError::is_outage, call).await;
+        let error = match answer {
+            Ok(answer) => {
+                *self.failure.lock() = None;
+                return Ok(answer);
+            }
+            Err(Interrupted::Failed(error)) => error,
+            Err(Interrupted::Late) => TriggerError::Late(self.name.clone()),
+            Err(Interrupted::Open(wait)) => {
+                let last = self.failure.lock().clone();
+                let last = last.unwrap_or_else(|| format!("{} failed", self.name).into());
+                // A part of a second is a second to wait.
+                let wait_seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                return Err(TriggerError::Open { last, wait_seconds });
+            }
+        };
+        if error.is_outage() {
+            *self.failure.lock() = Some(error.to_string().into());
+        }
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    fn server() -> Server<()> {
+        Server::new(&ServerKey::new("t", "a:1", &[]), Duration::from_secs(1), ())
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(3)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_serves_all_who_ask_the_same() {
+        let (server, calls) = (server(), AtomicU32::new(0));
+        let ask = async |question: &str| {
+            let call = || async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                Ok(vec![f64::from(calls.fetch_add(1, Ordering::Relaxed))])
+            };
+            server.ask(question, soon(), call).await.expect("an answer")[0]
+        };
+        let (a, b, c) = tokio::join!(ask("x"), ask("x"), ask("y"));
+        assert_eq!((a, a + c), (b, 1.0), "one call for each question");
+        assert_eq!(ask("x").await, a, "it is fresh");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(ask("x").await, 2.0, "it is not");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_server_is_left_alone_and_says_why() {
+        let server = server();
+        let refused = || async {
+            let problem = "connection refused".into();
+            Err(TriggerError::Unreachable { server: "a:1".into(), problem })
+        };
+        let error = server.ask("x", soon(), refused).await.expect_err("refused");
+        assert_eq!(error.to_string(), "a:1 cannot be reached: connection refused");
+        let answers = || async { Ok(vec![1.0]) };
+        let error = server.ask("y", soon(), answers).await.expect_err("open");
+        let expected = "a:1 cannot be reached: connection refused; asked again in 2 s";
+        assert_eq!(error.to_string(), expected);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(*server.ask("y", soon(), answers).await.expect("closed"), [1.0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_than_its_deadline() {
+        let (server, began) = (server(), Instant::now());
+        let never = || std::future::pending();
+        let error = server.ask("x", soon(), never).await.expect_err("late");
+        assert_eq!(error, TriggerError::Late("a:1".into()));
+        assert!(began.elapsed() <= Duration::from_secs(3));
+        assert!(matches!(server.ask("y", soon(), never).await, Err(TriggerError::Open { .. })));
+    }
+
+    #[test]
+    fn what_is_shared_goes_with_its_last_user() {
+        let connections = Connections::default();
+        let key = |n: usize| ServerKey::new("t", &format!("a:{n}"), &[]);
+        let share = |n, value: u32| {
+            connections.share(&key(n), || Ok::<_, TriggerError>(value)).expect("shared")
+        };
+        let first = share(1, 1);
+        assert_eq!((*share(1, 2), *share(2, 3)), (1, 3));
+        assert_eq!(connections.len(), 1);
+        drop(first);
+        assert_eq!((connections.len(), *share(1, 4)), (0, 4));
+        for n in 0..1000 {
+            share(n, 0);
+        }
+        assert!(connections.shared.lock().by_key.len() <= 2 * SWEEP_FROM, "they are swept");
+    }
+}

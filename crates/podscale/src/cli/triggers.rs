@@ -1,0 +1,95 @@
+//! The flags about triggers of event sources.
+
+use crate::controller::MetricSources;
+use crate::controller::manage::Manage;
+use crate::dialect::scaled_object::ScaledObjects;
+use crate::dialect::{AnyDialect, Managed};
+use crate::serve::Served;
+use crate::serve::triggers::TriggerMetrics;
+use crate::settings::{TriggerMode, namespace};
+use crate::triggers::{Limits, Triggers};
+use clap::Args;
+use podscale_client::clock::Clock;
+use podscale_client::connect::Cluster;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Flags about triggers of event sources.
+#[derive(Clone, Debug, Args)]
+#[group(id = "trigger-flags")]
+#[command(next_help_heading = "Triggers")]
+pub struct Arguments {
+    /// Manage KEDA's ScaledObjects as well, and read the credentials that their triggers refer to. KEDA must not
+    /// manage them too.
+    #[arg(long, env = "PODSCALE_TRIGGERS")]
+    triggers: bool,
+
+    /// Read Secrets, ConfigMaps and tokens for triggers only in these namespaces and the controller's own; in all if
+    /// not given.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = namespace,
+        requires = "triggers",
+        env = "PODSCALE_TRIGGER_NAMESPACES"
+    )]
+    trigger_namespaces: Vec<String>,
+
+    /// The folder with the files that filePath of ClusterTriggerAuthentications names.
+    #[arg(long, value_name = "DIR", requires = "triggers", env = "PODSCALE_TRIGGER_FILES")]
+    trigger_files: Option<PathBuf>,
+
+    /// Who decides how many replicas an active target has. With hpa, each ScaledObject gets an HPA that reads its
+    /// triggers as external metrics, which --serve-metrics --serve external serves.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "MODE",
+        requires = "triggers",
+        env = "PODSCALE_TRIGGER_MODE"
+    )]
+    trigger_mode: TriggerMode,
+}
+
+impl Arguments {
+    /// Whether HPAs read the triggers.
+    #[must_use]
+    pub fn are_read_by_hpas(&self) -> bool {
+        self.triggers && self.trigger_mode == TriggerMode::Hpa
+    }
+
+    /// Puts the triggers before the external metrics that are served, if HPAs read them.
+    pub fn serve(&self, sources: &MetricSources, served: &mut Served) {
+        if let Some(triggers) = sources.triggers.clone().filter(|_| self.are_read_by_hpas()) {
+            let (runtime, others) = (Handle::current(), served.external.take());
+            served.external = Some(Arc::new(TriggerMetrics { triggers, runtime, others }));
+        }
+    }
+
+    /// Adds what has triggers to what is managed, and triggers to what is read, if that is wanted.
+    pub fn add(
+        &self,
+        cluster: &Cluster,
+        own_namespace: &str,
+        clock: Clock,
+        manage: Manage,
+        (mut dialects, mut sources): (Vec<Arc<dyn AnyDialect>>, MetricSources),
+    ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
+        if self.triggers {
+            let limits = Limits {
+                namespaces: self.trigger_namespaces.iter().cloned().collect(),
+                own_namespace: own_namespace.to_owned(),
+                files: self.trigger_files.clone(),
+            };
+            let triggers = Arc::new(Triggers::new(&cluster.client, clock, limits));
+            let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
+            let objects = ScaledObjects::new(Arc::clone(&triggers), is_managed);
+            dialects.push(Arc::new(objects.in_mode(self.trigger_mode)));
+            sources.triggers = Some(triggers);
+        }
+        (dialects, sources)
+    }
+}

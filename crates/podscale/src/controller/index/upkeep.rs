@@ -1,0 +1,21 @@
+//! Whether an object may be written to, and what was written to it besides its status.
+
+use super::Index;
+use crate::controller::ownership::Management;
+use crate::dialect::{Key, Managed};
+
+impl Index {
+    /// Whether an object is there and nobody else manages it or its target.
+    pub(in crate::controller) fn is_ours(&self, key: &Key, uid: &str) -> bool {
+        let precedent = self.state.lock().precedent(key);
+        let Some(mut entry) = self.entry(key, uid) else { return false };
+        entry.management(precedent.as_ref()) == Management::Active
+    }
+
+    /// The metadata of an object was written. The answer is known unless something newer is.
+    pub(in crate::controller) fn prepared(&self, managed: Managed) {
+        if let Some(mut entry) = self.entry(&managed.key, managed.uid()) {
+            entry.replace(managed);
+        }
+    }
+}

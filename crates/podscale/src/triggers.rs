@@ -1,0 +1,203 @@
+//! Triggers of event sources, between the objects that have them and the crate that asks the sources. What a trigger
+//! refers to is looked up here, and what polls it is kept here. Values of Secrets do not leave this module but into
+//! what polls.
+
+mod authentications;
+mod cluster;
+mod connected;
+mod credentials;
+mod environment;
+mod hidden;
+mod lookup;
+pub(crate) mod offline;
+mod pushes;
+mod resolve;
+mod served;
+#[cfg(test)]
+mod tests;
+mod vault;
+
+pub(crate) use authentications::AuthenticationName;
+pub(crate) use connected::Polled;
+pub(crate) use lookup::Reads;
+pub(crate) use pushes::{Pushed, topic};
+pub(crate) use resolve::Resolution;
+
+use crate::metrics::TriggersReport;
+use crate::pods::Pods;
+use authentications::Authentications;
+use cluster::KnownCluster;
+use connected::Connected;
+use kube::Client;
+use parking_lot::Mutex;
+use podscale_api::keda::ScaledObject;
+use podscale_client::clock::Clock;
+use podscale_client::discovery::RestMapper;
+use podscale_client::instrument::Instruments;
+use podscale_scalers::Context;
+use served::Served;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::Notify;
+
+/// Where credentials may be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The namespaces whose Secrets and ConfigMaps are read; all if there are none.
+    pub namespaces: BTreeSet<String>,
+    /// The controller's own namespace, where those are that ClusterTriggerAuthentications refer to.
+    pub own_namespace: String,
+    /// The folder of the files that ClusterTriggerAuthentications refer to, if there is one.
+    pub files: Option<PathBuf>,
+}
+
+/// An object that has triggers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ObjectName {
+    /// Its namespace.
+    pub(crate) namespace: Arc<str>,
+    /// Its name.
+    pub(crate) name: Arc<str>,
+}
+
+impl ObjectName {
+    /// The name of an object.
+    pub(crate) fn of(object: &ScaledObject) -> ObjectName {
+        let metadata = &object.metadata;
+        ObjectName {
+            namespace: metadata.namespace.as_str().into(),
+            name: metadata.name.as_str().into(),
+        }
+    }
+}
+
+/// The triggers of all objects, and what they need.
+pub struct Triggers {
+    client: Client,
+    clock: Clock,
+    mapper: RestMapper,
+    limits: Limits,
+    context: Context,
+    pods: Arc<OnceLock<Arc<Pods>>>,
+    authentications: Authentications,
+    connected: Connected,
+    served: Served,
+    pushed: Arc<OnceLock<Pushed>>,
+    outdated: Mutex<Outdated>,
+    is_outdated: Notify,
+}
+
+/// Whose credentials may have changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outdated {
+    /// Objects whose triggers were refused.
+    pub(crate) objects: BTreeSet<ObjectName>,
+    /// Authentications that are new, others or gone.
+    pub(crate) authentications: BTreeSet<AuthenticationName>,
+}
+
+impl Triggers {
+    /// Reads credentials through this client, within these limits.
+    #[must_use]
+    pub fn new(client: &Client, clock: Clock, limits: Limits) -> Triggers {
+        let pods = Arc::default();
+        let cluster = KnownCluster::new(client.clone(), Arc::clone(&pods));
+        let mut context = Context::new(Arc::new(cluster));
+        context.clock = Arc::new(move || clock.now());
+        Triggers {
+            client: client.clone(),
+            clock,
+            mapper: RestMapper::new(client.clone(), clock),
+            limits,
+            context,
+            pods,
+            authentications: Authentications::default(),
+            connected: Connected::default(),
+            served: Served::default(),
+            pushed: Arc::default(),
+            outdated: Mutex::default(),
+            is_outdated: Notify::new(),
+        }
+    }
+
+    /// Counts these pods where a trigger counts pods.
+    pub(crate) fn count_pods(&self, pods: &Arc<Pods>) {
+        // Whoever came first stays: there is one store of pods in a process.
+        let _ = self.pods.set(Arc::clone(pods));
+    }
+
+    /// Follows the authentications of the cluster, for ever.
+    pub(crate) async fn follow_authentications(&self, client: &Client, instruments: &Instruments) {
+        let changed = |names: BTreeSet<AuthenticationName>| {
+            if !names.is_empty() {
+                self.outdated.lock().authentications.extend(names);
+                self.is_outdated.notify_one();
+            }
+        };
+        self.authentications.follow(client, instruments, changed).await;
+    }
+
+    /// Waits until the authentications of the cluster are known, but not for ever: whoever refers to none can do
+    /// without.
+    pub(crate) async fn authentications_known(&self) {
+        self.authentications.known().await;
+    }
+
+    /// Calls this with the topic of an object whenever one of its sources says that there is something to do.
+    pub(crate) fn report_pushes(&self, pushed: Pushed) {
+        // Whoever came first stays, as above.
+        let _ = self.pushed.set(pushed);
+    }
+
+    /// Connects what was resolved for an object, in the place of what it had before.
+    pub(crate) fn connect(&self, object: &ObjectName, resolution: Resolution) {
+        let listeners = pushes::listen(object, resolution.pushes, &self.pushed);
+        self.connected.replace(object, resolution.connections, listeners);
+    }
+
+    /// Whether a person has paused an object.
+    pub(crate) fn note_pause(&self, object: &ObjectName, is_paused: bool) {
+        self.connected.note_pause(object, is_paused);
+    }
+
+    /// What all triggers gave last, under the names that KEDA has for that.
+    pub(crate) fn report(&self) -> TriggersReport {
+        self.connected.report()
+    }
+
+    /// Forgets an object.
+    pub(crate) fn forget(&self, object: &ObjectName) {
+        self.connected.remove(object);
+        self.served.lock().remove(object);
+        self.outdated.lock().objects.remove(object);
+    }
+
+    /// What a trigger gives now, or gave at its last poll if its object wants no more.
+    ///
+    /// # Errors
+    /// Its source did not answer, or not with a value.
+    pub(crate) async fn poll(&self, key: &str) -> Result<Polled, Arc<str>> {
+        let Some(connection) = self.connected.get(key) else {
+            return Err("the trigger is not connected".into());
+        };
+        connection.poll(&self.clock).await.map_err(|error| {
+            if error.is_answer {
+                // Perhaps what it proves itself with has changed.
+                self.outdated.lock().objects.insert(connection.object().clone());
+                self.is_outdated.notify_one();
+            }
+            error.problem
+        })
+    }
+
+    /// Waits until something may be outdated.
+    pub(crate) async fn outdated(&self) {
+        self.is_outdated.notified().await;
+    }
+
+    /// What may be outdated since this was last asked.
+    pub(crate) fn take_outdated(&self) -> Outdated {
+        std::mem::take(&mut *self.outdated.lock())
+    }
+}

@@ -1,0 +1,45 @@
+//! Keeps the values that a trigger proves itself with out of texts that its source answers with.
+
+use podscale_scalers::Secret;
+use std::sync::Arc;
+
+/// Shorter values are parts of too many words.
+const SHORTEST_BYTES: usize = 4;
+/// What stands in their place.
+const MASK: &str = "***";
+
+/// The values of one trigger.
+#[derive(Clone, Default)]
+pub(super) struct Hidden(Arc<[Secret]>);
+
+impl Hidden {
+    /// Hides these.
+    pub(super) fn of<'a>(values: impl Iterator<Item = &'a Secret>) -> Hidden {
+        let long = values.filter(|value| value.expose().trim().len() >= SHORTEST_BYTES);
+        Hidden(long.cloned().collect())
+    }
+
+    /// A text without them.
+    pub(super) fn hide(&self, mut text: String) -> String {
+        for value in self.0.iter().map(|value| value.expose().trim()) {
+            if text.contains(value) {
+                text = text.replace(value, MASK);
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_hidden_wherever_they_are() {
+        let values = ["hunter2\n", "abc", ""].map(Secret::from);
+        let hidden = Hidden::of(values.iter());
+        let shown = |text: &str| hidden.hide(text.to_owned());
+        assert_eq!(shown("401: no hunter2 here, hunter2!"), "401: no *** here, ***!");
+        assert_eq!(shown("abc and nothing"), "abc and nothing");
+    }
+}

@@ -1,0 +1,332 @@
+//! From an object to what its triggers measure and what polls them.
+
+use super::connected::{Connection, Connections, Polls};
+use super::credentials::Credentials;
+use super::hidden::Hidden;
+use super::lookup::{LookupError, Reads};
+use super::{AuthenticationName, ObjectName, Triggers};
+use podscale_api::keda::trigger::Trigger;
+use podscale_api::keda::{ScaledObject, scaled_object::ScaledObjectSpec};
+use podscale_api::translate::scaled_object::TriggerMetric;
+use podscale_core::model::{EventSource, Milli, Source, Targets};
+use podscale_scalers::{
+    Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerSpec, connect, parse,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+/// How long a source may take to name its metrics.
+const NAMES_DEADLINE: Duration = Duration::from_secs(10);
+/// What ends the name of a field of metadata whose value is the name of a variable.
+const FROM_ENVIRONMENT: &str = "FromEnv";
+
+/// What the triggers of an object are, now.
+pub(crate) struct Resolution {
+    /// What they measure, or all that is wrong with them.
+    pub(crate) metrics: Result<Vec<TriggerMetric>, String>,
+    /// What polls them; none if anything is wrong.
+    pub(crate) connections: Connections,
+    /// Where sources say by themselves that there is something to do.
+    pub(crate) pushes: Vec<watch::Receiver<u64>>,
+    /// The authentications that they refer to.
+    pub(crate) authentications: BTreeSet<AuthenticationName>,
+    /// Whether anything outside of the object has a part in this.
+    pub(crate) refers: bool,
+    /// Whether something could not be read that may be there in a moment.
+    pub(crate) is_unsure: bool,
+}
+
+impl Resolution {
+    /// Of an object that is not managed: nothing is looked up for it.
+    pub(crate) fn unmanaged() -> Resolution {
+        Resolution {
+            metrics: Ok(Vec::new()),
+            connections: Connections::new(),
+            pushes: Vec::new(),
+            authentications: BTreeSet::new(),
+            refers: false,
+            is_unsure: false,
+        }
+    }
+
+    /// Of an object of which nothing could be looked up in time.
+    pub(crate) fn failed(problem: String) -> Resolution {
+        let metrics = Err(problem);
+        Resolution { metrics, refers: true, is_unsure: true, ..Resolution::unmanaged() }
+    }
+}
+
+/// One trigger that is understood.
+#[derive(Default)]
+struct Understood {
+    metrics: Vec<TriggerMetric>,
+    connections: Connections,
+    push: Option<watch::Receiver<u64>>,
+    /// Whether its source was asked what it measures.
+    is_told: bool,
+}
+
+/// What is wrong with one trigger.
+enum Refused {
+    Lookup(LookupError),
+    Settings(String),
+    /// Its source does not say what it measures.
+    Untold(String),
+}
+
+impl From<LookupError> for Refused {
+    fn from(error: LookupError) -> Refused {
+        Refused::Lookup(error)
+    }
+}
+
+impl Triggers {
+    /// Looks up what the triggers of an object refer to and makes what polls them. Asks no event source but those that
+    /// name their metrics themselves.
+    pub(crate) async fn resolve(&self, object: &ScaledObject, reads: &Reads) -> Resolution {
+        let namespace = &object.metadata.namespace;
+        let triggers = &object.spec.triggers;
+        let references = triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
+        let authentications: BTreeSet<AuthenticationName> =
+            references.map(|reference| AuthenticationName::of(reference, namespace)).collect();
+        let mut refers = !authentications.is_empty() || triggers.iter().any(names_variables);
+        let (mut metrics, mut connections) = (Vec::new(), Connections::new());
+        let mut pushes = Vec::new();
+        let (mut problems, mut is_unsure) = (Vec::new(), false);
+        for (index, trigger) in triggers.iter().enumerate() {
+            match self.resolve_one(object, index, trigger, reads).await {
+                Ok(understood) => {
+                    metrics.extend(understood.metrics);
+                    connections.extend(understood.connections);
+                    pushes.extend(understood.push);
+                    refers |= understood.is_told;
+                }
+                Err(Refused::Settings(problem)) => problems.push(problem),
+                Err(Refused::Untold(problem)) => {
+                    (refers, is_unsure) = (true, true);
+                    let kind = &trigger.r#type;
+                    problems.push(format!(
+                        "error getting metrics of trigger {index} ({kind}): {problem}"
+                    ));
+                }
+                Err(Refused::Lookup(error)) => {
+                    is_unsure |= matches!(error, LookupError::Unsure { .. });
+                    let kind = &trigger.r#type;
+                    problems.push(format!(
+                        "error getting credentials of trigger {index} ({kind}): {error}"
+                    ));
+                }
+            }
+        }
+        let metrics = if problems.is_empty() {
+            Ok(metrics)
+        } else {
+            connections.clear();
+            pushes.clear();
+            Err(problems.join("\n"))
+        };
+        Resolution { metrics, connections, pushes, authentications, refers, is_unsure }
+    }
+
+    async fn resolve_one(
+        &self,
+        object: &ScaledObject,
+        index: usize,
+        trigger: &Trigger,
+        reads: &Reads,
+    ) -> Result<Understood, Refused> {
+        let namespace = &object.metadata.namespace;
+        let auth = match &trigger.authentication_ref {
+            Some(reference) => {
+                let name = AuthenticationName::of(reference, namespace);
+                self.credentials(reads, object, &name).await?
+            }
+            None => Credentials::new(),
+        };
+        let env = self.variables(object, trigger, reads).await?;
+        let hidden = Hidden::of(auth.values().chain(env.values()));
+        let spec = TriggerSpec {
+            kind: trigger.r#type.clone(),
+            metadata: trigger.metadata.clone(),
+            auth,
+            env,
+            metric_type: trigger.metric_type.clone(),
+            namespace: namespace.clone(),
+            name: object.metadata.name.clone(),
+            index,
+        };
+        let parsed = parse(&spec).map_err(|errors| Refused::Settings(errors.to_string()))?;
+        for warning in &parsed.warnings {
+            let name = &object.metadata.name;
+            tracing::warn!(autoscaler = %format!("{namespace}/{name}"), trigger = index, "{warning}");
+        }
+        let place = Place { object, index, trigger, hidden: &hidden };
+        self.understood(&place, parsed).await
+    }
+
+    async fn understood(&self, place: &Place<'_>, parsed: Parsed) -> Result<Understood, Refused> {
+        let Place { object, index, trigger, hidden } = *place;
+        if let Metric::Resource { resource, container, target } = &parsed.metric {
+            let metrics = vec![resource_metric(resource, container.as_deref(), target)];
+            return Ok(Understood { metrics, ..Understood::default() });
+        }
+        let metric = parsed.metric.clone();
+        let is_told = matches!(metric, Metric::Told { .. });
+        let connected = connect(parsed, &self.context);
+        let scaler: Arc<dyn Scaler> =
+            connected.map_err(|error| Refused::Settings(error.to_string()))?.into();
+        let mut named = if is_told {
+            told(&*scaler).await.map_err(|problem| Refused::Untold(hidden.hide(problem)))?
+        } else {
+            vec![metric]
+        };
+        if object.spec.modifiers().is_some() {
+            // A formula knows a trigger by its name, and takes one value for it.
+            named.truncate(1);
+        }
+        let push = scaler.notifications();
+        let mut understood = Understood { push, is_told, ..Understood::default() };
+        let owner = ObjectName::of(object);
+        for metric in named {
+            let Metric::External { name, metric_type, target } = metric else { continue };
+            let mut key = format!("{}/{}/{index}", owner.namespace, owner.name);
+            if is_told {
+                key.extend(["/", &name]);
+            }
+            let (key, kind): (Arc<str>, Arc<str>) = (key.into(), trigger.r#type.as_str().into());
+            let source = EventSource { kind, key: Arc::clone(&key) };
+            let targets = external_targets(metric_type, target);
+            let name: Arc<str> = name.into();
+            let polls = Polls {
+                object: owner.clone(),
+                metric: Arc::clone(&name),
+                scaler: Arc::clone(&scaler),
+                label: label(trigger),
+                index,
+                kept: kept(&object.spec, trigger),
+                hidden: hidden.clone(),
+            };
+            understood.connections.push((key, Connection::new(polls)));
+            understood.metrics.push(TriggerMetric::External { name, source, targets });
+        }
+        Ok(understood)
+    }
+
+    /// The variables that the metadata of a trigger names, as far as the container has them.
+    async fn variables(
+        &self,
+        object: &ScaledObject,
+        trigger: &Trigger,
+        reads: &Reads,
+    ) -> Result<BTreeMap<String, Secret>, LookupError> {
+        let mut found = BTreeMap::new();
+        if !names_variables(trigger) {
+            return Ok(found);
+        }
+        let (namespace, target) = (&object.metadata.namespace, &object.spec.scale_target_ref);
+        let environment = self.environment(reads, namespace, target, "").await?;
+        for name in variable_names(trigger) {
+            if let Some(value) = self.variable(reads, &environment, name).await? {
+                found.insert(name.to_owned(), value);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A trigger of an object.
+struct Place<'a> {
+    object: &'a ScaledObject,
+    index: usize,
+    trigger: &'a Trigger,
+    hidden: &'a Hidden,
+}
+
+/// What a source says that it measures.
+async fn told(scaler: &dyn Scaler) -> Result<Vec<Metric>, String> {
+    let deadline = Instant::now() + NAMES_DEADLINE;
+    match timeout_at(deadline, scaler.metrics(deadline)).await {
+        Ok(Ok(Some(metrics))) if !metrics.is_empty() => Ok(metrics),
+        Ok(Ok(_)) => Err("its server names none".to_owned()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", NAMES_DEADLINE.as_secs())),
+    }
+}
+
+/// What metrics call a trigger: its name, or the one that KEDA has for its type.
+fn label(trigger: &Trigger) -> Arc<str> {
+    if !trigger.name.is_empty() {
+        return trigger.name.as_str().into();
+    }
+    let known = match &*trigger.r#type {
+        "activemq" => "activeMQScaler",
+        "aws-sqs-queue" => "awsSqsQueueScaler",
+        "external-push" => "externalPushScaler",
+        "kubernetes-workload" => "kubernetesWorkloadScaler",
+        "metrics-api" => "metricsAPIScaler",
+        "mysql" => "mySQLScaler",
+        "nats-jetstream" => "natsJetStreamScaler",
+        "postgresql" => "postgreSQLScaler",
+        "rabbitmq" => "rabbitMQScaler",
+        "redis" | "redis-cluster" | "redis-sentinel" => "redisScaler",
+        "redis-streams" | "redis-cluster-streams" | "redis-sentinel-streams" => {
+            "redisStreamsScaler"
+        }
+        other => return format!("{other}Scaler").into(),
+    };
+    known.into()
+}
+
+fn variable_names(trigger: &Trigger) -> impl Iterator<Item = &str> {
+    let named = trigger.metadata.iter().filter(|(field, _)| field.ends_with(FROM_ENVIRONMENT));
+    named.map(|(_, variable)| variable.as_str()).filter(|variable| !variable.is_empty())
+}
+
+/// Whether the metadata of a trigger names variables.
+pub(super) fn names_variables(trigger: &Trigger) -> bool {
+    variable_names(trigger).next().is_some()
+}
+
+/// How long an answer is used again: as long as nothing is polled, if the trigger says so. Moments are not that
+/// regular, so a little less.
+fn kept(spec: &ScaledObjectSpec, trigger: &Trigger) -> Option<Duration> {
+    let seconds = u64::try_from(spec.polling_interval_seconds()).unwrap_or(1);
+    let interval = Duration::from_secs(seconds);
+    trigger.use_cached_metrics.then(|| interval.saturating_sub(interval / 10))
+}
+
+fn resource_metric(
+    resource: &str,
+    container: Option<&str>,
+    target: &ResourceTarget,
+) -> TriggerMetric {
+    let source = match container {
+        Some(container) => {
+            Source::ContainerResource { name: resource.into(), container: container.into() }
+        }
+        None => Source::Resource { name: resource.into() },
+    };
+    let targets = match target {
+        ResourceTarget::Utilization(percent) => {
+            Targets { average_utilization: Some(*percent), ..Targets::default() }
+        }
+        ResourceTarget::AverageValue(amount) => {
+            Targets { average_value: Some(Milli(amount.milli_value())), ..Targets::default() }
+        }
+    };
+    TriggerMetric::Resource { source, targets }
+}
+
+/// What a value is compared with. KEDA's targets have three decimals, and the conversion saturates.
+fn external_targets(metric_type: MetricType, target: f64) -> Targets {
+    let target = Some(Milli((target * 1000.0) as i64));
+    match metric_type {
+        MetricType::Value => Targets { value: target, ..Targets::default() },
+        MetricType::AverageValue | MetricType::Utilization => {
+            Targets { average_value: target, ..Targets::default() }
+        }
+    }
+}
