@@ -2,7 +2,7 @@
 
 mod list;
 
-pub use list::{Listed, list};
+pub use list::{Listed, Listing, list};
 
 use crate::call::{self, About, CallError, segment};
 use crate::clock::Clock;

@@ -173,7 +173,7 @@ impl Following {
     }
 
     async fn follow(&self) {
-        let mut silent = Silent::default();
+        let mut unaddressed = Unaddressed::default();
         let apply = |change: Change<Node>| match change {
             Change::All(nodes) => {
                 let unreachable = self.fleet.replace(&nodes);
@@ -186,18 +186,18 @@ impl Following {
                         "--node-selector fits no node, so no kubelet is scraped"
                     );
                 }
-                let new = unreachable.iter().filter(|node| !silent.0.contains(**node));
+                let new = unreachable.iter().filter(|node| !unaddressed.0.contains(**node));
                 new.for_each(|node| self.no_address(node));
-                silent.0 = unreachable.into_iter().map(Box::from).collect();
+                unaddressed.0 = unreachable.into_iter().map(Box::from).collect();
             }
             Change::Applied(node) => {
                 let name = &node.metadata.name;
-                if silent.is_new(name, self.fleet.apply(&node)) {
+                if unaddressed.is_new(name, self.fleet.apply(&node)) {
                     self.no_address(name);
                 }
             }
             Change::Deleted(node) => {
-                silent.0.remove(&*node.metadata.name);
+                unaddressed.0.remove(&*node.metadata.name);
                 self.fleet.remove(&node.metadata.name);
             }
         };
@@ -217,9 +217,9 @@ impl Following {
 
 /// The nodes of which it has been said that their kubelets cannot be addressed: nodes change all the time.
 #[derive(Default)]
-struct Silent(HashSet<Box<str>>);
+struct Unaddressed(HashSet<Box<str>>);
 
-impl Silent {
+impl Unaddressed {
     /// Whether a node cannot be reached, and could before.
     fn is_new(&mut self, node: &str, reachable: bool) -> bool {
         if reachable {
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_node_without_an_address_is_said_once() {
-        let mut silent = Silent::default();
+        let mut unaddressed = Unaddressed::default();
         for (node, reachable, said) in [
             ("a", true, false),
             ("a", false, true),
@@ -245,7 +245,7 @@ mod tests {
             ("a", true, false),
             ("a", false, true),
         ] {
-            assert_eq!(silent.is_new(node, reachable), said, "{node}");
+            assert_eq!(unaddressed.is_new(node, reachable), said, "{node}");
         }
     }
 }

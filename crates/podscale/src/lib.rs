@@ -17,7 +17,6 @@ pub mod triggers;
 
 pub mod dialect;
 pub mod kubelets;
-pub mod rules_file;
 
 pub mod spans;
 

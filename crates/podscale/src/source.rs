@@ -29,7 +29,7 @@ pub(crate) use prometheus_query::Probe;
 pub use prometheus_query::PrometheusServers;
 pub(crate) use question::Question;
 pub(crate) use refresh::Refreshing;
-pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
+pub(crate) use subscriptions::{Announcements, News, Notifier, Topic, Unseen, notifications};
 
 use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;

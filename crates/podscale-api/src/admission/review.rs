@@ -2,6 +2,7 @@
 //! answer to it.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Kind, Refusal, Verdict, find};
@@ -15,6 +16,9 @@ pub const API_VERSION: &str = "admission.k8s.io/v1";
 pub const VERSION: &str = "v1";
 /// The kind of questions and of answers.
 pub const KIND: &str = "AdmissionReview";
+
+/// The largest object that is checked: what is read takes many times its text, and autoscalers have a few KiB.
+const MOST_BYTES: usize = 256 * 1024;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -71,24 +75,27 @@ pub struct Refused {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Review {
+struct Review<'a> {
     api_version: String,
     kind: String,
-    #[serde(deserialize_with = "null_default")]
-    request: Request,
+    #[serde(borrow, deserialize_with = "null_default")]
+    request: Request<'a>,
 }
 
+/// The objects stay text until it is known that they are of a kind that is checked.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Request {
+struct Request<'a> {
     uid: String,
     kind: GroupKind,
     sub_resource: String,
     name: String,
     namespace: String,
     operation: String,
-    object: Value,
-    old_object: Value,
+    #[serde(borrow)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow)]
+    old_object: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -123,7 +130,7 @@ pub fn answer(body: &[u8]) -> Result<Answer, ReviewError> {
     if causes.is_empty() {
         return Ok(answered(response, None));
     }
-    let name = request.name().to_owned();
+    let name = request.name();
     let Refusal { message, details } = known.refusal(&name, &causes);
     response["allowed"] = false.into();
     response["status"] = json!({
@@ -139,11 +146,25 @@ fn answered(response: Value, refused: Option<Refused>) -> Answer {
     Answer { review, refused }
 }
 
-impl Request {
+impl Request<'_> {
     /// What the object is called, which its metadata says if the name was generated.
-    fn name(&self) -> &str {
-        let generated = || self.object.pointer("/metadata/name").and_then(Value::as_str);
-        Some(&*self.name).filter(|name| !name.is_empty()).or_else(generated).unwrap_or_default()
+    fn name(&self) -> String {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Named {
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            name: String,
+        }
+        if !self.name.is_empty() {
+            return self.name.clone();
+        }
+        let text = object_text(self.object).unwrap_or_default();
+        serde_json::from_str(text)
+            .map_or_else(|_| String::new(), |named: Named| named.metadata.name)
     }
 
     /// What is said of the object; nothing where it goes, or where only a part such as its status is written.
@@ -152,11 +173,38 @@ impl Request {
         if !writes || !self.sub_resource.is_empty() {
             return Ok(Verdict::default());
         }
-        if !self.object.is_object() {
+        let Some(text) = object_text(self.object) else {
             let (operation, name) = (self.operation.clone(), self.name.clone());
             return Err(ReviewError::NoObject { operation, kind: known.kind, name });
+        };
+        if text.len() > MOST_BYTES {
+            let most = MOST_BYTES / 1024;
+            let warning = format!("Podscale does not check objects of more than {most} KiB");
+            return Ok(Verdict { causes: Vec::new(), warnings: vec![warning] });
         }
-        let old = Some(&self.old_object).filter(|old| old.is_object());
-        Ok(known.judge(&self.object, old))
+        let object = serde_json::from_str(text)?;
+        Ok(known.judge(&object, self.old()?.as_ref()))
     }
+
+    /// What is compared of the object that is written over. One whose spec is too large to be checked cannot have that
+    /// of an object that is.
+    fn old(&self) -> Result<Option<Value>, ReviewError> {
+        #[derive(Deserialize)]
+        struct Old<'a> {
+            #[serde(borrow, default)]
+            spec: Option<&'a RawValue>,
+        }
+        let Some(text) = object_text(self.old_object) else { return Ok(None) };
+        let Old { spec } = serde_json::from_str(text)?;
+        match spec.map(RawValue::get) {
+            None => Ok(Some(json!({}))),
+            Some(spec) if spec.len() > MOST_BYTES => Ok(None),
+            Some(spec) => Ok(Some(json!({"spec": serde_json::from_str::<Value>(spec)?}))),
+        }
+    }
+}
+
+/// The text of an object, if it is one.
+fn object_text(text: Option<&RawValue>) -> Option<&str> {
+    text.map(RawValue::get).filter(|text| text.starts_with('{'))
 }

@@ -276,6 +276,35 @@ fn what_does_not_change_a_spec_is_let_through() {
     }
 }
 
+/// A question about an object with so many lists in each other, which no `Value` can hold.
+fn nested(question: &Value, depth: usize) -> String {
+    let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+    question.to_string().replace("\"minReplicas\":1", &format!("\"minReplicas\":{open}{close}"))
+}
+
+#[test]
+fn only_objects_that_are_checked_are_read_and_only_up_to_a_size() {
+    let good = question("CREATE", &pod_autoscaler(json!({})), &Value::Null, json!({}));
+    let with_kind = |kind: &str| nested(&good, 1000).replace("\"kind\":\"PodAutoscaler\"", kind);
+    let other = answer(with_kind("\"kind\":\"Other\"").as_bytes()).expect("an answer").review;
+    assert_eq!(other["response"]["allowed"], true);
+    assert_eq!(other["response"]["warnings"][0], "Podscale does not check Other.podscale.dev");
+    let mut large = pod_autoscaler(json!({"combine": "Expression", "expression": "cpu >"}));
+    let checked = question("UPDATE", &large, &pod_autoscaler(json!({})), json!({}));
+    assert!(ask(&checked).refused.is_some());
+    large["metadata"]["annotations"] = json!({"text": "x".repeat(256 * 1024)});
+    let Answer { review, refused } =
+        ask(&question("UPDATE", &large, &pod_autoscaler(json!({})), json!({})));
+    assert_eq!((refused, &review["response"]["allowed"]), (None, &json!(true)));
+    let warning = "Podscale does not check objects of more than 256 KiB";
+    assert_eq!(review["response"]["warnings"], json!([warning]));
+    // Whoever takes off what made it large leaves the spec as it is.
+    let small = pod_autoscaler(json!({"combine": "Expression", "expression": "cpu >"}));
+    assert_eq!(ask(&question("UPDATE", &small, &large, json!({}))).refused, None);
+    large["spec"]["text"] = json!("x".repeat(256 * 1024));
+    assert!(ask(&question("UPDATE", &small, &large, json!({}))).refused.is_some());
+}
+
 #[test]
 fn what_is_no_review_is_an_error_that_says_so() {
     let good = question("CREATE", &pod_autoscaler(json!({})), &Value::Null, json!({}));
@@ -300,10 +329,8 @@ fn what_is_no_review_is_an_error_that_says_so() {
                 .to_string(),
             "the request to CREATE PodAutoscaler \"web\" has no object",
         ),
-        (
-            format!("{{\"request\": {{\"object\": {}", "[".repeat(100_000)),
-            "recursion limit exceeded",
-        ),
+        (format!("{{\"request\": {{\"object\": {}", "[".repeat(100_000)), "EOF while parsing"),
+        (nested(&good, 1000), "recursion limit exceeded"),
     ] {
         let error = answer(body.as_bytes()).expect_err("no review").to_string();
         assert!(error.contains(expected), "{error}");

@@ -40,6 +40,9 @@ pub struct Config {
     pub credentials: Credentials,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// How old the newest sample may be that a selector without a range finds; Prometheus' own look-back, usually five
+    /// minutes, if it is not said. Ranges have their length.
+    pub max_age: Option<Duration>,
     /// The largest answer.
     pub most_bytes: usize,
     /// How many series an answer may have.
@@ -62,6 +65,7 @@ impl Config {
             tls: Tls::default(),
             credentials: Credentials::default(),
             timeout: Config::TIMEOUT,
+            max_age: None,
             most_bytes: Config::MOST_BYTES,
             most_series: Config::MOST_SERIES,
         }
@@ -108,7 +112,8 @@ impl Client {
             (Some("https"), Some(_), None) => true,
             _ => return wrong("must begin with http:// or https:// and a host"),
         };
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        // Also where it seems to be in the path: a password may contain a slash.
+        if base.contains('@') {
             return wrong(
                 "must have no user name: give it by itself, with a file for the password",
             );
@@ -121,7 +126,7 @@ impl Client {
             spoken,
             authorization: Authorization::new(config.credentials)?,
             timeout: config.timeout,
-            max_age: None,
+            max_age: config.max_age,
             most_bytes: config.most_bytes,
             most_series: config.most_series,
             tls: config.tls,
@@ -129,12 +134,6 @@ impl Client {
             permits: Semaphore::new(CONCURRENT_REQUESTS),
             warned: None,
         })
-    }
-
-    /// Asks for samples of at most this age; without one Prometheus goes by its own look-back, usually five minutes.
-    #[must_use]
-    pub fn with_max_age(self, max_age: Option<Duration>) -> Client {
-        Client { max_age, ..self }
     }
 
     /// Calls this with every query whose answer came with warnings. It must not wait.
@@ -251,13 +250,16 @@ impl Client {
     }
 }
 
-/// An address as it may be shown: without the password that it may have.
+/// An address as it may be shown: without the password that it may have. That may contain anything, and the scheme may
+/// be missing, so whatever is before the last @ may be a part of it.
 fn hidden(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest.get(..end).and_then(|authority| authority.rfind('@')).and_then(|at| rest.get(at..)) {
-        Some(host) => format!("{scheme}://***{host}"),
-        None => url.to_owned(),
+    let Some((_, host)) = url.rsplit_once('@') else { return url.to_owned() };
+    let letters = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match url.split_once("://") {
+        Some((scheme, rest)) if letters(scheme) && rest.contains('@') => {
+            format!("{scheme}://***@{host}")
+        }
+        _ => format!("***@{host}"),
     }
 }
 

@@ -69,12 +69,14 @@ fn near(query: &str, at: usize) -> String {
 }
 
 /// A range, perhaps with a resolution. Only what looks like a duration and is none is wrong: newer servers
-/// understand expressions.
+/// understand numbers of seconds and expressions.
 fn check_range(range: &str) -> Result<(), String> {
     for part in range.split(':').map(str::trim) {
         let word = part.chars().all(|c| c.is_ascii_alphanumeric())
             && part.starts_with(|c: char| c.is_ascii_digit())
-            && part.ends_with(|c: char| c.is_ascii_alphabetic());
+            && part.ends_with(|c: char| c.is_ascii_alphabetic())
+            && !part.starts_with("0x")
+            && !part.starts_with("0X");
         if word && prometheus_duration(part).is_none() {
             return Err(format!("[{range}] is not a range such as [5m]"));
         }
@@ -97,6 +99,8 @@ mod tests {
             (r#"max_over_time(foo{a="\""}[1h30m:15s] offset 5m)"#, None),
             ("rate(foo[5m:])", None),
             ("rate(foo[300])", None),
+            ("rate(foo[0x1F])", None),
+            ("rate(foo[0X1f:0xA])", None),
             ("rate(foo[step() + 1m])", None),
             ("foo{", Some(r#"has no '}' for "{""#)),
             ("sum(rate(foo[5m])", Some(r#"has no ')' for "(rate(foo[5m])""#)),

@@ -4,7 +4,8 @@ use super::query::QueryError;
 use super::series::expression;
 use super::template::{Template, Value};
 use regex::Regex;
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A kind of object as the API knows it.
@@ -66,23 +67,46 @@ pub trait Resources: Send + Sync {
 }
 
 /// A list of resources; of several that fit, the first one counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownResources(Vec<Arc<Resource>>);
+#[derive(Clone, Debug, Default)]
+pub struct KnownResources {
+    all: Vec<Arc<Resource>>,
+    /// The same by either name, in the same order.
+    by_name: HashMap<Box<str>, Vec<Arc<Resource>>>,
+}
+
+impl PartialEq for KnownResources {
+    fn eq(&self, other: &KnownResources) -> bool {
+        self.all == other.all
+    }
+}
+
+impl Eq for KnownResources {}
 
 impl KnownResources {
     /// These and no others.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> KnownResources {
-        KnownResources(resources.into_iter().map(Arc::new).collect())
+        let mut known = KnownResources::default();
+        resources.into_iter().for_each(|resource| known.insert(resource));
+        known
     }
 
     /// These, and of others those that are not among them.
     #[must_use]
     pub fn and(mut self, others: impl IntoIterator<Item = Resource>) -> KnownResources {
         let known: HashSet<(Box<str>, Box<str>)> =
-            self.0.iter().map(|known| (known.group.clone(), known.plural.clone())).collect();
+            self.all.iter().map(|known| (known.group.clone(), known.plural.clone())).collect();
         let new = |other: &Resource| !known.contains(&(other.group.clone(), other.plural.clone()));
-        self.0.extend(others.into_iter().filter(new).map(Arc::new));
+        others.into_iter().filter(new).for_each(|other| self.insert(other));
         self
+    }
+
+    fn insert(&mut self, resource: Resource) {
+        let resource = Arc::new(resource);
+        let singular = Some(&resource.singular).filter(|name| **name != resource.plural);
+        for name in [&resource.plural].into_iter().chain(singular) {
+            self.by_name.entry(name.clone()).or_default().push(Arc::clone(&resource));
+        }
+        self.all.push(resource);
     }
 
     /// Those that every cluster has and metrics are usually about.
@@ -132,25 +156,28 @@ impl KnownResources {
 impl Resources for KnownResources {
     fn find(&self, group: &str, resource: &str) -> Option<Arc<Resource>> {
         // As Kubernetes' own mapper: names are written in small letters, whichever way they are asked for.
-        let resource = resource.to_lowercase();
-        let named =
-            |known: &&Arc<Resource>| *known.plural == *resource || *known.singular == *resource;
+        let small = !resource.contains(char::is_uppercase);
+        let resource =
+            if small { Cow::Borrowed(resource) } else { Cow::Owned(resource.to_lowercase()) };
+        let named = self.by_name.get(&*resource)?;
         // As Kubernetes' own mapper: the exact group, then one that begins so; and as labels write it.
         let fits: [&dyn Fn(&Resource) -> bool; 3] = [
             &|known| group.is_empty() || *known.group == *group,
-            &|known| label_form(&known.group) == group,
+            &|known| label_characters(&known.group).eq(group.chars()),
             &|known| known.group.starts_with(group),
         ];
-        let find = |fits: &dyn Fn(&Resource) -> bool| {
-            self.0.iter().filter(named).find(|known| fits(known)).cloned()
-        };
-        fits.into_iter().find_map(find)
+        let find = |fits: &dyn Fn(&Resource) -> bool| named.iter().find(|known| fits(known));
+        fits.into_iter().find_map(find).cloned()
     }
 }
 
 /// A group as it can be part of a label.
 fn label_form(group: &str) -> String {
-    group.replace(['.', '-'], "_")
+    label_characters(group).collect()
+}
+
+fn label_characters(group: &str) -> impl Iterator<Item = char> {
+    group.chars().map(|character| if ['.', '-'].contains(&character) { '_' } else { character })
 }
 
 /// A group and a resource as a rule names them.

@@ -21,7 +21,8 @@ const ROUNDS_KEPT: u32 = 4;
 #[group(id = "kubelet")]
 #[command(next_help_heading = "Resource metrics")]
 pub struct Arguments {
-    /// How often each kubelet is scraped, and Prometheus asked again for what autoscalers use; at least 1s.
+    /// How often each kubelet is scraped, and Prometheus asked again for what autoscalers use; at least 1s, for
+    /// Prometheus 5s.
     #[arg(
         long,
         value_name = "DURATION",
@@ -33,7 +34,7 @@ pub struct Arguments {
     metric_resolution: Duration,
 
     /// How long a sample of a kubelet is used after it arrived; longer than --metric-resolution. If not given, 1m, or
-    /// four times --metric-resolution if that is longer. If given, Prometheus is asked for samples that are no older.
+    /// four times --metric-resolution if that is longer.
     #[arg(
         long,
         value_name = "DURATION",
@@ -153,12 +154,6 @@ impl Arguments {
     #[must_use]
     pub fn resolution(&self) -> Duration {
         self.metric_resolution
-    }
-
-    /// How old a sample of Prometheus may be, if that is said.
-    #[must_use]
-    pub fn given_max_age(&self) -> Option<Duration> {
-        self.metric_max_age
     }
 
     /// How long a sample of a kubelet is used.

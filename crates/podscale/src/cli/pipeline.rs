@@ -6,7 +6,6 @@ use super::prometheus::{self, PrometheusFailure};
 use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
 use crate::kubelets::{Kubelets, Purpose, Roster};
 use crate::metrics::Metrics;
-use crate::rules_file;
 use crate::serve::cluster_resources::ClusterResources;
 use crate::serve::rule_reports::{RuleReports, Subject};
 use crate::serve::rules::{Location, RuleWatch};
@@ -157,19 +156,18 @@ impl Arguments {
         let (stop, stopped) = watch::channel(false);
         let mut following = JoinSet::new();
         let roster = wanted.roster.then(|| Roster::start(&cluster.client, metrics));
-        let max_age = self.kubelet.given_max_age();
         let engine = if wanted.prometheus {
             let resources = Arc::new(ClusterResources::default());
-            let engine = self.prometheus.engine(Arc::clone(&resources) as _, metrics, max_age)?;
+            let engine = self.prometheus.engine(Arc::clone(&resources) as _, metrics)?;
             let events = (!wanted.dry_run).then_some((clock, stopped));
-            let reports = self.follow_rules(&engine, cluster, metrics, events, &mut following);
+            let reports = self.follow_rules(&engine, cluster, metrics, events, &mut following)?;
             let (client, rules) = (cluster.client.clone(), Arc::clone(&engine));
             following.spawn(resources.follow(client, rules, reports));
             Some(engine)
         } else {
             None
         };
-        let servers = self.prometheus.connection().servers(max_age)?;
+        let servers = self.prometheus.connection().servers()?;
         let resolution = self.kubelet.resolution();
         Ok(Reading {
             kubelets,
@@ -189,12 +187,7 @@ impl Arguments {
         metrics: &Metrics,
         events: Option<(Clock, watch::Receiver<bool>)>,
         following: &mut JoinSet<()>,
-    ) -> Arc<RuleReports> {
-        let file = self.prometheus.rules_file();
-        if let Some(file) = file {
-            let reloader = Arc::new(Reloader::new(Arc::clone(engine)));
-            following.spawn(rules_file::follow(file.to_owned(), reloader, metrics.clone()));
-        }
+    ) -> Result<Arc<RuleReports>, PipelineError> {
         let reports = if let Some(location) = self.metric_rules_configmap.clone() {
             let client = cluster.client.clone();
             let recorder = events.map(|(clock, stopped)| {
@@ -211,9 +204,12 @@ impl Arguments {
         } else {
             Arc::new(RuleReports::new(metrics.clone(), None))
         };
+        if let Some(file) = self.prometheus.open_rules(engine, &reports)? {
+            following.spawn(file.follow());
+        }
         // Rules may also follow from objects of the cluster. Without any nothing is looked up.
         following.spawn(follow_series(Arc::clone(engine), Arc::clone(&reports)));
-        reports
+        Ok(reports)
     }
 }
 

@@ -4,7 +4,8 @@ mod warnings;
 
 use crate::controller::PrometheusServers;
 use crate::metrics::Metrics;
-use crate::rules_file::{self, RulesFileError};
+use crate::serve::rule_reports::RuleReports;
+use crate::serve::rules::file::{RuleFile, RulesFileError};
 use crate::settings::period;
 use clap::Args;
 use podscale_metrics::prometheus::{Client, Config, Credentials, SetupError, Tls};
@@ -105,6 +106,17 @@ pub struct Connection {
     )]
     prometheus_timeout: Duration,
 
+    /// How old the newest sample of a series may be for a selector such as queue_depth to find it; if not given, the
+    /// look-back of the server counts, usually 5m. Selectors with a range, such as in rate(requests[5m]), find the
+    /// samples of their range whatever this says, and servers that do not know lookback_delta pass over it.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = period,
+        env = "PODSCALE_PROMETHEUS_MAX_AGE"
+    )]
+    prometheus_max_age: Option<Duration>,
+
     /// Another Prometheus that specs of autoscalers may ask, without credentials; may be given several
     /// times.
     #[arg(long = "prometheus-allowed-server", value_name = "URL")]
@@ -189,23 +201,20 @@ impl Connection {
                 headers: self.prometheus_headers.clone(),
             },
             timeout: self.prometheus_timeout,
+            max_age: self.prometheus_max_age,
             ..Config::new(url)
         };
         Ok(Client::new(config)?)
     }
 
-    /// The servers that specs may ask: the one of the flags, if they name one, for samples of at most this age, and those
-    /// that are allowed.
+    /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
     ///
     /// # Errors
     /// As [`Connection::client`], or an allowed address cannot be used.
-    pub fn servers(
-        &self,
-        max_age: Option<Duration>,
-    ) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
-        let own = || self.client().map(|client| Arc::new(client.with_max_age(max_age)));
-        let own = self.is_given().then(own).transpose()?;
-        Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
+    pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
+        let own = self.is_given().then(|| self.client().map(Arc::new)).transpose()?;
+        let others = &self.prometheus_allowed_servers;
+        Ok(Arc::new(PrometheusServers::new(own, others, self.prometheus_max_age)?))
     }
 }
 
@@ -222,26 +231,33 @@ impl Arguments {
         self.metric_rules.as_deref()
     }
 
-    /// An engine with the rules of the file, or with none, that asks for samples of at most this age. What Prometheus warns
-    /// of is counted and logged.
+    /// An engine without rules. What Prometheus warns of is counted and logged.
     ///
     /// # Errors
-    /// As [`Connection::client`], or the file cannot be used.
+    /// As [`Connection::client`].
     pub fn engine(
         &self,
         resources: Arc<dyn Resources>,
         metrics: &Metrics,
-        max_age: Option<Duration>,
     ) -> Result<Arc<Engine>, PrometheusFailure> {
-        let rules = match &self.metric_rules {
-            Some(file) => rules_file::read(file)?,
-            None => RuleSet::default(),
-        };
         let warnings = Warnings::new(metrics.clone());
-        let client = self.connection.client()?.with_max_age(max_age);
+        let client = self.connection.client()?;
         let client = client.on_warnings(move |query, all| warnings.hear(query, all));
-        let engine = Engine::new(Arc::new(client), rules, resources, Timings::default());
-        Ok(Arc::new(engine))
+        let (client, rules) = (Arc::new(client), RuleSet::default());
+        Ok(Arc::new(Engine::new(client, rules, resources, Timings::default())))
+    }
+
+    /// Gives an engine the rules of the file, if one is named.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn open_rules(
+        &self,
+        engine: &Arc<Engine>,
+        reports: &Arc<RuleReports>,
+    ) -> Result<Option<RuleFile>, PrometheusFailure> {
+        let open = |path| RuleFile::open(path, Arc::clone(engine), Arc::clone(reports));
+        Ok(self.rules_file().map(open).transpose()?)
     }
 }
 
@@ -262,8 +278,12 @@ mod tests {
         match Line::try_parse_from(["podscale"].into_iter().chain(words)) {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
             Ok(parsed) => {
-                let known = Arc::new(KnownResources::everyday());
-                match parsed.prometheus.engine(known, &Metrics::new(), None) {
+                let (known, metrics) = (Arc::new(KnownResources::everyday()), Metrics::new());
+                let reports = Arc::new(RuleReports::new(metrics.clone(), None));
+                let engine = parsed.prometheus.engine(known, &metrics).and_then(|engine| {
+                    parsed.prometheus.open_rules(&engine, &reports).map(|_| engine)
+                });
+                match engine {
                     Ok(engine) => engine.queries().client().url().to_owned(),
                     Err(error) => error.to_string(),
                 }
@@ -286,6 +306,11 @@ mod tests {
                 "Prometheus: http://***@host: must have no user name",
             ),
             ("--prometheus-url ftp://u:p@host", "Prometheus: ftp://***@host: must begin with"),
+            ("--prometheus-url u:secret@host:9090", "Prometheus: ***@host:9090: "),
+            ("--prometheus-url http://u:a/secret@host/p", "Prometheus: http://***@host/p: "),
+            ("--prometheus-url u:secret://secret@host", "Prometheus: ***@host: "),
+            ("--prometheus-url http://u:secret@@host", "Prometheus: http://***@host: "),
+            ("--prometheus-url http://p --prometheus-max-age 0s", "error: invalid value '0s'"),
             (
                 "--prometheus-url http://p --prometheus-token-file /none/token",
                 "--prometheus-token-file: /none/token: No such file",
@@ -314,7 +339,7 @@ mod tests {
             ("--prometheus-client-key a", "error: the following required arguments"),
         ] {
             let found = outcome(line);
-            assert!(found.contains(expected), "{line}: {found}");
+            assert!(found.contains(expected) && !found.contains("secret"), "{line}: {found}");
         }
     }
 }

@@ -92,7 +92,7 @@ fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     let prometheus = arguments.pipeline.has_prometheus()
         || arguments.resource_metrics == ServedMetrics::Prometheus;
     arguments.pipeline.check(prometheus).map_err(Failure::from)?;
-    arguments.serving.check(&arguments.pipeline)?;
+    arguments.serving.check_alone(&arguments.pipeline)?;
     Ok(arguments.serving.check_rules(&arguments.pipeline)?)
 }
 
@@ -141,6 +141,12 @@ mod tests {
             ("--serve=resource".to_owned(), None),
             (format!("--serve=custom {prometheus} --metric-rules=x"), None),
             (format!("--serve=custom {prometheus} --singlecloud-port=1"), None),
+            ("--webhook".to_owned(), None),
+            ("--webhook --serve=resource --plain-address=[::]:8080".to_owned(), None),
+            (
+                "--webhook --plain-address=[::]:8080".to_owned(),
+                Some("--plain-address has no effect without resource in --serve"),
+            ),
             ("--serve=custom".to_owned(), Some("--serve custom: nothing says where")),
             (format!("--serve=custom {prometheus}"), Some("--serve custom: nothing says which")),
             (

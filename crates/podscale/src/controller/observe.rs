@@ -19,7 +19,6 @@ use podscale_core::model::Milli;
 use podscale_core::snapshot::{Reading, Sample, Scale, ScaleError, Selection};
 use podscale_core::{Span, Time};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,6 +53,8 @@ pub(super) struct ObserveRequest<'a> {
     pub(super) freshness: Freshness,
     /// How old answers may be that were given to others.
     pub(super) max_age: Duration,
+    /// How often it is reconciled.
+    pub(super) period: Duration,
     /// Dry run: the write of another controller, from whose side it is observed.
     pub(super) observed: Option<&'a ObservedWrite>,
 }
@@ -157,14 +158,20 @@ impl Observatory {
             metric,
             pods: selector,
             max_age: request.max_age,
+            period: request.period,
         };
+        let uid = request.object.uid();
         let topic = |metric| self.sources.find(metric)?.topic(&question(metric));
-        let topics: BTreeSet<Topic> =
-            model.metrics.iter().filter_map(|m| topic(&m.source)).collect();
-        self.index.subscribe(key, request.object.uid(), topics);
-        let asking = model.metrics.iter().map(async |metric| {
+        let topics: SmallVec<[Option<Topic>; 2]> =
+            model.metrics.iter().map(|metric| topic(&metric.source)).collect();
+        self.index.subscribe(key, uid, topics.iter().flatten().cloned().collect());
+        let asking = model.metrics.iter().zip(&topics).map(async |(metric, topic)| {
             let began = Instant::now();
-            (self.sources.ask(question(&metric.source)).await, began.elapsed())
+            let answer = self.sources.ask(question(&metric.source)).await;
+            if let Some(topic) = topic.as_ref().filter(|_| answer.failure().is_none()) {
+                self.index.answered(key, uid, topic);
+            }
+            (answer, began.elapsed())
         });
         join_all(asking).await.into_iter().unzip()
     }

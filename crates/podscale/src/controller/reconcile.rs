@@ -89,9 +89,10 @@ impl Reconciler {
                 None => return Ok(()),
             }
         }
-        let max_age = (period.unwrap_or(self.period) / FRESHNESS_PARTS).min(LONGEST_MAX_AGE);
+        let period = period.unwrap_or(self.period);
+        let max_age = (period / FRESHNESS_PARTS).min(LONGEST_MAX_AGE);
         let observed = observed.as_deref();
-        let request = ObserveRequest { object: &managed, freshness, max_age, observed };
+        let request = ObserveRequest { object: &managed, freshness, max_age, period, observed };
         let observation = self.observatory.observe(request).await;
         // Sources may be slow, so many may wait for them. What follows needs more memory and waits for
         // nobody but the API server, which takes only so much at once.

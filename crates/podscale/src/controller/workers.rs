@@ -157,7 +157,7 @@ impl Drop for Taken {
 
 /// Enqueues the objects that asked about what is announced, for ever.
 pub(super) async fn enqueue_announced(index: Arc<Index>, mut announcements: Announcements) {
-    while let Some(topics) = announcements.next().await {
-        index.announced(&topics);
+    while let Some(news) = announcements.next().await {
+        index.announced(&news);
     }
 }

@@ -44,9 +44,14 @@ impl RuleReports {
         *self.about.lock() = Some(config_map);
     }
 
+    /// A version of the rules was looked at, and has so many errors.
+    pub fn loaded(&self, errors: usize) {
+        self.metrics.rules_loaded(errors);
+    }
+
     /// A version of the rules cannot be used; the last good ones stay.
     pub fn refused(&self, place: &str, problems: &[String]) {
-        self.metrics.rules_loaded(problems.len());
+        self.loaded(problems.len());
         for error in problems.iter().take(LOGGED_PROBLEMS) {
             tracing::error!(
                 place,

@@ -1,14 +1,17 @@
 //! Rules for metrics in a ConfigMap that is followed: what is written there is in use seconds later.
-//! A version that is wrong is reported, and the last good one stays in use.
+
+pub mod file;
+mod intake;
 
 use super::rule_reports::RuleReports;
 use crate::metrics::Metrics;
+use intake::{Found, Intake};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_client::call::{query, segment};
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
-use podscale_metrics::rules::reload::{Reloaded, Reloader};
+use podscale_metrics::rules::reload::Reloader;
 use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +19,6 @@ use std::sync::Arc;
 
 /// The key that holds the rules where there are several, as in prometheus-adapter's installations.
 const DEFAULT_KEY: &str = "config.yaml";
-/// How many warnings of one version are logged.
-const LOGGED_WARNINGS: usize = 20;
 
 /// Where the rules are: a ConfigMap and one of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,72 +97,25 @@ impl RuleWatch {
     /// Until dropped, gives every version of the rules to this.
     pub async fn follow(self, reloader: Reloader) {
         let instruments: Instruments = Arc::new(self.metrics.clone());
-        let (client, path) = (self.client.clone(), self.location.path());
-        let mut following =
-            Following { watch: self, reloader, seen: false, there: true, errors: 0 };
+        let RuleWatch { client, location, reports, .. } = self;
+        let mut intake = Intake::new(location.to_string(), reloader, Arc::clone(&reports));
+        let path = location.path();
+        let take = |intake: &mut Intake, config_map: &Value| {
+            reports.concern(reference(config_map));
+            intake.take(match location.text(config_map) {
+                Ok(text) => Found::Text(text),
+                Err(problem) => Found::Wrong(problem),
+            });
+        };
+        let missing = || Found::Missing("there is no such ConfigMap".to_owned());
         let on_change = |change: Change<Value>| match change {
-            Change::All(all) if all.is_empty() => following.missing(),
-            Change::All(all) => all.iter().for_each(|config_map| following.take(config_map)),
-            Change::Applied(config_map) => following.take(&config_map),
-            Change::Deleted(_) => following.missing(),
+            Change::All(all) if all.is_empty() => intake.take(missing()),
+            Change::All(all) => all.iter().for_each(|config_map| take(&mut intake, config_map)),
+            Change::Applied(config_map) => take(&mut intake, &config_map),
+            Change::Deleted(_) => intake.take(missing()),
         };
         let resource = "configmaps";
         follow(&client, &path, resource, Presence::Always, &instruments, on_change).await;
-    }
-}
-
-struct Following {
-    watch: RuleWatch,
-    reloader: Reloader,
-    /// Whether the ConfigMap was ever there.
-    seen: bool,
-    /// Whether there was a text the last time.
-    there: bool,
-    /// How many errors the last text has.
-    errors: usize,
-}
-
-impl Following {
-    fn take(&mut self, config_map: &Value) {
-        let RuleWatch { location, metrics, reports, .. } = &self.watch;
-        self.seen = true;
-        reports.concern(reference(config_map));
-        let text = match location.text(config_map) {
-            Ok(text) => text,
-            Err(problem) => {
-                self.there = false;
-                return reports.refused(&location.to_string(), &[problem]);
-            }
-        };
-        let again = !std::mem::replace(&mut self.there, true);
-        match self.reloader.load(text) {
-            Reloaded::Unchanged if again => metrics.rules_loaded(self.errors),
-            Reloaded::Unchanged => {}
-            Reloaded::Replaced { rules, warnings } => {
-                self.errors = 0;
-                metrics.rules_loaded(0);
-                tracing::info!(config_map = %location, rules, "the rules for metrics are in use");
-                for warning in warnings.iter().take(LOGGED_WARNINGS) {
-                    tracing::warn!(config_map = %location, %warning, "a rule for metrics is doubtful");
-                }
-            }
-            Reloaded::Kept(errors) => {
-                self.errors = errors.len();
-                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                reports.refused(&location.to_string(), &errors);
-            }
-        }
-    }
-
-    fn missing(&mut self) {
-        self.there = false;
-        self.watch.metrics.rules_loaded(1);
-        let config_map = &self.watch.location;
-        if self.seen {
-            tracing::warn!(%config_map, "there is no such ConfigMap; the last rules for metrics stay in use");
-        } else {
-            tracing::warn!(%config_map, "there is no such ConfigMap, so there are no rules for metrics yet");
-        }
     }
 }
 

@@ -14,6 +14,8 @@ use rustls::server::danger::ClientCertVerifier;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// The ConfigMap, with its namespace.
+const NAME: &str = "kube-system/extension-apiserver-authentication";
 /// Where the ConfigMap is; its name is asked for, since rights to it name it.
 const PATH: &str = "/api/v1/namespaces/kube-system/configmaps\
     ?fieldSelector=metadata.name%3Dextension-apiserver-authentication";
@@ -140,6 +142,17 @@ impl Trust {
     }
 }
 
+impl Trust {
+    /// What it means that there is no ConfigMap.
+    pub(super) fn without_config_map(&self) -> &'static str {
+        if self.clients.is_some() || self.proxy.is_some() {
+            "whom it named before stays trusted"
+        } else {
+            "only tokens are trusted until there is one"
+        }
+    }
+}
+
 /// Who is trusted now. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Trusted(Arc<RwLock<Arc<Trust>>>);
@@ -164,32 +177,37 @@ impl Trusted {
         instruments: Instruments,
         read: impl Fn() + Send,
     ) {
+        let mut absent = false;
         let take = |config_map: &Value| match Trust::read(config_map) {
             Ok(trust) => {
                 if trust.proxy.is_none() {
                     tracing::warn!(
-                        "the ConfigMap kube-system/extension-apiserver-authentication names no front \
-                         proxy; requests through the API server cannot be authenticated"
+                        "the ConfigMap {NAME} names no front proxy; requests through the API server \
+                         cannot be authenticated"
                     );
                 }
                 self.set(trust);
                 read();
             }
             Err(error) => tracing::warn!(
-                %error, "the ConfigMap kube-system/extension-apiserver-authentication is not usable"
+                %error, "the ConfigMap {NAME} is not usable"
             ),
         };
-        let apply = |change: Change<Value>| match change {
-            Change::All(all) if all.is_empty() => {
-                tracing::warn!(
-                    "there is no ConfigMap kube-system/extension-apiserver-authentication; only tokens are \
-                     trusted until there is"
-                );
-                read();
-            }
-            Change::All(all) => all.iter().for_each(take),
-            Change::Applied(config_map) => take(&config_map),
-            Change::Deleted(_) => {}
+        let apply = |change: Change<Value>| {
+            let found = match change {
+                Change::All(all) => all.into_iter().next(),
+                Change::Applied(config_map) => Some(config_map),
+                Change::Deleted(_) => None,
+            };
+            let Some(config_map) = found else {
+                if !std::mem::replace(&mut absent, true) {
+                    let consequence = self.now().without_config_map();
+                    tracing::warn!("there is no ConfigMap {NAME}; {consequence}");
+                }
+                return read();
+            };
+            absent = false;
+            take(&config_map);
         };
         follow(&client, PATH, "configmaps", Presence::Always, &instruments, apply).await;
     }

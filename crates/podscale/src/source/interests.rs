@@ -1,14 +1,14 @@
 //! Who wants to hear of which pods' samples: one topic for each selector of each namespace, found from
 //! a pod by its labels, so that a scrape costs a few lookups for each pod whoever else asks.
 
-use super::subscriptions::Topic;
+use super::subscriptions::{News, Topic, Unseen};
 use crate::pods::{Pods, demanded, label_number};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_api::labels::Labels;
+use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
-use podscale_metrics::store::PodKey;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How long somebody who did not ask again still hears of it.
@@ -17,6 +17,9 @@ const KEPT: SignedDuration = SignedDuration::from_mins(30);
 const SWEEP_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 /// How many selectors there may be; whoever has a further one waits for its sync period.
 const MAX_INTERESTS: usize = 1 << 17;
+
+/// How many pods are looked at before others may ask.
+const PODS_AT_ONCE: usize = 256;
 
 /// What is asked about.
 #[derive(Default)]
@@ -67,18 +70,31 @@ impl Interests {
         Some(topic)
     }
 
-    /// The topics that these pods belong to.
-    pub(super) fn concerned(&self, changed: &[PodKey], pods: &Pods) -> HashSet<Topic> {
-        let mut topics = HashSet::new();
-        let state = self.0.lock();
-        for (namespace, name) in changed {
-            if let Some(known) = state.namespaces.get(&**namespace)
-                && let Some(pod) = pods.get(namespace, name)
-            {
-                known.collect(&pod.metadata.labels, &mut topics);
+    /// The topics that these pods belong to, each with the newest of their values that somebody may not have seen.
+    pub(super) fn concerned<'a>(
+        &self,
+        changed: impl IntoIterator<Item = (&'a str, &'a str, Unseen)>,
+        pods: &Pods,
+    ) -> News {
+        let mut changed = changed.into_iter();
+        let mut news = News::new();
+        loop {
+            // Pods are looked up first, so that whoever asks waits for a few of them only.
+            let some: Vec<(Arc<Pod>, Unseen)> = changed
+                .by_ref()
+                .filter_map(|(namespace, name, unseen)| Some((pods.get(namespace, name)?, unseen)))
+                .take(PODS_AT_ONCE)
+                .collect();
+            if some.is_empty() {
+                return news;
+            }
+            let state = self.0.lock();
+            for (pod, unseen) in some {
+                if let Some(known) = state.namespaces.get(&pod.metadata.namespace) {
+                    known.collect(&pod.metadata.labels, unseen, &mut news);
+                }
             }
         }
-        topics
     }
 }
 
@@ -113,12 +129,13 @@ impl OfNamespace {
         self.by_selector.insert(selector.into(), interest);
     }
 
-    fn collect(&self, labels: &Labels, topics: &mut HashSet<Topic>) {
+    fn collect(&self, labels: &Labels, unseen: Unseen, news: &mut News) {
         let numbers = labels.iter().map(|(key, value)| label_number(key, value));
         let lists = numbers.filter_map(|label| self.by_label.get(&label));
         for interest in lists.flatten().chain(&self.others) {
             if interest.selector.matches(|key| labels.get(key)) {
-                topics.insert(interest.topic.clone());
+                let known = news.entry(interest.topic.clone()).or_insert(unseen);
+                *known = unseen.max(*known);
             }
         }
     }
@@ -127,7 +144,6 @@ impl OfNamespace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use podscale_api::pod::Pod;
     use podscale_client::watch::Change;
 
     fn at(minute: i64) -> Timestamp {
@@ -147,10 +163,9 @@ mod tests {
     }
 
     fn concerned(interests: &Interests, pods: &Pods, changed: &[(&str, &str)]) -> Vec<String> {
-        let changed: Vec<PodKey> =
-            changed.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
-        let topics = interests.concerned(&changed, pods);
-        let mut topics: Vec<String> = topics.iter().map(|topic| topic.0.to_string()).collect();
+        let changed = changed.iter().map(|(namespace, name)| (*namespace, *name, Unseen::ByAll));
+        let news = interests.concerned(changed, pods);
+        let mut topics: Vec<String> = news.keys().map(|topic| topic.0.to_string()).collect();
         topics.sort();
         topics
     }
@@ -184,6 +199,19 @@ mod tests {
         assert_eq!(concerned(&interests, &pods, &[("test", "web-1")]), ["pods test app=web"]);
         let unknown = [("shop", "gone"), ("other", "web-1")];
         assert!(concerned(&interests, &pods, &unknown).is_empty());
+    }
+
+    #[test]
+    fn a_topic_has_the_newest_of_its_values() {
+        let names: Vec<String> = (0..2 * PODS_AT_ONCE).map(|n| format!("web-{n}")).collect();
+        let labels: &[(&str, &str)] = &[("app", "web")];
+        let all: Vec<_> = names.iter().map(|name| ("shop", &**name, labels)).collect();
+        let (pods, interests) = (pods(&all), Interests::default());
+        let topic = interests.topic("shop", "app=web", at(0)).expect("a topic");
+        let seen = |n: usize| Unseen::Before(at(i64::try_from(n * 7 % 600).expect("a minute")));
+        let changed = names.iter().enumerate().map(|(n, name)| ("shop", &**name, seen(n)));
+        let newest = (0..names.len()).map(seen).max().expect("pods");
+        assert_eq!(interests.concerned(changed, &pods), News::from([(topic, newest)]));
     }
 
     #[test]

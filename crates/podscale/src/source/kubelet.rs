@@ -5,7 +5,7 @@ use super::MetricSource;
 use super::answer::Answer;
 use super::interests::Interests;
 use super::question::Question;
-use super::subscriptions::{Notifier, Topic};
+use super::subscriptions::{Notifier, Topic, Unseen};
 use crate::kubelets::Kubelets;
 use crate::pods::Pods;
 use futures::FutureExt;
@@ -41,7 +41,9 @@ impl KubeletMetrics {
         let (interested, known) = (Arc::clone(&interests), Arc::downgrade(&pods));
         kubelets.listen(move |changed| {
             if let Some(known) = known.upgrade() {
-                notifier.announce(interested.concerned(changed, &known));
+                let changed =
+                    changed.iter().map(|(namespace, name)| (&**namespace, &**name, Unseen::ByAll));
+                notifier.announce(interested.concerned(changed, &known).into_keys());
             }
         });
         KubeletMetrics { kubelets, pods, clock, interests }

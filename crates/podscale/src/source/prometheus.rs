@@ -8,8 +8,8 @@ use super::circuit_breaker::CircuitBreaker;
 use super::interests::Interests;
 use super::namespaces::Namespaces;
 use super::question::Question;
-use super::refresh::{Recent, Refresh};
-use super::subscriptions::Topic;
+use super::refresh::{Recent, Refresh, YOUNGEST_ASKED};
+use super::subscriptions::{News, Topic, Unseen};
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use futures::FutureExt;
@@ -30,25 +30,40 @@ use podscale_metrics::prometheus::PrometheusError;
 use podscale_metrics::rules::ResourceRules;
 use podscale_metrics::rules::engine::{Engine, EngineError};
 use podscale_metrics::rules::usage::{Measured, Scope, Used};
-use podscale_metrics::store::PodKey;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long an answer is kept at most.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);
-/// A younger answer is asked for by nobody: Prometheus has a sample every so many seconds at best.
-const YOUNGEST_ASKED: Duration = Duration::from_secs(5);
 
 /// What was read by one query.
 type Read = Result<Arc<Usage>, Arc<str>>;
 
 /// What containers use, by namespace and pod.
 #[derive(Default)]
-struct Usage(HashMap<Box<str>, HashMap<Box<str>, Vec<Used>>>);
+struct Usage(HashMap<Box<str>, HashMap<Box<str>, OfPod>>);
+
+/// What the containers of a pod use.
+struct OfPod {
+    containers: Vec<Used>,
+    /// When an answer had these values for the first time: the times of answers are always others.
+    since: jiff::Timestamp,
+}
+
+impl OfPod {
+    fn has_values_of(&self, other: &OfPod) -> bool {
+        let same = |used: &Used| {
+            let of_other = other.containers.iter().find(|other| other.container == used.container);
+            of_other.is_some_and(|other| other.milli == used.milli)
+        };
+        self.containers.len() == other.containers.len() && self.containers.iter().all(same)
+    }
+}
 
 impl Usage {
-    fn new(used: Vec<Used>, asked: Option<&str>) -> Usage {
+    /// An answer to a question that was asked at this time.
+    fn new(used: Vec<Used>, asked: Option<&str>, since: jiff::Timestamp) -> Usage {
         let mut usage = Usage::default();
         for mut one in used {
             if let Some(namespace) = asked {
@@ -59,37 +74,40 @@ impl Usage {
                 None => usage.0.entry(one.namespace.clone()).or_default(),
             };
             match pods.get_mut(&one.name) {
-                Some(containers) => containers.push(one),
+                Some(pod) => pod.containers.push(one),
                 None => {
-                    pods.insert(one.name.clone(), vec![one]);
+                    pods.insert(one.name.clone(), OfPod { containers: vec![one], since });
                 }
             }
         }
         usage
     }
 
-    fn of(&self, pod: &Pod) -> Option<&[Used]> {
-        let pods = self.0.get(&pod.metadata.namespace)?;
-        pods.get(&pod.metadata.name).map(Vec::as_slice)
-    }
-
-    /// The pods whose values are not those of another answer: the times of answers are always others.
-    fn changed_since(&self, before: &Usage) -> Vec<PodKey> {
-        let same = |new: &[Used], old: &[Used]| {
-            new.len() == old.len()
-                && new.iter().all(|new| {
-                    let equal = |old: &&Used| old.container == new.container;
-                    old.iter().find(equal).is_some_and(|old| old.milli == new.milli)
-                })
-        };
-        let mut changed = Vec::new();
-        for (namespace, pods) in &self.0 {
-            let known = before.0.get(namespace);
-            for (name, used) in pods {
-                if !known.and_then(|known| known.get(name)).is_some_and(|old| same(used, old)) {
-                    changed.push(((**namespace).into(), (**name).into()));
+    /// Pods whose values are those of the answer before have had them since then.
+    fn after(mut self, before: &Usage) -> Usage {
+        for (namespace, pods) in &mut self.0 {
+            let Some(known) = before.0.get(namespace) else { continue };
+            for (name, pod) in pods {
+                if let Some(old) = known.get(name).filter(|old| pod.has_values_of(old)) {
+                    pod.since = old.since;
                 }
             }
+        }
+        self
+    }
+
+    fn of(&self, pod: &Pod) -> Option<&[Used]> {
+        let pods = self.0.get(&pod.metadata.namespace)?;
+        pods.get(&pod.metadata.name).map(|pod| pod.containers.as_slice())
+    }
+
+    /// The pods whose values are newer than this, and who may not have seen these.
+    fn changed_since(&self, time: jiff::Timestamp) -> Vec<(&str, &str, Unseen)> {
+        let mut changed = Vec::new();
+        for (namespace, pods) in &self.0 {
+            let new = pods.iter().filter(|(_, pod)| pod.since > time);
+            changed
+                .extend(new.map(|(name, pod)| (&**namespace, &**name, Unseen::Before(pod.since))));
         }
         changed
     }
@@ -137,7 +155,8 @@ impl PrometheusUsage {
         }
     }
 
-    async fn usage(&self, measured: Measured, namespace: &str, max_age: Duration) -> Read {
+    async fn usage(&self, measured: Measured, question: &Question<'_>) -> Read {
+        let Question { namespace, max_age, period, .. } = *question;
         let rules = self.engine.rules();
         let Some(rules) = rules.resource().or(self.everyday.as_ref()) else {
             return Err("there are no rules for cpu and memory".into());
@@ -145,37 +164,35 @@ impl PrometheusUsage {
         let many = self.namespaces.lock().asks_for_all(namespace, self.clock.now());
         let all = many && rules.of(measured).serves_cluster();
         let asked: Asked = (measured, if all { None } else { Some(namespace.into()) });
-        self.recent.ask(asked.clone(), self.clock.now());
-        let usage = self.read(asked.clone(), rules, max_age.max(YOUNGEST_ASKED)).await;
-        if let Ok(usage) = &usage {
-            self.recent.first(&asked, || Arc::clone(usage));
-        }
-        usage
+        self.recent.ask(asked.clone(), self.clock.now(), period);
+        self.read(asked, rules, max_age).await
     }
 
     async fn read(&self, asked: Asked, rules: &ResourceRules, max_age: Duration) -> Read {
-        let (measured, namespace) = asked.clone();
-        let fetch = || self.fetch(measured, namespace, rules, max_age);
-        self.answers.get(asked, max_age, fetch).await
+        let (max_age, question) = (max_age.max(YOUNGEST_ASKED), asked.clone());
+        self.answers.get(asked, max_age, || self.fetch(question, rules, max_age)).await
     }
 
-    async fn fetch(
-        &self,
-        measured: Measured,
-        namespace: Option<Box<str>>,
-        rules: &ResourceRules,
-        max_age: Duration,
-    ) -> Read {
-        let began = Instant::now();
+    async fn fetch(&self, asked: Asked, rules: &ResourceRules, max_age: Duration) -> Read {
+        let (began, read) = (Instant::now(), self.clock.now());
+        let (measured, namespace) = &asked;
         let scope = namespace.as_deref().map_or(Scope::Cluster, Scope::Namespace);
         let ask = async {
-            self.engine.containers(measured, scope, rules, max_age).await.map_err(call_error)
+            self.engine.containers(*measured, scope, rules, max_age).await.map_err(call_error)
         };
         let used = self.breaker.call(ask).await;
         self.metrics.source_answered("prometheus", used.is_ok(), began.elapsed());
         self.breaker.report(used.as_ref().err());
         match used {
-            Ok(used) => Ok(Arc::new(Usage::new(used, namespace.as_deref()))),
+            Ok(used) => {
+                let mut usage = Usage::new(used, namespace.as_deref(), read);
+                if let Some(before) = self.recent.newest(&asked) {
+                    usage = usage.after(&before);
+                }
+                let usage = Arc::new(usage);
+                self.recent.note(&asked, read, Arc::clone(&usage));
+                Ok(usage)
+            }
             Err(error) => Err(format!("Prometheus: {error}").into()),
         }
     }
@@ -263,7 +280,7 @@ impl MetricSource for PrometheusUsage {
                     return Answer::Failed(problem.into());
                 }
             };
-            match self.usage(measured, question.namespace, question.max_age).await {
+            match self.usage(measured, &question).await {
                 Ok(usage) => Answer::Resource(self.of_pods(&usage, measured, &question)),
                 Err(problem) => Answer::Failed(problem),
             }
@@ -283,20 +300,18 @@ impl Refresh for PrometheusUsage {
         self.recent.questions(self.clock.now())
     }
 
-    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, HashSet<Topic>> {
+    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, News> {
         async move {
             let rules = self.engine.rules();
             let Some(rules) = rules.resource().or(self.everyday.as_ref()) else {
-                return HashSet::new();
+                return News::new();
             };
             // A failure is met when somebody decides.
-            let Ok(usage) = self.read(asked.clone(), rules, max_age).await else {
-                return HashSet::new();
-            };
-            match self.recent.replace(&asked, Arc::clone(&usage)) {
-                Some(before) => self.interests.concerned(&usage.changed_since(&before), &self.pods),
-                None => HashSet::new(),
+            if self.read(asked.clone(), rules, max_age).await.is_err() {
+                return News::new();
             }
+            let Some((usage, before)) = self.recent.announce(&asked) else { return News::new() };
+            self.interests.concerned(usage.changed_since(before), &self.pods)
         }
         .boxed()
     }

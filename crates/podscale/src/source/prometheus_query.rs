@@ -10,15 +10,16 @@ use super::circuit_breaker::CircuitBreaker;
 use super::prometheus::prometheus_error;
 use super::question::Question;
 use super::refresh::{Recent, Refresh};
-use super::subscriptions::Topic;
+use super::subscriptions::{News, Topic, Unseen};
 use crate::metrics::Metrics;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use podscale_client::clock::Clock;
 use podscale_core::Time;
 use podscale_core::model::{Milli, PrometheusQuery, Source};
 use podscale_metrics::prometheus::{Answer as Answered, Client, Config, Queries, SetupError};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,16 +57,18 @@ impl Server {
 }
 
 impl PrometheusServers {
-    /// The controller's own server, if there is one, and others that specs may name.
+    /// The controller's own server, if there is one, and others that specs may name, which are asked for samples of
+    /// at most this age.
     ///
     /// # Errors
     /// The address of another cannot be used.
     pub fn new(
         own: Option<Arc<Client>>,
         others: &[String],
+        max_age: Option<Duration>,
     ) -> Result<PrometheusServers, SetupError> {
         let server = |url: &String| {
-            let client = Client::new(Config::new(url.as_str()))?;
+            let client = Client::new(Config { max_age, ..Config::new(url.as_str()) })?;
             Ok((plain(url).to_owned(), Server::new(Arc::new(client))))
         };
         let others: Result<_, SetupError> = others.iter().map(server).collect();
@@ -109,8 +112,16 @@ pub(super) struct PrometheusQueries {
     servers: Arc<PrometheusServers>,
     clock: Clock,
     /// What was asked lately, by server and query, and the values that were given.
-    recent: Recent<Asked, Option<Milli>>,
+    recent: Recent<Asked, Seen>,
     metrics: Metrics,
+}
+
+/// What a query gave.
+#[derive(Clone, Copy)]
+struct Seen {
+    value: Option<Milli>,
+    /// When it was asked for the first time that it gave this.
+    since: Timestamp,
 }
 
 /// The server that a spec names, and the query.
@@ -139,7 +150,7 @@ impl PrometheusQueries {
             Ok(server) => server,
             Err(problem) => return Answer::Failed(problem),
         };
-        let began = Instant::now();
+        let (began, read) = (Instant::now(), self.clock.now());
         let ask = async {
             let answer = server.queries.get(&query.query, max_age).await;
             answer.map_err(prometheus_error)
@@ -147,10 +158,20 @@ impl PrometheusQueries {
         let answer = server.breaker.call(ask).await;
         self.metrics.source_answered("prometheus", answer.is_ok(), began.elapsed());
         server.breaker.report(answer.as_ref().err());
-        match answer {
+        let answer = match answer {
             Ok(answer) => one_value(&answer),
             Err(error) => Answer::Failed(error.to_string().into()),
+        };
+        if let Answer::Value(value) = &answer {
+            self.note(&asked(query), read, value.map(|(milli, _)| milli));
         }
+        answer
+    }
+
+    fn note(&self, asked: &Asked, read: Timestamp, value: Option<Milli>) {
+        let before = self.recent.newest(asked).filter(|before| before.value == value);
+        let since = before.map_or(read, |before| before.since);
+        self.recent.note(asked, read, Seen { value, since });
     }
 }
 
@@ -179,13 +200,7 @@ impl MetricSource for PrometheusQueries {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
         async move {
             match question.metric {
-                Source::Prometheus(query) => {
-                    let answer = self.value(query, question.max_age).await;
-                    if let Answer::Value(value) = &answer {
-                        self.recent.first(&asked(query), || value.map(|(milli, _)| milli));
-                    }
-                    answer
-                }
+                Source::Prometheus(query) => self.value(query, question.max_age).await,
                 _ => Answer::Nothing,
             }
         }
@@ -198,7 +213,7 @@ impl MetricSource for PrometheusQueries {
         let topic = topic(&asked);
         // What no server may be asked for is not asked again.
         let known = self.servers.find(query.server.as_deref()).is_ok();
-        (known && self.recent.ask(asked, self.clock.now())).then_some(topic)
+        (known && self.recent.ask(asked, self.clock.now(), question.period)).then_some(topic)
     }
 }
 
@@ -209,18 +224,19 @@ impl Refresh for PrometheusQueries {
         self.recent.questions(self.clock.now())
     }
 
-    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, HashSet<Topic>> {
+    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, News> {
         async move {
             let (server, text) = asked.clone();
             let query = PrometheusQuery { name: Arc::clone(&text), server, query: text };
-            let Answer::Value(value) = self.value(&query, max_age).await else {
+            let Answer::Value(_) = self.value(&query, max_age).await else {
                 // A failure is met when somebody decides.
-                return HashSet::new();
+                return News::new();
             };
-            let value = value.map(|(milli, _)| milli);
-            match self.recent.replace(&asked, value) {
-                Some(before) if before != value => HashSet::from([topic(&asked)]),
-                _ => HashSet::new(),
+            match self.recent.announce(&asked) {
+                Some((Seen { since, .. }, before)) if since > before => {
+                    News::from([(topic(&asked), Unseen::Before(since))])
+                }
+                _ => News::new(),
             }
         }
         .boxed()
@@ -228,116 +244,4 @@ impl Refresh for PrometheusQueries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::Refreshing;
-    use crate::source::subscriptions::notifications;
-    use axum::routing::post;
-    use axum::{Json, Router};
-    use serde_json::{Value, json};
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    /// A Prometheus that gives one value, several, or nothing, as the query says.
-    async fn prometheus() -> String {
-        let answer = async |body: String| {
-            let sample = |value: &str| json!({"metric": {}, "value": [1_700_000_000.5, value]});
-            let result: Vec<Value> = match body.split(['=', '&']).nth(1) {
-                Some("one") => vec![sample("2.5")],
-                Some("two") => vec![sample("1"), sample("2")],
-                Some("nan") => vec![sample("NaN")],
-                _ => vec![],
-            };
-            Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
-        };
-        let router = Router::new().route("/api/v1/query", post(answer));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        format!("http://{address}")
-    }
-
-    #[tokio::test]
-    async fn one_value_is_an_answer_and_servers_must_be_allowed() {
-        let url = prometheus().await;
-        let own = Arc::new(Client::new(Config::new(&url)).expect("a client"));
-        let allowed = [format!("{url}/")];
-        let servers = |own, others: &[String]| {
-            Arc::new(PrometheusServers::new(own, others).expect("servers"))
-        };
-        let both = servers(Some(Arc::clone(&own)), &[]);
-        let (other, none) = (servers(None, &allowed), servers(None, &[]));
-        for (what, servers, server, query, expected) in [
-            ("one", &both, None, "one", "2500 at 1700000000500000"),
-            ("nothing", &both, None, "none", "no value"),
-            ("several", &both, None, "two", "the query gives 2 values, not one; aggregate it"),
-            ("no number", &both, None, "nan", "the query gives NaN, which is no amount"),
-            ("the own by name", &both, Some(url.as_str()), "one", "2500 at"),
-            ("an allowed one", &other, Some(url.as_str()), "one", "2500 at"),
-            ("none of its own", &other, None, "one", "it is not said where Prometheus is"),
-            ("a stranger", &none, Some(url.as_str()), "one", "is not one of the controller's"),
-        ] {
-            let source = PrometheusQueries::new(Arc::clone(servers), Clock::wall(), Metrics::new());
-            let query = PrometheusQuery {
-                name: "q".into(),
-                server: server.map(Into::into),
-                query: query.into(),
-            };
-            let metric = Source::Prometheus(query);
-            let max_age = Duration::from_secs(1);
-            let question = Question { namespace: "shop", metric: &metric, pods: "", max_age };
-            let found = match source.ask(question).await {
-                Answer::Value(Some((Milli(milli), Time(time)))) => format!("{milli} at {time}"),
-                Answer::Value(None) => "no value".to_owned(),
-                Answer::Failed(why) => why.to_string(),
-                other => format!("{other:?}"),
-            };
-            assert!(found.contains(expected), "{what}: {found}");
-        }
-    }
-
-    /// A Prometheus whose only value rises every second time that it is asked.
-    async fn rising() -> (String, Arc<AtomicU32>) {
-        let asked = Arc::<AtomicU32>::default();
-        let count = Arc::clone(&asked);
-        let answer = move || async move {
-            let value = (count.fetch_add(1, Ordering::Relaxed) / 2).to_string();
-            let result = json!([{"metric": {}, "value": [1_700_000_000, value]}]);
-            Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
-        };
-        let router = Router::new().route("/api/v1/query", post(answer));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        (format!("http://{address}"), asked)
-    }
-
-    #[tokio::test]
-    async fn a_query_is_asked_again_and_announced_when_its_value_changes() {
-        let (url, requests) = rising().await;
-        let own = Arc::new(Client::new(Config::new(&url)).expect("a client"));
-        let servers = Arc::new(PrometheusServers::new(Some(own), &[]).expect("servers"));
-        let source = PrometheusQueries::new(servers, Clock::wall(), Metrics::new());
-        let (notifier, mut announcements) = notifications();
-        let refreshing = Refreshing { every: Duration::ZERO, notifier };
-        refreshing.round(&source).await;
-        assert_eq!(requests.load(Ordering::Relaxed), 0, "nobody asked anything");
-        let query = |server: Option<&str>| {
-            let server = server.map(Into::into);
-            Source::Prometheus(PrometheusQuery { name: "q".into(), server, query: "x".into() })
-        };
-        let ask = |metric| Question { namespace: "n", metric, pods: "", max_age: Duration::ZERO };
-        let (own, stranger) = (query(None), query(Some("http://stranger")));
-        assert_eq!(source.topic(&ask(&stranger)), None, "not allowed, so not asked again");
-        let topic = source.topic(&ask(&own)).expect("a topic");
-        assert_eq!(source.topic(&ask(&own)).as_ref(), Some(&topic), "one for all who ask the same");
-        source.ask(ask(&own)).await;
-        let mut announced = Vec::new();
-        for _ in 0..4 {
-            refreshing.round(&source).await;
-            let heard = announcements.next().now_or_never().flatten();
-            announced.push(heard == Some(HashSet::from([topic.clone()])));
-        }
-        // The values are 0 for who asked, and then 0, 1, 1, 2.
-        assert_eq!(announced, [false, true, false, true]);
-    }
-}
+mod tests;

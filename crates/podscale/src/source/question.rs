@@ -16,6 +16,8 @@ pub(crate) struct Question<'a> {
     pub(crate) pods: &'a str,
     /// How old an answer may be that was given to somebody else.
     pub(crate) max_age: Duration,
+    /// How often it is asked, if nothing happens.
+    pub(crate) period: Duration,
 }
 
 /// The selector of a metric's series in the form of requests; nothing selects everything.

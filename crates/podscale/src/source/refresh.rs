@@ -1,18 +1,22 @@
 //! Questions that are asked again in the background, so that whoever asked decides as soon as the answer is
 //! another one, and not only at the end of its sync period.
 
-use super::subscriptions::{Notifier, Topic};
+use super::subscriptions::{News, Notifier};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a question is asked again after somebody asked it last.
+/// A younger answer is asked for by nobody, nor more often: Prometheus has a sample every so many seconds at best.
+pub(super) const YOUNGEST_ASKED: Duration = Duration::from_secs(5);
+/// How long a question is asked again after somebody asked it last: so long, but at least for so many of the periods
+/// in which it is asked.
 const KEPT: SignedDuration = SignedDuration::from_mins(5);
+const KEPT_PERIODS: i32 = 2;
 /// How many questions are asked again; whoever has a further one waits for its sync period.
 const MOST_QUESTIONS: usize = 1024;
 /// How many are under way at once.
@@ -21,7 +25,7 @@ const CONCURRENT_QUESTIONS: usize = 8;
 /// How often questions are asked again, and who hears of new answers.
 #[derive(Clone)]
 pub(crate) struct Refreshing {
-    /// How often; wall-clock.
+    /// How often, but not more often than there are samples; wall-clock.
     pub(crate) every: Duration,
     /// Who hears of it.
     pub(crate) notifier: Notifier,
@@ -35,8 +39,8 @@ pub(super) trait Refresh: Send + Sync + 'static {
     /// What was asked lately.
     fn recent(&self) -> Vec<Self::Question>;
 
-    /// Asks again, with an answer that is younger than this; the topics whose values are others now.
-    fn again(&self, question: Self::Question, max_age: Duration) -> BoxFuture<'_, HashSet<Topic>>;
+    /// Asks again, with an answer that is younger than this; what is new since the last time.
+    fn again(&self, question: Self::Question, max_age: Duration) -> BoxFuture<'_, News>;
 }
 
 impl Refreshing {
@@ -45,31 +49,44 @@ impl Refreshing {
         let source = Arc::downgrade(source);
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(self.every).await;
+                tokio::time::sleep(self.interval()).await;
                 let Some(source) = source.upgrade() else { return };
                 self.round(&*source).await;
             }
         });
     }
 
-    /// Asks everything once; each new answer is announced as it comes. What somebody else asked within half
-    /// of the interval is new enough.
+    fn interval(&self) -> Duration {
+        self.every.max(YOUNGEST_ASKED)
+    }
+
+    /// Asks everything once; each new answer is announced as it comes, to those who do not have it yet. What
+    /// somebody else asked within half of the interval is new enough.
     pub(super) async fn round<S: Refresh>(&self, source: &S) {
-        let max_age = self.every / 2;
+        let max_age = self.interval() / 2;
         let asked = source.recent().into_iter().map(|question| source.again(question, max_age));
         let mut answers = futures::stream::iter(asked).buffer_unordered(CONCURRENT_QUESTIONS);
-        while let Some(topics) = answers.next().await {
-            self.notifier.announce(topics);
+        while let Some(news) = answers.next().await {
+            self.notifier.announce_unseen(news);
         }
     }
 }
 
-/// The questions that were asked lately, each with the last answer that was compared.
+/// The questions that were asked lately, each with its newest answer, whoever asked for that.
 pub(super) struct Recent<K, V>(Mutex<HashMap<K, Entry<V>>>);
 
 struct Entry<V> {
-    asked: Timestamp,
-    last: Option<V>,
+    /// How long it is asked again if nobody asks it any more.
+    until: Timestamp,
+    newest: Option<Newest<V>>,
+}
+
+struct Newest<V> {
+    /// When it was asked for.
+    read: Timestamp,
+    answer: V,
+    /// What was new by this time has been announced.
+    announced: Timestamp,
 }
 
 impl<K, V> Default for Recent<K, V> {
@@ -78,40 +95,53 @@ impl<K, V> Default for Recent<K, V> {
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Recent<K, V> {
-    /// Somebody asks this now; whether it is asked again in the background.
-    pub(super) fn ask(&self, question: K, now: Timestamp) -> bool {
+impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
+    /// Somebody asks this now, and will in such a period; whether it is asked again in the background.
+    pub(super) fn ask(&self, question: K, now: Timestamp, period: Duration) -> bool {
+        let period = SignedDuration::try_from(period).unwrap_or(SignedDuration::MAX);
+        let kept = period.checked_mul(KEPT_PERIODS).unwrap_or(SignedDuration::MAX).max(KEPT);
+        let until = now.saturating_add(kept).unwrap_or(Timestamp::MAX);
         let mut entries = self.0.lock();
         if let Some(entry) = entries.get_mut(&question) {
-            entry.asked = now;
+            entry.until = entry.until.max(until);
             return true;
         }
         if entries.len() >= MOST_QUESTIONS {
             return false;
         }
-        entries.insert(question, Entry { asked: now, last: None });
+        entries.insert(question, Entry { until, newest: None });
         true
     }
 
     /// What is asked again; what nobody asked for a while is forgotten.
     pub(super) fn questions(&self, now: Timestamp) -> Vec<K> {
         let mut entries = self.0.lock();
-        entries.retain(|_, entry| now.duration_since(entry.asked) < KEPT);
+        entries.retain(|_, entry| now < entry.until);
         entries.keys().cloned().collect()
     }
 
-    /// Whoever asked first has this answer; others are compared with it.
-    pub(super) fn first(&self, question: &K, answer: impl FnOnce() -> V) {
-        if let Some(entry) = self.0.lock().get_mut(question)
-            && entry.last.is_none()
-        {
-            entry.last = Some(answer());
+    /// The newest answer.
+    pub(super) fn newest(&self, question: &K) -> Option<V> {
+        self.0.lock().get(question)?.newest.as_ref().map(|newest| newest.answer.clone())
+    }
+
+    /// Notes an answer that was asked for at this time. The first one is news to nobody.
+    pub(super) fn note(&self, question: &K, read: Timestamp, answer: V) {
+        let mut entries = self.0.lock();
+        let Some(entry) = entries.get_mut(question) else { return };
+        match &mut entry.newest {
+            Some(newest) if newest.read > read => {}
+            Some(newest) => (newest.read, newest.answer) = (read, answer),
+            None => entry.newest = Some(Newest { read, answer, announced: read }),
         }
     }
 
-    /// The next answer; gives back the one before.
-    pub(super) fn replace(&self, question: &K, answer: V) -> Option<V> {
-        self.0.lock().get_mut(question)?.last.replace(answer)
+    /// The newest answer, which is announced now, and the time up to which what is new in it has been.
+    pub(super) fn announce(&self, question: &K) -> Option<(V, Timestamp)> {
+        let mut entries = self.0.lock();
+        let newest = entries.get_mut(question)?.newest.as_mut()?;
+        let before = std::mem::replace(&mut newest.announced, newest.read);
+        Some((newest.answer.clone(), before))
     }
 }
 
@@ -119,18 +149,50 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
 mod tests {
     use super::*;
 
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(minute * 60).expect("a time")
+    }
+
+    fn minutes(minutes: u64) -> Duration {
+        Duration::from_secs(minutes * 60)
+    }
+
     #[test]
     fn what_nobody_asks_any_more_is_forgotten_and_there_are_not_too_many() {
-        let at = |minute: i64| Timestamp::from_second(minute * 60).expect("a time");
         let recent = Recent::<usize, u8>::default();
-        assert!((0..MOST_QUESTIONS).all(|number| recent.ask(number, at(0))));
-        assert!(!recent.ask(MOST_QUESTIONS, at(0)), "one too many");
-        assert!(recent.ask(7, at(4)));
-        recent.first(&7, || 1);
-        recent.first(&7, || 2);
-        assert_eq!(recent.replace(&7, 3), Some(1), "the first one stays the first");
-        assert_eq!(recent.questions(at(6)), [7]);
-        assert_eq!(recent.replace(&8, 1), None);
-        assert!(recent.ask(MOST_QUESTIONS, at(6)));
+        assert!((0..MOST_QUESTIONS).all(|number| recent.ask(number, at(0), minutes(1))));
+        assert!(!recent.ask(MOST_QUESTIONS, at(0), minutes(1)), "one too many");
+        assert!(recent.ask(7, at(4), minutes(1)));
+        assert!(recent.ask(8, at(0), minutes(4)), "asked every four minutes");
+        let mut kept = recent.questions(at(6));
+        kept.sort_unstable();
+        assert_eq!(kept, [7, 8]);
+        assert_eq!(recent.questions(at(8)), [7]);
+        recent.note(&8, at(8), 1);
+        assert_eq!(recent.newest(&8), None, "nobody asks it");
+        assert!(recent.ask(MOST_QUESTIONS, at(8), minutes(1)));
+    }
+
+    #[test]
+    fn an_answer_is_announced_once_and_older_ones_count_for_nothing() {
+        let recent = Recent::<&str, u8>::default();
+        recent.ask("q", at(0), minutes(1));
+        assert_eq!(recent.announce(&"q"), None);
+        recent.note(&"q", at(1), 1);
+        assert_eq!(recent.announce(&"q"), Some((1, at(1))), "whoever asked has the first");
+        recent.note(&"q", at(3), 3);
+        recent.note(&"q", at(2), 2);
+        assert_eq!(recent.newest(&"q"), Some(3));
+        assert_eq!(recent.announce(&"q"), Some((3, at(1))));
+        assert_eq!(recent.announce(&"q"), Some((3, at(3))));
+    }
+
+    #[test]
+    fn prometheus_is_not_asked_more_often_than_it_has_samples() {
+        let (notifier, _announcements) = super::super::notifications();
+        for (every, expected) in [(1, YOUNGEST_ASKED), (15, Duration::from_secs(15))] {
+            let every = Duration::from_secs(every);
+            assert_eq!(Refreshing { every, notifier: notifier.clone() }.interval(), expected);
+        }
     }
 }

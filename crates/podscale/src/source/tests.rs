@@ -26,7 +26,8 @@ fn metric(spec: &str) -> Arc<Source> {
 }
 
 fn question(metric: &Source) -> Question<'_> {
-    Question { namespace: "shop", metric, pods: "app=web", max_age: Duration::from_secs(3) }
+    let (max_age, period) = (Duration::from_secs(3), Duration::from_secs(15));
+    Question { namespace: "shop", metric, pods: "app=web", max_age, period }
 }
 
 fn served(uri: &str) -> (u16, String) {

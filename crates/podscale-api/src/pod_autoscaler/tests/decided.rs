@@ -53,7 +53,7 @@ const PODS: &str = "podscale/src/controller/tests/pod_autoscaler.rs";
 const COSTS: &str = "podscale/src/controller/tests/pod_autoscaler/costs.rs";
 const OF_CONTROLLER: &str = "podscale/src/controller/tests/pod_autoscaler/named.rs";
 const SOURCES: &str = "podscale/src/source/tests.rs";
-const QUERIES: &str = "podscale/src/source/prometheus_query.rs";
+const QUERIES: &str = "podscale/src/source/prometheus_query/tests.rs";
 
 /// A metric of the world by its name; `queue as backlog` is called by another one.
 fn metric(text: &str) -> Value {

@@ -78,4 +78,17 @@ impl Arguments {
             (false, false) => Ok(()),
         }
     }
+
+    /// Whether the flags make sense without a controller, where the admission webhook may be all that is served.
+    ///
+    /// # Errors
+    /// Says what does not.
+    pub fn check_alone(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
+        self.check(pipeline)?;
+        if self.serves_only_webhook() && self.plain_address.is_some() {
+            let (flag, needs) = ("--plain-address", "resource in --serve");
+            return Err(Failure::NoEffect { flag, needs });
+        }
+        Ok(())
+    }
 }

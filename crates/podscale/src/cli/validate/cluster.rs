@@ -92,7 +92,7 @@ async fn ask_all(arguments: &Arguments, candidates: &[Candidate]) -> Result<Answ
     let client = cluster.client;
     let namespace =
         arguments.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
-    let servers = arguments.prometheus.servers(None)?;
+    let servers = arguments.prometheus.servers()?;
     ask_through(client, namespace, &servers, candidates).await
 }
 

@@ -12,7 +12,7 @@ use crate::settings::span;
 use crate::source::Topic;
 use podscale_client::resource_version::is_newer;
 use podscale_core::{Settings, Time};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,8 +49,8 @@ pub(super) struct Entry {
     pub(super) comparison: Option<Comparison>,
     /// When its status was last sent.
     pub(super) status_sent: Option<Time>,
-    /// What its metrics asked about.
-    pub(super) topics: BTreeSet<Topic>,
+    /// What its metrics asked about, and when each was answered last, in microseconds since 1970.
+    pub(super) topics: BTreeMap<Topic, Option<i64>>,
     /// It was deleted while it was being reconciled.
     pub(super) gone: bool,
 }
@@ -72,7 +72,7 @@ impl Entry {
             released: None,
             comparison: None,
             status_sent: None,
-            topics: BTreeSet::new(),
+            topics: BTreeMap::new(),
             gone: false,
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::dialect::hpa::{self, HPA};
+use crate::source::{News, Unseen};
 use podscale_core::history::Recommendation;
 use podscale_core::{History, Time};
 use serde_json::{Value, json};
@@ -133,16 +134,45 @@ async fn new_samples_enqueue_those_that_asked() {
     assert_eq!(take_due(&index), "shop/a,shop/b");
     let topic = |name: &str| Topic(name.into());
     index.subscribe(&plain("a 1 5 3").key, "1", BTreeSet::from([topic("x"), topic("y")]));
-    index.announced(&HashSet::from([topic("x"), topic("z")]));
+    let new = |name: &str| News::from([(topic(name), Unseen::ByAll)]);
+    index.announced(&News::from([(topic("x"), Unseen::ByAll), (topic("z"), Unseen::ByAll)]));
     assert_eq!(take_due(&index), "", "not sooner than the minimum interval");
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(take_due(&index), "shop/a");
     index.subscribe(&plain("a 1 5 3").key, "1", BTreeSet::from([topic("y")]));
     tokio::time::sleep(Duration::from_secs(2)).await;
-    index.announced(&HashSet::from([topic("x")]));
+    index.announced(&new("x"));
     assert_eq!(take_due(&index), "", "it does not ask about that any more");
+    index.announced(&new("y"));
+    assert_eq!(take_due(&index), "shop/a", "but about that");
     index.apply(&HPA, Change::Deleted(plain("a 1 6 3")));
     assert!(index.state.lock().subscribers.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_was_answered_with_the_new_samples_is_not_enqueued_for_them() {
+    let index = index(false);
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3"), plain("b 2 5 3")]));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(take_due(&index), "shop/a,shop/b");
+    let (a, b) = (plain("a 1 5 3").key, plain("b 2 5 3").key);
+    let (x, y) = (Topic("x".into()), Topic("y".into()));
+    index.subscribe(&a, "1", BTreeSet::from([x.clone(), y.clone()]));
+    index.subscribe(&b, "2", BTreeSet::from([x.clone()]));
+    index.answered(&b, "2", &x);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let read = index.clock.now();
+    index.answered(&a, "1", &x);
+    index.answered(&b, "of another", &x);
+    // What is asked about may change, and what is still asked about was answered all the same.
+    index.subscribe(&a, "1", BTreeSet::from([x.clone()]));
+    index.announced(&News::from([(x.clone(), Unseen::Before(read))]));
+    assert_eq!(take_due(&index), "shop/b");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    index.announced(&News::from([(x.clone(), Unseen::Before(index.clock.now()))]));
+    assert_eq!(take_due(&index), "shop/a,shop/b", "newer ones nobody has");
+    index.announced(&News::from([(y, Unseen::ByAll)]));
+    assert_eq!(take_due(&index), "");
 }
 
 fn recalled(replicas: i32) -> Recalled {

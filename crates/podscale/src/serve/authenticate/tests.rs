@@ -197,5 +197,11 @@ fn a_wrong_config_map_is_not_used() {
         let error = Trust::read(&config_map).unwrap_err().to_string();
         assert!(error.starts_with(words), "{error}");
     }
-    assert!(Trust::read(&json!({})).unwrap().proxy.is_none());
+    let nobody = Trust::read(&json!({})).unwrap();
+    assert!(nobody.proxy.is_none());
+    assert_eq!(nobody.without_config_map(), "only tokens are trusted until there is one");
+    for key in ["client-ca-file", "requestheader-client-ca-file"] {
+        let somebody = Trust::read(&json!({"data": {key: signer.pem}})).unwrap();
+        assert_eq!(somebody.without_config_map(), "whom it named before stays trusted");
+    }
 }

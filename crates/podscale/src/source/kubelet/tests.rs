@@ -62,8 +62,9 @@ async fn it_answers_from_the_store_and_announces_what_is_new() {
     let (notifier, mut announcements) = notifications();
     let source = KubeletMetrics::new(kubelets, pods, clock, notifier);
     let metric = Source::Resource { name: "cpu".into() };
+    let (max_age, period) = (Duration::ZERO, Duration::from_secs(15));
     let question =
-        Question { namespace: "shop", metric: &metric, pods: "app=web", max_age: Duration::ZERO };
+        Question { namespace: "shop", metric: &metric, pods: "app=web", max_age, period };
     let topic = source.topic(&question).expect("a topic");
     assert_eq!(said(&source.ask(question).await), "no kubelet has been scraped yet");
     for (cpu, expected) in [(10.0, ""), (13.0, "web-1 200m 1Mi 15s"), (13.0015, "web-1 1m 1Mi 15s")]
@@ -74,7 +75,7 @@ async fn it_answers_from_the_store_and_announces_what_is_new() {
         let node: Arc<str> = "n1".into();
         reports.scraped(&node, &Scraped { scrape: &scrape, applied: &applied, took, outage: None });
         let announced = announcements.next().await.expect("an announcement");
-        assert!(announced.contains(&topic) && announced.len() == 1);
+        assert!(announced.contains_key(&topic) && announced.len() == 1);
         assert_eq!(said(&source.ask(question).await), expected);
         tokio::time::sleep(Duration::from_secs(15)).await;
     }

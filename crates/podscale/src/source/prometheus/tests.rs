@@ -61,8 +61,8 @@ async fn source() -> (PrometheusUsage, Asked) {
 
 async fn ask(source: &PrometheusUsage, namespace: &str, resource: &str) -> String {
     let metric = Source::Resource { name: resource.into() };
-    let max_age = Duration::from_secs(2);
-    let question = Question { namespace, metric: &metric, pods: "app=web", max_age };
+    let (max_age, period) = (Duration::from_secs(2), Duration::from_secs(15));
+    let question = Question { namespace, metric: &metric, pods: "app=web", max_age, period };
     match source.ask(question).await {
         Answer::Resource(metrics) => {
             let container = |container: &ContainerMetrics| {
@@ -112,6 +112,13 @@ async fn a_prometheus_that_is_not_there_is_said() {
     assert!(answer.contains("Prometheus: cannot be reached"), "{answer}");
 }
 
+/// So much later an answer is old for everybody.
+async fn later() {
+    tokio::time::pause();
+    tokio::time::advance(2 * YOUNGEST_ASKED).await;
+    tokio::time::resume();
+}
+
 #[tokio::test]
 async fn what_is_new_is_announced_to_those_whose_pods_it_is_of() {
     let (source, asked) = source().await;
@@ -121,16 +128,31 @@ async fn what_is_new_is_announced_to_those_whose_pods_it_is_of() {
     assert!(asked.lock().is_empty(), "nobody asked anything");
     let metric = Source::Resource { name: "cpu".into() };
     let topic = |pods| {
-        let question = Question { namespace: "n0", metric: &metric, pods, max_age: Duration::ZERO };
+        let (max_age, period) = (Duration::ZERO, Duration::from_secs(15));
+        let question = Question { namespace: "n0", metric: &metric, pods, max_age, period };
         source.topic(&question).expect("a topic")
     };
     let (web, _other) = (topic("app=web"), topic("app=other"));
     ask(&source, "n0", "cpu").await;
-    let mut heard = HashSet::new();
-    while asked.lock().len() < 10 {
-        assert!(heard.is_empty(), "nothing has changed yet");
+    refreshing.round(&source).await;
+    assert_eq!(asked.lock().len(), 1, "Prometheus has nothing newer");
+    while asked.lock().len() < 9 {
+        later().await;
         refreshing.round(&source).await;
-        heard.extend(announcements.next().now_or_never().flatten().unwrap_or_default());
+        assert!(announcements.next().now_or_never().is_none(), "nothing has changed yet");
     }
-    assert_eq!(heard, HashSet::from([web]));
+    // Somebody decides on what is new before the next round, which finds the same.
+    later().await;
+    let began = source.clock.now();
+    ask(&source, "n0", "cpu").await;
+    let answered = source.clock.now();
+    later().await;
+    refreshing.round(&source).await;
+    assert_eq!(asked.lock().len(), 11);
+    let news = announcements.next().now_or_never().flatten().expect("news");
+    let Some(Unseen::Before(since)) = news.get(&web) else { panic!("{news:?}") };
+    assert!(news.len() == 1 && (began..=answered).contains(since), "{news:?}");
+    later().await;
+    refreshing.round(&source).await;
+    assert!(announcements.next().now_or_never().is_none(), "it is announced once");
 }

@@ -79,8 +79,8 @@ fn pod_autoscaler(server: Option<&str>, query: &str) -> Value {
 async fn queries_are_asked_of_prometheus() {
     let (client, url) = (environment().await, prometheus().await);
     let own = podscale_metrics::prometheus::Client::new(Config::new(&url)).expect("a client");
-    let own = PrometheusServers::new(Some(Arc::new(own)), &[]).expect("servers");
-    let allowed = PrometheusServers::new(None, std::slice::from_ref(&url)).expect("servers");
+    let own = PrometheusServers::new(Some(Arc::new(own)), &[], None).expect("servers");
+    let allowed = PrometheusServers::new(None, std::slice::from_ref(&url), None).expect("servers");
     let found = "metric-unavailable spec.metrics[0].prometheus";
     let stranger = "spec.metrics[0].prometheus: not asked: http://p is neither the --prometheus-url nor a --prometheus-allowed-server";
     let nowhere =
