@@ -2,6 +2,8 @@
 
 #[path = "cluster_controllers/garbage.rs"]
 mod garbage;
+#[path = "cluster_controllers/jobs.rs"]
+mod jobs;
 #[path = "cluster_controllers/nodes.rs"]
 mod nodes;
 #[path = "cluster_controllers/world.rs"]
