@@ -13,6 +13,7 @@ use crate::controller::observer::{Log, Observer};
 use crate::controller::{self, Controller, ResourceSource, Watchers};
 use crate::dashboard::Hub;
 use crate::kubelets::{Kubelets, Reports};
+use crate::scaled_jobs::{self, ScaledJobs};
 use crate::scenario::{ApplyError, Scenario};
 use crate::telemetry::DecisionMetrics;
 use axum::Router;
@@ -143,7 +144,7 @@ pub struct Demo {
 
 /// Everything that runs; dropping it ends it at once, [`Parts::stop`] gracefully.
 struct Parts {
-    controller: Controller,
+    controller: Deciding,
     cluster: JoinSet<()>,
     driver: JoinHandle<()>,
     metrics: Metrics,
@@ -151,6 +152,21 @@ struct Parts {
     page: JoinHandle<()>,
     serving: Serving,
     stop: watch::Sender<bool>,
+}
+
+/// What scales workloads, and what creates Jobs.
+struct Deciding {
+    controller: Controller,
+    jobs: Option<ScaledJobs>,
+}
+
+impl Deciding {
+    async fn stop(self) {
+        if let Some(jobs) = self.jobs {
+            jobs.stop().await;
+        }
+        self.controller.stop().await;
+    }
 }
 
 impl Demo {
@@ -310,7 +326,7 @@ fn start_controller(
     observers: Vec<Arc<dyn Observer>>,
     metrics: crate::metrics::Metrics,
     resource: ResourceSource,
-) -> (Controller, Shown) {
+) -> (Deciding, Shown) {
     let counting = DecisionMetrics(metrics.clone());
     let mut all: Vec<Arc<dyn Observer>> =
         vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
@@ -321,9 +337,16 @@ fn start_controller(
     let client = Client::new(requests.layer(service), "default");
     let (defaults, role) = (controller::Config::default(), controller::Role::alone());
     let (dialects, sources) = objects::with_triggers(&client, clock, resource);
+    let jobs = sources.triggers.clone().map(|triggers| {
+        let (manage, leading) = (defaults.manage.clone(), role.leading.clone());
+        let instruments = Arc::new(shown.metrics.clone());
+        let dry_run = false;
+        let config = scaled_jobs::Config { triggers, manage, dry_run, leading, instruments };
+        ScaledJobs::start(&client, clock, config)
+    });
     let controller =
         Controller::start_with(&client, clock, defaults, dialects, watchers, role, sources);
-    (controller, shown)
+    (Deciding { controller, jobs }, shown)
 }
 
 /// The API server, on a socket for everybody who has the kubeconfig.

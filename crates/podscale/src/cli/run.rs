@@ -390,11 +390,7 @@ async fn control(
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
     let recording = arguments.recording.start(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
-    let (version, namespace) =
-        (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(&cluster));
-    let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
-    let (server, admin_address) = (&cluster.url, admin.address());
-    tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
+    announce(arguments, &cluster, admin.address());
     let counting = DecisionMetrics(metrics.clone());
     let mut observers: Vec<Arc<dyn Observer>> =
         vec![Arc::new(hub), Arc::new(Log), Arc::new(counting)];
@@ -416,10 +412,13 @@ async fn control(
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
     let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
+    let leading = &role.leading;
+    let jobs = triggers::start_jobs(client, clock, &sources, &config, leading, &instruments);
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;
     tracing::info!("shutting down");
+    triggers::stop_jobs(jobs).await;
     controller.hand_over(elections.stop()).await;
     if let Some(writing) = recording {
         writing.finish();
@@ -429,4 +428,12 @@ async fn control(
     }
     admin.stop().await;
     Ok(())
+}
+
+fn announce(arguments: &Arguments, cluster: &Cluster, admin: SocketAddr) {
+    let (version, namespace) =
+        (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(cluster));
+    let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
+    let server = &cluster.url;
+    tracing::info!(version, %server, namespace, manage, dry_run, %admin, "started");
 }

@@ -57,7 +57,7 @@ type Resource = LazyLock<Option<CustomResource>>;
 static POD_AUTOSCALERS: Resource = LazyLock::new(|| CustomResource::new(&crd::definition()));
 static CHPAS: Resource = LazyLock::new(|| CustomResource::new(&chpa::definition()));
 static SCALED_OBJECTS: Resource = LazyLock::new(|| {
-    let mut definitions = keda::managed().into_iter();
+    let mut definitions = keda::definitions().into_iter();
     let is_it = |definition: &Value| definition["spec"]["names"]["kind"] == KIND;
     definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
 });
