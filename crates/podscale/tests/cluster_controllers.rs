@@ -6,6 +6,8 @@ mod garbage;
 mod jobs;
 #[path = "cluster_controllers/nodes.rs"]
 mod nodes;
+#[path = "cluster_controllers/scaled_jobs.rs"]
+mod scaled_jobs;
 #[path = "cluster_controllers/world.rs"]
 mod world;
 

@@ -3,6 +3,8 @@
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 
+#[path = "demo/jobs.rs"]
+mod jobs;
 #[path = "demo/kubelets.rs"]
 mod kubelets;
 #[path = "demo/ports.rs"]

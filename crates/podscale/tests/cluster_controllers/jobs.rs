@@ -25,7 +25,7 @@ async fn in_phase(world: &World, phase: &str) -> usize {
 }
 
 /// Ends one pod that runs.
-async fn end_one(world: &World, phase: &str) {
+pub(super) async fn end_one(world: &World, phase: &str) {
     world.until("one runs", true, async || in_phase(world, "Running").await > 0).await;
     let api = world.api::<Pod>();
     let pods = api.list(&ListParams::default()).await.unwrap();
