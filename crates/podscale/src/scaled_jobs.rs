@@ -17,7 +17,7 @@ use podscale_api::keda::API_VERSION;
 use podscale_api::keda::scaled_job::{Lean, PLURAL, RESOURCE};
 use podscale_client::clock::Clock;
 use podscale_client::election::Term;
-use podscale_client::events::{self, Recorder};
+use podscale_client::events;
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
 use poll::Poller;
@@ -30,6 +30,8 @@ use write::Writer;
 
 /// Where the Jobs of ScaledJobs are.
 const JOBS: &str = "/apis/batch/v1/jobs?labelSelector=scaledjob.keda.sh%2Fname";
+/// The component that events name.
+const COMPONENT: &str = "podscale";
 /// How long polls that are under way may take to end; wall-clock.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -61,7 +63,7 @@ impl ScaledJobs {
     pub fn start(client: &Client, clock: Clock, config: Config) -> ScaledJobs {
         let Config { triggers, manage, dry_run, leading, instruments } = config;
         let (stop, stopped) = watch::channel(false);
-        let (recorder, pending) = events::channel("podscale");
+        let (recorder, pending) = events::channel(COMPONENT);
         let (objects, jobs) = (Arc::new(Objects::default()), Arc::new(Jobs::default()));
         let mut watches = JoinSet::new();
         let (ours, watched) = (Arc::clone(&objects), Arc::clone(&instruments));
@@ -69,7 +71,8 @@ impl ScaledJobs {
         watches.spawn(follow_jobs(client.clone(), instruments, Arc::clone(&jobs)));
         let mut events = JoinSet::new();
         events.spawn(events::write(client.clone(), clock, pending, stopped.clone()));
-        let poller = poller(client, clock, triggers, jobs, &recorder, dry_run);
+        let writer = Writer::new(client.clone(), recorder);
+        let poller = Poller { triggers, jobs, writer, clock, dry_run };
         let mut polls = JoinSet::new();
         polls.spawn(Schedule::new(Arc::new(poller), objects).run(leading, stopped));
         ScaledJobs { stop, polls, watches, events }
@@ -86,18 +89,6 @@ impl ScaledJobs {
             tasks.shutdown().await;
         }
     }
-}
-
-fn poller(
-    client: &Client,
-    clock: Clock,
-    triggers: Arc<Triggers>,
-    jobs: Arc<Jobs>,
-    recorder: &Recorder,
-    dry_run: bool,
-) -> Poller {
-    let writer = Writer::new(client.clone(), recorder);
-    Poller { triggers, jobs, writer, clock, dry_run }
 }
 
 /// Follows ScaledJobs, for ever. One that is not managed does not exist here.

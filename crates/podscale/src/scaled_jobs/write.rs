@@ -12,24 +12,19 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// What events name as their source: the part of KEDA that scales, and the one that looks after objects.
-const SCALES: &str = "scale-handler";
-const LOOKS_AFTER: &str = "keda-operator";
 /// What calls are about.
 const JOBS: &str = "jobs.batch";
 
 /// Writes to the API server.
 pub(super) struct Writer {
     client: Client,
-    scales: Recorder,
-    looks_after: Recorder,
+    recorder: Recorder,
 }
 
 impl Writer {
     /// Writes through this client, and events by this recorder.
-    pub(super) fn new(client: Client, recorder: &Recorder) -> Writer {
-        let (scales, looks_after) = (recorder.named(SCALES), recorder.named(LOOKS_AFTER));
-        Writer { client, scales, looks_after }
+    pub(super) fn new(client: Client, recorder: Recorder) -> Writer {
+        Writer { client, recorder }
     }
 
     /// The way to the API server.
@@ -85,11 +80,8 @@ impl Writer {
         for event in events {
             // Reasons are known when the program is built, and all of these are.
             let Cow::Borrowed(reason) = event.reason else { continue };
-            let turns = matches!(reason, "ScaledJobActive" | "ScaledJobInactive");
-            let scales = turns || reason.starts_with("KEDA");
-            let recorder = if scales { &self.scales } else { &self.looks_after };
             let severity = if event.warning { Severity::Warning } else { Severity::Normal };
-            recorder.record(reference(object), severity, reason, event.message.clone());
+            self.recorder.record(reference(object), severity, reason, event.message.clone());
         }
     }
 }
