@@ -145,8 +145,8 @@ impl Poller {
         let propagation = if foreground { "Foreground" } else { "Background" };
         for some in older.chunks(AT_ONCE) {
             let deleted = some.iter().map(|job| self.writer.delete(job, propagation));
-            let failed = join_all(deleted).await.into_iter().zip(some);
-            if let Some((Err(error), job)) = failed.into_iter().find(|(ended, _)| ended.is_err()) {
+            let mut ended = join_all(deleted).await.into_iter().zip(some);
+            if let Some((Err(error), job)) = ended.find(|(ended, _)| ended.is_err()) {
                 let message = format!("Failed to delete job {}: {error}", job.name);
                 let event = Event::warning("ScaledJobRolloutCleanupFailed", message);
                 self.writer.record(object, &[event]);

@@ -105,7 +105,7 @@ impl Schedule {
                 () = ended(&mut stopped) => break,
                 changed = leading.changed(), if has_elections => has_elections = changed.is_ok(),
                 () = self.objects.changed() => self.take_in(),
-                Some(name) = self.pushes.recv() => self.hurry(&name),
+                Some(name) = self.pushes.recv() => self.enqueue_now(&name),
                 Some(ended) = self.running.join_next(), if !self.running.is_empty() => {
                     match ended {
                         Ok((name, memory)) => self.end(&name, memory),
@@ -148,7 +148,7 @@ impl Schedule {
                 }
                 Some(entry) if entry.shape != shape => {
                     entry.shape = shape;
-                    self.hurry(&name);
+                    self.enqueue_now(&name);
                 }
                 Some(_) => {}
             }
@@ -156,7 +156,7 @@ impl Schedule {
     }
 
     /// Makes an object due now.
-    fn hurry(&mut self, name: &ObjectName) {
+    fn enqueue_now(&mut self, name: &ObjectName) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         if entry.memory.is_none() {
             entry.again = true;

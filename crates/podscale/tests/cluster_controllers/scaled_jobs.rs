@@ -25,7 +25,7 @@ struct Deciding {
     _jobs: ScaledJobs,
 }
 
-/// Defines KEDA's kinds and begins to look after their objects.
+/// Defines KEDA's kinds and begins to manage their objects.
 async fn start(world: &World) -> Deciding {
     let definitions = Api::<CustomResourceDefinition>::all(world.client.clone());
     for definition in crds::keda::definitions() {
