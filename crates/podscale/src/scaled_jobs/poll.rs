@@ -15,7 +15,7 @@ use podscale_api::translate::scaled_job::rules;
 use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire};
 use podscale_client::clock::Clock;
 use podscale_core::Event;
-use podscale_core::jobs::{JobPlan, Load, plan};
+use podscale_core::jobs::{JobPlan, Load, explain, plan};
 use std::sync::Arc;
 
 /// What Jobs say of who made them.
@@ -101,18 +101,17 @@ impl Poller {
         let counts = self.counts(object, &known).await?;
         let loads: Vec<Load> =
             answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()).copied().collect();
-        let JobPlan { active, create } = plan(&rules(&object.spec), counts, &loads);
-        let actives = loads.iter().filter(|load| load.active).count();
-        tracing::debug!(
-            scaled_job = %shown(name),
-            triggers = answers.len(),
-            active = actives,
-            unfinished = counts.running,
-            pending = counts.pending,
-            create,
-            "decided"
-        );
+        let rules = rules(&object.spec);
+        let plan = plan(&rules, counts, &loads);
+        let JobPlan { active, create } = plan;
         let wanted = usize::try_from(create).unwrap_or(0).min(MOST_CREATED);
+        let why = explain(&rules, counts, &loads, plan);
+        if wanted == 0 {
+            tracing::debug!(scaled_job = %shown(name), %why, "no Jobs are created");
+        } else {
+            let (jobs, dry_run) = (wanted, self.dry_run);
+            tracing::info!(scaled_job = %shown(name), jobs, dry_run, %why, "creating Jobs");
+        }
         let (created, refusals) = self.create(object, name, wanted).await;
         self.prune(object, name).await;
         let told = |(metric, answer): &Answer| {
@@ -165,11 +164,7 @@ impl Poller {
         name: &ObjectName,
         wanted: usize,
     ) -> (usize, Vec<String>) {
-        if wanted == 0 {
-            return (0, Vec::new());
-        }
-        if self.dry_run {
-            tracing::info!(scaled_job = %shown(name), jobs = wanted, "would create Jobs");
+        if wanted == 0 || self.dry_run {
             return (0, Vec::new());
         }
         let made = job(object, MADE_BY);
@@ -192,7 +187,9 @@ impl Poller {
         }
         // The same reason a hundred times says no more than once.
         refusals.dedup();
-        tracing::info!(scaled_job = %shown(name), jobs = created, refused = refusals.len(), "created Jobs");
+        for error in &refusals {
+            tracing::warn!(scaled_job = %shown(name), %error, created, wanted, "cannot create Jobs");
+        }
         (created, refusals)
     }
 

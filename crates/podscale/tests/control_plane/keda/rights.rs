@@ -124,7 +124,8 @@ async fn create(fixture: &Fixture, shop: &Workspace, queue: &Queue) -> Result<()
         "spec": {"pollingInterval": 1, "maxReplicaCount": 2,
             "jobTargetRef": {"template": {"spec": {"containers": containers}}},
             "triggers": [by_word(json!({"name": "variable"}))]}}))
-        .await
+        .await?;
+    Ok(())
 }
 
 /// What every run has.
