@@ -32,6 +32,8 @@ const ENSURE: &str = "Failed to ensure ScaledJob is correctly created";
 /// What is remembered of an object from poll to poll.
 #[derive(Default)]
 pub(super) struct Memory {
+    /// Which object it is of, among those of the same name.
+    uid: String,
     /// Its triggers.
     pub(super) triggers: OfObject,
     /// The generation whose forerunners' Jobs have been dealt with.
@@ -52,6 +54,9 @@ impl Poller {
     /// Polls an object once.
     pub(super) async fn poll(&self, object: &ScaledJob, memory: &mut Memory) {
         let name = name_of(object);
+        if memory.uid != object.metadata.uid {
+            *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
+        }
         if object.metadata.deletion_timestamp.is_some() {
             return self.release(object, &name).await;
         }

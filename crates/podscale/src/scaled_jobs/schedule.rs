@@ -91,8 +91,16 @@ impl Schedule {
         mut leading: watch::Receiver<Option<Term>>,
         mut stopped: watch::Receiver<bool>,
     ) {
-        self.poller.triggers.authentications_known().await;
-        self.poller.jobs.known().await;
+        let poller = Arc::clone(&self.poller);
+        let known = async {
+            poller.triggers.authentications_known().await;
+            poller.jobs.known().await;
+        };
+        tokio::select! {
+            biased;
+            () = ended(&mut stopped) => return,
+            () = known => {}
+        }
         let mut has_elections = true;
         loop {
             let leads = leading.borrow_and_update().is_some();
