@@ -13,7 +13,7 @@ use super::written::Written;
 use super::{BY_JOB, BY_OWNER, Context, orphans};
 use crate::call::{CallError, call, gone_is_fine};
 use futures::future::join_all;
-use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
+use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus, UncountedTerminatedPods};
 use k8s_openapi::api::core::v1::Pod as FullPod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -256,7 +256,7 @@ impl Jobs {
     }
 
     async fn report(&self, key: &Key, job: &Job, status: JobStatus) -> Result<(), CallError> {
-        if job.status.as_ref() == Some(&status) {
+        if job.status.as_ref().is_some_and(|old| full(old) == full(&status)) {
             return Ok(());
         }
         let api = Api::<Job>::namespaced(self.context.client.clone(), &key.namespace);
@@ -279,6 +279,24 @@ impl Jobs {
             versions.remove(key);
         }
         is_newest
+    }
+}
+
+/// A status with absent numbers as zero and absent lists as empty ones, for comparison.
+fn full(status: &JobStatus) -> JobStatus {
+    let number = |count: Option<i32>| Some(count.unwrap_or(0));
+    let uncounted = status.uncounted_terminated_pods.clone().unwrap_or_default();
+    JobStatus {
+        active: number(status.active),
+        ready: number(status.ready),
+        terminating: number(status.terminating),
+        succeeded: number(status.succeeded),
+        failed: number(status.failed),
+        uncounted_terminated_pods: Some(UncountedTerminatedPods {
+            succeeded: Some(uncounted.succeeded.unwrap_or_default()),
+            failed: Some(uncounted.failed.unwrap_or_default()),
+        }),
+        ..status.clone()
     }
 }
 
