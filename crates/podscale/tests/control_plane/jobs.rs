@@ -3,12 +3,17 @@
 use super::binaries;
 use super::fixture::Fixture;
 use super::harness::Harness;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use libtest_mimic::Trial;
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+/// How long, and how often, pods are waited for that have to go.
+const PAUSE: Duration = Duration::from_millis(200);
+const TRIES: u32 = 600;
 
 /// Nothing but a node.
 const SCENARIO: &str = "
@@ -26,7 +31,8 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
 
 async fn by_kubectl(fixture: Fixture) -> Result<()> {
     let scenario = Scenario::read("jobs", SCENARIO, None)?;
-    let demo = Demo::start(Config::of(scenario), Vec::new()).await?;
+    let demo = Demo::start(Config::of(scenario), Vec::new()).await;
+    let demo = demo.map_err(|error| anyhow!("{error}"))?;
     let kubectl = Kubectl {
         program: binaries::program("kubectl")?,
         kubeconfig: demo.kubeconfig().to_owned(),
@@ -52,10 +58,15 @@ async fn use_jobs(kubectl: &Kubectl) -> Result<()> {
     let text = kubectl.run("get pods --selector=job-name=hello").await?;
     ensure!(text.contains("Completed"), "{text}");
     kubectl.run("delete job hello --timeout=60s").await?;
-    kubectl.run("wait --for=delete pod --selector=job-name=hello --timeout=120s").await?;
-    let text = kubectl.run("get pods").await?;
-    ensure!(text.contains("No resources found"), "{text}");
-    Ok(())
+    let mut text = String::new();
+    for _ in 0..TRIES {
+        text = kubectl.run("get pods").await?;
+        if text.contains("No resources found") {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    bail!("pods are left: {text}")
 }
 
 /// Talks to the demonstration.
