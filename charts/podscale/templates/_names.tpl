@@ -9,9 +9,14 @@ app.kubernetes.io/instance: podscale
 {{- if or (eq .Values.metrics.resource "kubelet") $served }}yes{{ end }}
 {{- end }}
 
+{{/* Not empty where anything is served for which it matters who asks. */}}
+{{- define "podscale.isAskedByUsers" -}}
+{{- if or .Values.metrics.serve .Values.singlecloud.enabled }}yes{{ end }}
+{{- end }}
+
 {{/* Not empty where anything is served over TLS. */}}
 {{- define "podscale.serves" -}}
-{{- if or .Values.metrics.serve .Values.singlecloud.enabled }}yes{{ end }}
+{{- if or (include "podscale.isAskedByUsers" .) .Values.webhook.enabled }}yes{{ end }}
 {{- end }}
 
 {{/* The names of the APIServices, a line each. */}}

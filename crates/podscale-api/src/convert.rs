@@ -1,12 +1,12 @@
 //! Autoscalers from one kind or version into another. A new kind is one file below that implements [`Form`],
 //! and a line in [`FORMS`].
 
-mod chpa;
+pub(crate) mod chpa;
 mod hpa;
 mod loss;
 mod pod_autoscaler;
 mod scaled_object;
-mod singlecloud;
+pub(crate) mod singlecloud;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +16,7 @@ use serde_json::Value;
 pub use crate::hpa::convert::ConvertError;
 use crate::hpa::v2;
 pub use loss::{Loss, losses};
+use loss::{at, losses_in_meaning};
 
 /// The namespace of objects that name none.
 pub const DEFAULT_NAMESPACE: &str = "default";
@@ -27,8 +28,8 @@ pub struct Hub {
     pub hpa: v2::HorizontalPodAutoscaler,
     /// What `autoscaling/v2` has no field for, at the fields that a PodAutoscaler has for it.
     pub beyond: Vec<Loss>,
-    /// What only the form has that it was read from, at the fields that it has there.
-    pub foreign: Vec<Loss>,
+    /// What cannot be read, or means something in this form alone, at the fields that the object has for it.
+    pub unread: Vec<Loss>,
 }
 
 /// An autoscaler in another form, and what that form could not take in.
@@ -59,6 +60,17 @@ pub trait Form: Sync {
     /// Reads an object of this form that is in a namespace unless it names another one.
     fn read_in(&self, object: &Value, _namespace: &str) -> Result<Hub, ConvertError> {
         self.read(object)
+    }
+
+    /// The path at which an object of this form says what its [`Hub`] has at a path of `autoscaling/v2`; nothing if
+    /// the object does not say it, but only what it was read as.
+    fn path(&self, _object: &Value, path: &str) -> Option<String> {
+        Some(path.to_owned())
+    }
+
+    /// As [`Form::path`], for what its [`Hub`] has beyond that.
+    fn path_beyond(&self, _object: &Value, path: &str) -> Option<String> {
+        Some(path.to_owned())
     }
 
     /// Writes an autoscaler in this form.
@@ -103,10 +115,30 @@ pub fn convert_in(
     match form_of(object) {
         Some(from) if !to.describes(object) => {
             let hub = from.read_in(object, namespace)?;
-            let mut written = to.write(&hub)?;
-            written.losses.extend(hub.foreign);
-            Ok(Some(written))
+            let Written { object: written, losses } = to.write(&hub)?;
+            let mut named = named(losses, from, object, &hub);
+            named.extend(hub.unread);
+            Ok(Some(Written { object: written, losses: named }))
         }
         _ => Ok(None),
     }
+}
+
+/// Losses by the fields and with the values that the object has which was read.
+fn named(losses: Vec<Loss>, from: &dyn Form, object: &Value, hub: &Hub) -> Vec<Loss> {
+    let mut named: Vec<Loss> = Vec::with_capacity(losses.len());
+    for loss in losses {
+        let path = match hub.beyond.contains(&loss) {
+            true => from.path_beyond(object, &loss.field),
+            false => from.path(object, &loss.field),
+        };
+        let Some(field) = path else { continue };
+        let said = at(object, &field).filter(|value| !value.is_null());
+        let value = said.cloned().unwrap_or(loss.value);
+        // Several fields may be one in another form.
+        if !named.iter().any(|known| known.field == field) {
+            named.push(Loss { field, value });
+        }
+    }
+    named
 }

@@ -2,6 +2,7 @@
 //! its fields are, and keeps its text so that it can be passed on as it was.
 
 mod json;
+mod problem;
 mod tree;
 
 #[cfg(test)]

@@ -29,21 +29,35 @@ pub const MAX_LENGTH: usize = 2000;
 /// How expressions call the current size of the target.
 pub const CURRENT_REPLICAS: &str = "currentReplicas";
 
-/// Why an expression is refused.
+/// Why an expression is refused, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    /// The line and the character of it, both from one; nothing if it is the whole.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong there.
+    pub problem: ExpressionProblem,
+}
+
+impl std::error::Error for ExpressionError {}
+
+impl Display for ExpressionError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.at {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        self.problem.fmt(f)
+    }
+}
+
+/// What can be wrong with an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionError {
+pub enum ExpressionProblem {
     /// It is longer than allowed.
     #[error("the expression has {0} bytes, at most {MAX_LENGTH} are allowed")]
     TooLong(usize),
     /// It is not an expression of the language.
-    #[error(
-        "the expression cannot be read: line {line}, column {column}: {found} is not {expected}"
-    )]
+    #[error("{found} is not {expected}")]
     Syntax {
-        /// The line, from one.
-        line: usize,
-        /// The column, from one.
-        column: usize,
         /// What is there.
         found: String,
         /// What could be there.
@@ -86,6 +100,9 @@ pub enum ExpressionError {
     Formula(#[from] FormulaError),
 }
 
+/// What is wrong at a byte of the text.
+type Fault = (usize, ExpressionProblem);
+
 /// What a part of an expression is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -109,33 +126,41 @@ impl Display for Kind {
 /// # Errors
 /// It is not an expression, uses what is not there, or does not give a number.
 pub fn parse(text: &str, names: &[Option<&str>]) -> Result<Formula, ExpressionError> {
+    let whole_is = |problem: ExpressionProblem| ExpressionError { at: None, problem };
     if text.len() > MAX_LENGTH {
-        return Err(ExpressionError::TooLong(text.len()));
+        return Err(whole_is(ExpressionProblem::TooLong(text.len())));
     }
-    let whole = read::read(text, Scope { names })?;
-    expect("the expression", &whole, Kind::Number)?;
-    Ok(Formula::new(text, whole.part)?)
+    let whole = read::read(text, Scope { names });
+    let whole = whole.and_then(|whole| {
+        expect("the expression", &whole, Kind::Number)?;
+        Ok(whole)
+    });
+    let whole = whole
+        .map_err(|(at, problem)| ExpressionError { at: Some(read::place(text, at)), problem })?;
+    Formula::new(text, whole.part).map_err(|error| whole_is(error.into()))
 }
 
-/// A part of an expression and what it is.
+/// A part of an expression, what it is, and at which byte it begins.
 struct Typed {
     part: Part,
     kind: Kind,
+    at: usize,
 }
 
-fn expect(place: impl Into<String>, found: &Typed, expected: Kind) -> Result<(), ExpressionError> {
+fn expect(place: impl Into<String>, found: &Typed, expected: Kind) -> Result<(), Fault> {
     if found.kind == expected {
         return Ok(());
     }
-    Err(ExpressionError::Type { place: place.into(), expected, found: found.kind })
+    let problem = ExpressionProblem::Type { place: place.into(), expected, found: found.kind };
+    Err((found.at, problem))
 }
 
-fn number(part: Part) -> Typed {
-    Typed { part, kind: Kind::Number }
+fn number(at: usize, part: Part) -> Typed {
+    Typed { part, kind: Kind::Number, at }
 }
 
-fn truth(part: Part) -> Typed {
-    Typed { part, kind: Kind::Truth }
+fn truth(at: usize, part: Part) -> Typed {
+    Typed { part, kind: Kind::Truth, at }
 }
 
 /// What names mean.
@@ -146,53 +171,55 @@ struct Scope<'a> {
 
 impl Scope<'_> {
     /// What a name alone means.
-    fn name(self, name: &str) -> Result<Typed, ExpressionError> {
+    fn name(self, at: usize, name: &str) -> Result<Typed, Fault> {
         match name {
-            "true" => Ok(truth(Part::Number(1.0))),
-            "false" => Ok(truth(Part::Number(0.0))),
+            "true" => Ok(truth(at, Part::Number(1.0))),
+            "false" => Ok(truth(at, Part::Number(0.0))),
             CURRENT_REPLICAS if !self.names.contains(&Some(name)) => {
-                Ok(number(Part::CurrentReplicas))
+                Ok(number(at, Part::CurrentReplicas))
             }
             _ => {
-                let metric = self.metric(name)?;
-                Ok(number(Part::Metric { metric, fact: Fact::Replicas }))
+                let metric = self.metric(at, name)?;
+                Ok(number(at, Part::Metric { metric, fact: Fact::Replicas }))
             }
         }
     }
 
     /// What a metric says.
-    fn fact(self, name: &str, fact: &str) -> Result<Typed, ExpressionError> {
-        let metric = self.metric(name)?;
-        let fact = match fact {
+    fn fact(self, at: usize, name: &str, fact: (usize, &str)) -> Result<Typed, Fault> {
+        let metric = self.metric(at, name)?;
+        let fact = match fact.1 {
             "value" => Fact::Value,
             "ratio" => Fact::Ratio,
             "replicas" => Fact::Replicas,
-            other => return Err(ExpressionError::UnknownFact(other.to_owned())),
+            other => return Err((fact.0, ExpressionProblem::UnknownFact(other.to_owned()))),
         };
-        Ok(number(Part::Metric { metric, fact }))
+        Ok(number(at, Part::Metric { metric, fact }))
     }
 
-    fn metric(self, name: &str) -> Result<u32, ExpressionError> {
+    fn metric(self, at: usize, name: &str) -> Result<u32, Fault> {
         let mut places = (0u32..).zip(self.names).filter(|(_, known)| **known == Some(name));
         match (places.next(), places.next()) {
             (Some((place, _)), None) if name != CURRENT_REPLICAS => Ok(place),
-            (Some(_), _) => Err(ExpressionError::AmbiguousMetric(name.to_owned())),
+            (Some(_), _) => Err((at, ExpressionProblem::AmbiguousMetric(name.to_owned()))),
             (None, _) => {
                 let names: Vec<&str> = self.names.iter().flatten().copied().collect();
                 let known = match names.as_slice() {
                     [] => "no metric has a name".to_owned(),
                     names => format!("known are {}", names.join(", ")),
                 };
-                Err(ExpressionError::UnknownMetric { name: name.to_owned(), known })
+                let name = name.to_owned();
+                Err((at, ExpressionProblem::UnknownMetric { name, known }))
             }
         }
     }
 }
 
 /// What a function makes of its arguments. Its name comes with `math.` before it where it has that.
-fn call(name: &str, mut arguments: Vec<Typed>) -> Result<Typed, ExpressionError> {
+fn call(at: usize, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, Fault> {
+    let count = arguments.len();
     let unknown =
-        ExpressionError::UnknownFunction { name: name.to_owned(), arguments: arguments.len() };
+        (at, ExpressionProblem::UnknownFunction { name: name.to_owned(), arguments: count });
     let own = name.strip_prefix("math.").unwrap_or(name);
     let function = match (name, own) {
         ("max" | "math.greatest", _) => return extreme(Binary::Max, name, arguments, unknown),
@@ -207,8 +234,8 @@ fn call(name: &str, mut arguments: Vec<Typed>) -> Result<Typed, ExpressionError>
     let (Some(only), true) = (arguments.pop(), arguments.is_empty()) else { return Err(unknown) };
     expect(format!("what {name} takes"), &only, Kind::Number)?;
     Ok(match function {
-        Some(function) => number(Part::Unary(function, only.part.into())),
-        None => only,
+        Some(function) => number(at, Part::Unary(function, only.part.into())),
+        None => Typed { at, ..only },
     })
 }
 
@@ -217,8 +244,8 @@ fn extreme(
     function: Binary,
     name: &str,
     arguments: Vec<Typed>,
-    unknown: ExpressionError,
-) -> Result<Typed, ExpressionError> {
+    unknown: Fault,
+) -> Result<Typed, Fault> {
     let mut parts = Vec::with_capacity(arguments.len());
     for argument in arguments {
         expect(format!("what {name} takes"), &argument, Kind::Number)?;
@@ -235,11 +262,11 @@ fn extreme(
         }
         parts = next;
     }
-    parts.pop().map(number).ok_or(unknown)
+    parts.pop().map(|part| number(unknown.0, part)).ok_or(unknown)
 }
 
 /// What an operator makes of its two sides.
-fn binary(operator: &str, a: Typed, b: Typed) -> Result<Typed, ExpressionError> {
+fn binary(operator: &str, a: Typed, b: Typed) -> Result<Typed, Fault> {
     use Kind::{Number, Truth};
     let (function, takes, kind) = match operator {
         "+" => (Binary::Add, Number, Number),
@@ -260,25 +287,25 @@ fn binary(operator: &str, a: Typed, b: Typed) -> Result<Typed, ExpressionError> 
     for side in [&a, &b] {
         expect(format!("each side of {operator}"), side, takes)?;
     }
-    Ok(Typed { part: Part::Binary(function, a.part.into(), b.part.into()), kind })
+    Ok(Typed { part: Part::Binary(function, a.part.into(), b.part.into()), kind, at: a.at })
 }
 
 /// What an operator makes of what follows it.
-fn unary(operator: &str, a: Typed) -> Result<Typed, ExpressionError> {
+fn unary(at: usize, operator: &str, a: Typed) -> Result<Typed, Fault> {
     let (function, kind) = match operator {
         "!" => (Unary::Not, Kind::Truth),
         _ => (Unary::Negate, Kind::Number),
     };
     expect(format!("what {operator} takes"), &a, kind)?;
-    Ok(Typed { part: Part::Unary(function, a.part.into()), kind })
+    Ok(Typed { part: Part::Unary(function, a.part.into()), kind, at })
 }
 
 /// One of two parts, by a condition.
-fn choice(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, ExpressionError> {
+fn choice(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, Fault> {
     expect("what comes before ?", &condition, Kind::Truth)?;
     expect("what comes after :", &no, yes.kind)?;
     let part = Part::If(condition.part.into(), yes.part.into(), no.part.into());
-    Ok(Typed { part, kind: yes.kind })
+    Ok(Typed { part, kind: yes.kind, at: condition.at })
 }
 
 #[cfg(test)]

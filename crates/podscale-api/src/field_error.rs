@@ -263,9 +263,13 @@ pub fn distinct(errors: Vec<FieldError>) -> Vec<FieldError> {
 
 /// All mistakes as one text: a single one as it is, several in brackets, repeated ones once.
 pub fn summary(errors: &[FieldError]) -> String {
+    listed(errors.iter().map(ToString::to_string))
+}
+
+/// Texts as one: a single one as it is, several in brackets, repeated ones once.
+pub fn listed(texts: impl Iterator<Item = String>) -> String {
     let mut seen = HashSet::new();
-    let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    texts.retain(|text| seen.insert(text.clone()));
+    let texts: Vec<String> = texts.filter(|text| seen.insert(text.clone())).collect();
     match texts.as_slice() {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),

@@ -9,3 +9,4 @@ pub mod v2;
 pub mod v2alpha1;
 pub mod v2beta1;
 pub mod validate;
+pub mod wording;

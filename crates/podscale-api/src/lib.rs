@@ -1,6 +1,7 @@
 //! Kubernetes' wire forms and the values inside them: quantities, selectors, times, autoscalers,
 //! pods, metrics and Recordings. Nothing here waits, fetches or reads a clock.
 
+pub mod admission;
 pub mod chpa;
 pub mod convert;
 pub mod crds;

@@ -1,7 +1,7 @@
 //! Lines up what was read from the API with an autoscaler, so that the core can decide: which pods
 //! are meant, and what each metric says.
 
-use crate::hpa::v2::MetricSpec;
+use crate::hpa::v2::{self, MetricSpec};
 use crate::metrics::{ExternalMetricValue, MetricValue, PodMetrics, Usage};
 use crate::pod::{ConditionStatus, Pod, PodPhase};
 use crate::selector::{LabelSelector, Selector, SelectorError};
@@ -20,11 +20,14 @@ pub use measured::{Measured, not_one_value};
 /// What was read around one autoscaler.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
+    /// The kind of the autoscaler itself.
+    pub kind: &'a str,
     /// The selector of the target's scale, as text.
     pub selector: &'a str,
     /// Pods, at least all that the selector picks; those of other namespaces are passed over.
     pub pods: &'a [&'a Pod],
-    /// The other autoscalers of the namespace: name and selector.
+    /// The other autoscalers of the namespace: name and selector. The kind stands before the name, with a
+    /// slash, unless it is an HPA.
     pub others: &'a [(&'a str, &'a str)],
 }
 
@@ -94,16 +97,23 @@ pub fn select<'a>(
         })
     });
     if let Some((overlapping, _)) = overlapping {
-        let namespace = &autoscaler.namespace;
-        let mut names = [*overlapping, &*autoscaler.name];
-        names.sort_unstable();
-        return Err(Selection::Ambiguous {
-            selector: around.selector.into(),
-            autoscalers: names.map(|name| Arc::from(format!("{namespace}/{name}"))),
-        });
+        let other = overlapping.split_once('/').unwrap_or((v2::KIND, overlapping));
+        let autoscalers = both(&autoscaler.namespace, other, (around.kind, &autoscaler.name));
+        return Err(Selection::Ambiguous { selector: around.selector.into(), autoscalers });
     }
     let places = pods.iter().enumerate().map(|(place, pod)| (&*pod.metadata.name, place));
     Ok(Selected { autoscaler, selector, around: around.pods, places: places.collect(), pods })
+}
+
+/// How two autoscalers are called, each given as kind and name: as upstream does if both are HPAs.
+fn both(namespace: &str, a: (&str, &str), b: (&str, &str)) -> [Arc<str>; 2] {
+    let plain = [a.0, b.0] == [v2::KIND; 2];
+    let mut names = [a, b].map(|(kind, name)| match plain {
+        true => format!("{namespace}/{name}"),
+        false => format!("{kind} {namespace}/{name}"),
+    });
+    names.sort_unstable();
+    names.map(Arc::from)
 }
 
 impl Selected<'_> {

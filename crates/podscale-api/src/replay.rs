@@ -2,11 +2,11 @@
 
 use crate::chpa::{self, Chpa};
 use crate::hpa::v2::{
-    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus,
+    CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, KIND,
 };
 use crate::keda::scaled_object;
 use crate::observe::{Answers, Measured, Selected, Surroundings, select};
-use crate::pod::PodPhase;
+use crate::pod::{Pod, PodPhase};
 use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::recording::{
     Origin, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue, Recording, Step,
@@ -36,6 +36,8 @@ pub type Translate = fn(&HorizontalPodAutoscaler) -> Autoscaler;
 /// The state of one autoscaler between two steps.
 pub struct Replayer {
     settings: Settings,
+    /// What the autoscaler was.
+    kind: String,
     translate: Translate,
     hpa: HorizontalPodAutoscaler,
     autoscaler: Autoscaler,
@@ -118,6 +120,7 @@ impl Replayer {
         let status = first_status(&hpa);
         Replayer {
             settings: recording.controller.into(),
+            kind: Origin::of(&hpa).map_or_else(|| KIND.to_owned(), |origin| origin.kind),
             translate,
             status: with_queries(status, &autoscaler),
             autoscaler,
@@ -126,6 +129,15 @@ impl Replayer {
             replicas: 0,
             selector: String::new(),
         }
+    }
+
+    /// What was read around the autoscaler.
+    fn around<'a>(
+        &'a self,
+        pods: &'a [&'a Pod],
+        others: &'a [(&'a str, &'a str)],
+    ) -> Surroundings<'a> {
+        Surroundings { kind: &self.kind, selector: &self.selector, pods, others }
     }
 
     /// Decides a step and takes over what it leads to. `observe` is given the decision before that.
@@ -144,8 +156,7 @@ impl Replayer {
             external_metrics: unless(&errors.external_metrics, &step.external_metrics),
             unselected: None,
         };
-        let around = Surroundings { selector: &self.selector, pods: &pods, others: &others };
-        let selected = select(&self.autoscaler, &around);
+        let selected = select(&self.autoscaler, &self.around(&pods, &others));
         let (pods, readings) = match &selected {
             Ok(selected) => {
                 let specs = self.hpa.spec.metrics.iter().enumerate();
@@ -167,7 +178,6 @@ impl Replayer {
             pods: &pods,
             readings: &readings,
         };
-
         let pass = self.run(&snapshot, step, errors);
         let decision = &pass.decision;
         let replicas = decision.replicas().unwrap_or(self.replicas);

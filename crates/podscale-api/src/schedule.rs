@@ -157,14 +157,14 @@ impl Schedule {
         Ok(Schedule { name: spec.name.into(), start, end, zone, min, max, ramp: spec.ramp })
     }
 
-    /// Since when it has been in force, if it is.
-    fn since(&self, now: Timestamp) -> Option<Timestamp> {
+    /// Since when it has been in force, if it is, and whether it may be for longer.
+    fn since(&self, now: Timestamp) -> Option<(Timestamp, bool)> {
         let begun = last_at(&self.start, &self.zone, now)?;
         match &self.end {
             End::Cron(end) => match last_at(end, &self.zone, now) {
                 Some(ended) if ended > begun => None,
-                Some(ended) => first_from(&self.start, &self.zone, ended),
-                None => Some(begun),
+                Some(ended) => Some((first_from(&self.start, &self.zone, ended)?, false)),
+                None => Some((begun, true)),
             },
             End::After(length) => {
                 (elapsed(begun, now) < *length).then(|| self.chained(begun, *length))
@@ -173,21 +173,23 @@ impl Schedule {
     }
 
     /// The first of several beginnings that each came before the end of the one before, as far back
-    /// as the ramp reaches: nothing depends on what was before it.
-    fn chained(&self, begun: Timestamp, length: Span) -> Timestamp {
+    /// as the ramp reaches: nothing depends on what was before it, but whether there was one.
+    fn chained(&self, begun: Timestamp, length: Span) -> (Timestamp, bool) {
         let mut since = begun;
         for _ in 0..MAX_CHAIN {
-            if elapsed(since, begun) >= self.ramp {
-                break;
-            }
             let moment_before = since.checked_sub(jiff::SignedDuration::from_micros(1));
             let before = moment_before.ok().and_then(|at| last_at(&self.start, &self.zone, at));
             match before {
-                Some(before) if elapsed(before, since) <= length => since = before,
-                _ => break,
+                Some(before) if elapsed(before, since) <= length => {
+                    if elapsed(since, begun) >= self.ramp {
+                        break;
+                    }
+                    since = before;
+                }
+                _ => return (since, false),
             }
         }
-        since
+        (since, true)
     }
 
     /// The bounds on top of others, and how far they have been reached in percent.
@@ -229,12 +231,12 @@ impl Calendar for Timetable {
         let moment = Timestamp::from_microsecond(now.0).ok()?;
         let mut scheduled: Option<Scheduled> = None;
         for schedule in &self.list {
-            let Some(since) = schedule.since(moment) else { continue };
+            let Some((since, or_longer)) = schedule.since(moment) else { continue };
             let since = Time(since.as_microsecond());
             let below = scheduled.as_ref().map_or(base, |scheduled| scheduled.bounds);
             let (bounds, ramp_percent) = schedule.apply(below, since, now);
             let name = Arc::clone(&schedule.name);
-            scheduled = Some(Scheduled { bounds, schedule: name, since, ramp_percent });
+            scheduled = Some(Scheduled { bounds, schedule: name, since, or_longer, ramp_percent });
         }
         scheduled
     }

@@ -11,8 +11,8 @@ mod to_hpa;
 
 pub use alias::{Alias, aliases};
 pub use from_hpa::{from_hpa, left_out};
-pub use read::{READ_ONLY, Read, is_autoscaler, namespace_of, read};
-pub use to_hpa::{to_hpa, update_hpa};
+pub use read::{READ_ONLY, Read, is_autoscaler, namespace_of, read, read_all};
+pub use to_hpa::{to_hpa, to_hpa_all, update_hpa};
 
 use crate::labels::Labels;
 use crate::serde_form::is_zero;
@@ -30,6 +30,9 @@ pub const TARGET_KINDS: [&str; 2] = ["deployment", "statefulset"];
 pub const RESOURCE_NAMES: [&str; 2] = ["cpu", "memory"];
 /// The types of targets of resources.
 pub const TARGET_TYPES: [&str; 2] = ["Utilization", "AverageValue"];
+/// The annotation of an HPA that says which object the workload was when it was made for it, so that it is
+/// known to be gone even if nobody saw it go.
+pub const TARGET_UID: &str = "podscale.dev/singlecloud-target-uid";
 
 /// The path of all autoscalers of a namespace.
 pub fn collection(cluster: &str, namespace: &str) -> String {

@@ -3,19 +3,14 @@
 
 use serde_json::Value;
 
-use crate::chpa;
-use crate::convert::{form, form_of};
+use crate::convert::{chpa as chpa_form, form_of, singlecloud as singlecloud_form};
 use crate::hpa::convert::Version;
 use crate::hpa::custom_metrics;
 use crate::hpa::manifest;
 use crate::hpa::v2::HorizontalPodAutoscaler;
-use crate::keda;
+use crate::pod_autoscaler::PodAutoscaler;
 use crate::pod_autoscaler::hpa_form::hpa_form;
-use crate::pod_autoscaler::{self, PodAutoscaler};
 use crate::singlecloud;
-
-/// The API version of a CHPA's target, whatever it says.
-const CHPA_TARGET: &str = "apps/v1";
 
 /// The form of an autoscaler in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +41,6 @@ impl Written {
         })
     }
 
-    /// The kind that a group and kind belong to whatever the version, if it is a custom one.
-    pub fn of_kind(group: &str, kind: &str) -> Option<Written> {
-        match (group, kind) {
-            (pod_autoscaler::GROUP, pod_autoscaler::KIND) => Some(Written::PodAutoscaler),
-            (chpa::GROUP, chpa::KIND) => Some(Written::Chpa),
-            (keda::GROUP, keda::scaled_object::KIND) => Some(Written::ScaledObject),
-            _ => None,
-        }
-    }
-
     /// An object of this form as `autoscaling/v2`, with nothing filled in and each metric at the place that it
     /// has there; nothing if it cannot be read. A query to Prometheus is a metric without a source.
     pub fn as_hpa(self, object: &Value) -> Option<HorizontalPodAutoscaler> {
@@ -67,11 +52,7 @@ impl Written {
                 hpa.spec.metrics = pa.spec.metrics.into_iter().map(|metric| metric.hpa).collect();
                 Some(hpa)
             }
-            Written::Chpa => {
-                let mut hpa = form("chpa")?.read(object).ok()?.hpa;
-                hpa.spec.scale_target_ref.api_version = CHPA_TARGET.to_owned();
-                Some(hpa)
-            }
+            Written::Chpa => chpa_form::as_written(object).ok(),
             // What its triggers measure is no metric of an HPA.
             Written::ScaledObject => None,
             Written::Singlecloud => {
@@ -87,8 +68,8 @@ impl Written {
         match self {
             Written::Hpa => manifest::written_path(object, path),
             Written::PodAutoscaler | Written::ScaledObject => path.to_owned(),
-            Written::Chpa => chpa_path(path),
-            Written::Singlecloud => singlecloud_path(object, path),
+            Written::Chpa => chpa_form::path(path),
+            Written::Singlecloud => singlecloud_form::path(object, path),
         }
     }
 
@@ -102,48 +83,6 @@ impl Written {
     pub fn has_default_metric(self) -> bool {
         !matches!(self, Written::Chpa | Written::ScaledObject)
     }
-}
-
-fn metric(path: &str) -> Option<(&str, &str)> {
-    path.strip_prefix("spec.metrics[")?.split_once(']')
-}
-
-fn chpa_path(path: &str) -> String {
-    if path.starts_with("spec.behavior.") && path.ends_with(".tolerance") {
-        return "spec.tolerance".to_owned();
-    }
-    match metric(path) {
-        Some((index, rest)) => format!("spec.metrics[{index}]{}", manifest::before_targets(rest)),
-        None => path.to_owned(),
-    }
-}
-
-fn singlecloud_path(object: &Value, path: &str) -> String {
-    let known = match path {
-        "spec.minReplicas" => "minReplicas",
-        "spec.maxReplicas" => "maxReplicas",
-        "metadata.name" => "name",
-        "spec.scaleTargetRef.kind" => "scaleTargetKind",
-        _ if path.starts_with("spec.scaleTargetRef") => "scaleTargetName",
-        _ => "",
-    };
-    if !known.is_empty() {
-        return known.to_owned();
-    }
-    let Some((index, rest)) = metric(path) else { return String::new() };
-    let resources = object["resourceMetrics"].as_array().map_or(0, Vec::len);
-    let index = index.parse::<usize>().unwrap_or_default();
-    let list = match index.checked_sub(resources) {
-        None => format!("resourceMetrics[{index}]"),
-        Some(custom) => format!("customMetrics[{custom}]"),
-    };
-    let field = match rest.rsplit_once("target.").map(|(_, field)| field) {
-        Some("averageUtilization") => ".averageUtilization",
-        Some("averageValue") => ".averageValue",
-        Some("type") => ".targetType",
-        _ => "",
-    };
-    format!("{list}{field}")
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod pods;
 mod respond;
 mod review;
 mod scale;
+mod token;
 mod watch;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::registry::{Served, View};
 use crate::resource::Subresource;
 use crate::server::{ApiServer, Inner};
 use crate::status::{ApiError, ApiResult};
+use crate::tokens::same_secret;
 use accept::Output;
 use params::Params;
 use path::{ResourcePath, Route};
@@ -93,18 +95,14 @@ fn authorize(server: &ApiServer, request: &Request<Body>) -> ApiResult<()> {
     if matches!(request.uri().path(), "/healthz" | "/livez" | "/readyz" | "/version") {
         return Ok(());
     }
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|given| given.to_str().ok());
-    let given = given.and_then(|given| given.strip_prefix("Bearer ")).unwrap_or_default();
-    if same_secret(given.as_bytes(), token.as_bytes()) {
+    let given = token::carried(request.headers());
+    if same_secret(given.as_bytes(), token.as_bytes())
+        || token::is_for_this_server(&server.inner, given)
+    {
         Ok(())
     } else {
         Err(ApiError::unauthorized())
     }
-}
-
-/// Compares without telling by its duration where two secrets differ.
-fn same_secret(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
 async fn dispatch(server: ApiServer, request: Request<Body>) -> ApiResult<Response> {
@@ -199,6 +197,7 @@ fn route_subresource(call: &Call, method: &Method, name: &str) -> ApiResult<Resp
         (Subresource::Eviction, &Method::POST) => eviction::evict(call),
         (Subresource::Binding, &Method::POST) => pods::bind(call),
         (Subresource::Log, &Method::GET) => pods::log(call),
+        (Subresource::Token, &Method::POST) => token::create(call),
         _ => Err(ApiError::method_not_allowed()),
     }
 }

@@ -1,5 +1,6 @@
 //! Kubernetes' HTTP API over an in-memory store.
 
+pub mod admission;
 mod aggregate;
 pub mod apply;
 mod autoscaling;
@@ -20,6 +21,7 @@ pub mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+mod tokens;
 pub mod types;
 mod value;
 mod view;

@@ -50,6 +50,8 @@ pub enum Subresource {
     Binding,
     /// `log` of a pod.
     Log,
+    /// `token` of a service account.
+    Token,
 }
 
 /// Where the fields of a Scale are found in the object, as dotted paths.
@@ -132,6 +134,7 @@ impl Subresource {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Log => "log",
+            Self::Token => "token",
         }
     }
 }

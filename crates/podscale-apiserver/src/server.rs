@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use crate::admission::Admission;
 use crate::backends::Backends;
 use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::store::Store;
+use crate::tokens::Signer;
 use crate::types::decode::time_text;
 
 /// Tells the time; the only clock that objects are stamped by.
@@ -31,6 +33,8 @@ pub struct Config {
     pub bookmark_interval: Duration,
     /// Whether autoscaling/v2beta1 and v2beta2 are served, as before Kubernetes 1.25 and 1.26.
     pub removed_autoscaling_versions: bool,
+    /// Who judges objects before they are stored, besides the server itself.
+    pub admission: Option<Admission>,
 }
 
 impl Default for Config {
@@ -42,6 +46,7 @@ impl Default for Config {
             token: None,
             bookmark_interval: Duration::from_secs(60),
             removed_autoscaling_versions: false,
+            admission: None,
         }
     }
 }
@@ -72,6 +77,8 @@ pub(crate) struct Inner {
     /// One writer at a time may change what is served.
     pub definitions: Mutex<()>,
     random: Mutex<Random>,
+    /// Signs the tokens of service accounts.
+    pub signer: Signer,
 }
 
 impl std::fmt::Debug for ApiServer {
@@ -95,6 +102,7 @@ impl ApiServer {
             closing: watch::Sender::new(false),
             definitions: Mutex::new(()),
             random: Mutex::new(Random(seed)),
+            signer: Signer::new(),
             config,
         };
         Self { inner: Arc::new(inner) }

@@ -1,6 +1,7 @@
 //! Answers that are not objects: Kubernetes' `Status`, with its codes, reasons and messages.
 
 use http::StatusCode;
+use podscale_api::admission::Refusal;
 use podscale_api::field_error::{self, FieldError};
 use serde_json::{Map, Value, json};
 
@@ -123,6 +124,15 @@ impl ApiError {
             details.insert("causes".to_owned(), serde_json::to_value(causes).unwrap_or_default());
         }
         error.details = Some(Value::Object(details));
+        error
+    }
+
+    /// An admission webhook, or who stands in its place, refuses the object.
+    pub fn denied(webhook: &str, refusal: Refusal) -> Self {
+        let Refusal { message, details } = refusal;
+        let message = format!("admission webhook {webhook:?} denied the request: {message}");
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+        error.details = Some(details);
         error
     }
 

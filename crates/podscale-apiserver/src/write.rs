@@ -12,6 +12,7 @@ use std::sync::Arc;
 use podscale_api::field_error::{BadValue, FieldError, FieldPath};
 use serde_json::Value;
 
+use crate::admission::Candidate;
 use crate::apply::{Shape, Writer};
 use crate::registry::Served;
 use crate::rules::Reset;
@@ -142,6 +143,17 @@ impl Write<'_> {
         }
         let info = &self.served.info;
         Err(ApiError::invalid(&info.group, &info.kind, name, &errors))
+    }
+
+    /// Asks whoever else judges objects.
+    pub(crate) fn admit(&self, name: &str, object: &Value, old: Option<&Value>) -> ApiResult<()> {
+        let Some(admission) = &self.server.config.admission else { return Ok(()) };
+        let info = &self.served.info;
+        let candidate = Candidate { group: &info.group, kind: &info.kind, name, object, old };
+        match (admission.judge)(&candidate) {
+            Some(refusal) => Err(ApiError::denied(admission.webhook, refusal)),
+            None => Ok(()),
+        }
     }
 
     /// Objects can only be put into a namespace that exists and stays.

@@ -111,3 +111,22 @@ pub async fn send(
         .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes).into_owned()));
     Answer { code, body, warnings }
 }
+
+/// Sends JSON with a bearer token; the code and the JSON of the answer.
+pub async fn send_as(
+    server: &ApiServer,
+    token: &str,
+    verb: &str,
+    path: &str,
+    body: Value,
+) -> (u16, Value) {
+    let request = Request::builder().method(verb).uri(path);
+    let request = request
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json");
+    let request = request.body(Body::from(body.to_string())).expect("a request");
+    let answer = server.router().oneshot(request).await.unwrap_or_else(|never| match never {});
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.expect("a body").to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}

@@ -1,4 +1,8 @@
-//! Which resource stands for a kind, found by discovery and remembered.
+//! Which resource stands for a kind, found by discovery and remembered; and all that there are.
+
+mod list;
+
+pub use list::{Listed, list};
 
 use crate::call::{self, About, CallError, segment};
 use crate::clock::Clock;
@@ -112,6 +116,16 @@ struct Group {
     preferred_version: Version,
 }
 
+impl Group {
+    /// The versions, the preferred one first.
+    fn in_order(self) -> Vec<String> {
+        let preferred = self.preferred_version.version;
+        let mut versions: Vec<String> = self.versions.into_iter().map(|v| v.version).collect();
+        versions.sort_by_key(|version| *version != preferred);
+        versions
+    }
+}
+
 #[derive(Default, Deserialize)]
 struct Version {
     #[serde(default)]
@@ -125,9 +139,12 @@ struct Resources {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ApiResource {
     name: String,
     kind: String,
+    #[serde(default)]
+    singular_name: String,
     #[serde(default)]
     namespaced: bool,
 }
@@ -230,10 +247,7 @@ impl RestMapper {
         }
         let path = format!("/apis/{}", segment(group));
         let Some(found) = self.read::<Group>(&path).await? else { return Ok(Vec::new()) };
-        let preferred = found.preferred_version.version;
-        let mut versions: Vec<String> = found.versions.into_iter().map(|v| v.version).collect();
-        versions.sort_by_key(|version| *version != preferred);
-        Ok(versions)
+        Ok(found.in_order())
     }
 
     async fn read<T: serde::de::DeserializeOwned>(

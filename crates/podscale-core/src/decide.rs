@@ -11,6 +11,7 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 mod extended;
+pub mod external;
 mod limit;
 mod per_pod;
 mod propose;

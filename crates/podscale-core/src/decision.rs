@@ -77,6 +77,8 @@ pub enum RescaleReason {
     Activated,
     /// No size could be computed for long.
     Fallback,
+    /// More will be needed before a pod that is added now is ready.
+    Expected,
 }
 
 impl RescaleReason {
@@ -97,6 +99,7 @@ impl RescaleReason {
             RescaleReason::Idle => text::NOTHING_ACTIVE,
             RescaleReason::Activated => text::ACTIVE,
             RescaleReason::Fallback => text::METRICS_GONE,
+            RescaleReason::Expected => text::MORE_EXPECTED,
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::steps::{Bound, Limit, PodCounts, Proposal, Step, Steps, Verdict, With
 use crate::time::{Span, Time};
 use std::fmt::Write;
 
+mod ahead;
 mod extended;
 
 /// One line for each step.
@@ -103,23 +104,28 @@ pub const fn withheld_text(reason: Withheld) -> &'static str {
     match reason {
         Withheld::DryRun => "this is a dry run",
         Withheld::OtherController => "another controller manages this autoscaler",
+        Withheld::TargetTaken => "another autoscaler has this target",
         Withheld::Deferred => "it is left for a later pass",
         Withheld::Gone => "the object is gone",
     }
 }
 
-/// A short name for the metric at this place of the spec.
-fn metric_name(autoscaler: &Autoscaler, place: u32) -> String {
-    match autoscaler.metrics.get(place as usize) {
-        Some(metric) => source_name(&metric.source),
-        None => format!("metric {place}"),
+/// A short name for the metric at this place of the spec: its own if the spec gives it one, else what it
+/// measures, without the API's words around it. Explanations, the dashboard and whatever else shows
+/// metrics to people use this one.
+#[must_use]
+pub fn metric_name(autoscaler: &Autoscaler, place: u32) -> String {
+    let extensions = autoscaler.extensions.as_deref();
+    match extensions.and_then(|extensions| extensions.rules(place as usize).name.as_deref()) {
+        Some(name) => name.to_owned(),
+        None => match autoscaler.metrics.get(place as usize) {
+            Some(metric) => source_name(&metric.source),
+            None => format!("metric {place}"),
+        },
     }
 }
 
-/// A short name for what a metric measures, without the API's words around it. Explanations, the
-/// dashboard and whatever else shows metrics to people use this one.
-#[must_use]
-pub fn source_name(source: &Source) -> String {
+fn source_name(source: &Source) -> String {
     match source {
         Source::Resource { name } | Source::Unknown { quoted: name } => name.to_string(),
         Source::ContainerResource { name, container } => format!("{name} of {container}"),
@@ -262,11 +268,20 @@ fn limited_line(from: i32, to: i32, limit: Limit, autoscaler: &Autoscaler) -> St
     }
 }
 
+/// A length of time in its two largest units: nobody counts the seconds of a day.
 fn span_text(span: Span) -> String {
+    const UNITS: [(i64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
     let seconds = i64::from(span.as_whole_seconds());
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds}s"),
-        (minutes, 0) => format!("{minutes}m"),
-        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    let mut left = seconds.abs();
+    let parts = UNITS.map(|(unit, name)| {
+        let count = left / unit;
+        left %= unit;
+        (count, name)
+    });
+    let mut text = if seconds < 0 { "-".to_owned() } else { String::new() };
+    let shown = parts.iter().skip_while(|(count, _)| *count == 0).take(2);
+    for (count, name) in shown.filter(|(count, _)| *count > 0) {
+        let _ = write!(text, "{count}{name}");
     }
+    if seconds == 0 { "0s".to_owned() } else { text }
 }

@@ -6,13 +6,14 @@
 //! behaves, and users rely on the sizes it leads to.
 
 use crate::model::Behavior;
+use crate::predict::Forecaster;
 use crate::time::{Span, Time};
 use serde::Serialize;
 
 mod compact;
 mod memory;
 pub use compact::CompactError;
-pub use memory::{Failures, LastAnswer, MAX_LAST_ANSWERS, Memory};
+pub use memory::{Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_LAST_ANSWERS, Memory};
 
 /// No list gets longer than this, whatever the windows are. At one decision a second it holds
 /// over four hours, longer than any window that the API allows.
@@ -51,6 +52,8 @@ pub struct History {
     pub downs: Vec<ScaleEvent>,
     /// What only rules beyond a native autoscaler's remember.
     pub memory: Option<Box<Memory>>,
+    /// What was learned of the demand, where sizes are forecast.
+    pub forecaster: Option<Box<Forecaster>>,
 }
 
 /// What a pass adds to the history.
@@ -111,8 +114,18 @@ impl History {
             self.commit_scaled(scaled);
         }
         if let Some(memory) = &learned.memory {
-            self.memory = (**memory != Memory::default()).then(|| memory.clone());
+            self.remember(memory);
         }
+    }
+
+    /// Takes in what the rules beyond a native autoscaler's remember. A demand is learned from once; where
+    /// none is remembered, nothing is forecast, and what was learned is forgotten.
+    fn remember(&mut self, memory: &Memory) {
+        match memory.demand {
+            Some(demand) => self.forecaster.get_or_insert_default().observe(demand),
+            None => self.forecaster = None,
+        }
+        self.memory = (*memory != Memory::default()).then(|| Box::new(memory.clone()));
     }
 
     /// Takes in a change of size, whoever made it. Only behaviors count them, so none is kept

@@ -7,6 +7,7 @@
 //! that Kubernetes shows in conditions and events, [`explain`] puts a decision's steps into
 //! plain language.
 
+mod compact;
 pub mod decide;
 pub mod decision;
 pub mod deletion_cost;
@@ -16,6 +17,7 @@ pub mod jobs;
 pub mod model;
 pub mod pass;
 pub mod pod;
+pub mod predict;
 pub mod snapshot;
 pub mod status;
 pub mod steps;

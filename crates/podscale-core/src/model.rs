@@ -4,12 +4,16 @@ use crate::time::Span;
 use serde::Serialize;
 use std::sync::Arc;
 
+mod ahead;
 mod control;
 mod extensions;
 mod formula;
+mod queue;
 mod schedule;
 mod trigger;
+mod window;
 
+pub use ahead::{Ahead, Headroom, Lead, Predict};
 pub use control::{Control, Hold, Mode, Pause};
 pub use extensions::{
     Aggregate, Combine, Extensions, Fallback, ForbiddenWindows, MetricRules, NoMetrics, OnMissing,
@@ -17,10 +21,12 @@ pub use extensions::{
     Tolerance, Watermarks, Wording, ZeroedByOthers,
 };
 pub use formula::{Binary, Fact, Formula, FormulaError, MAX_DEPTH, MAX_PARTS, Part, Unary};
+pub use queue::Queue;
 pub use schedule::{Bounds, Calendar, Scheduled, Schedules};
 pub use trigger::{
-    Activation, Composite, EventSource, StandIn, StandInSize, Trigger, TriggerOf, Waking,
+    Activation, Composite, EventSource, Scope, StandIn, StandInSize, Trigger, TriggerOf, Waking,
 };
+pub use window::Window;
 
 /// A metric's amount in thousandths of its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

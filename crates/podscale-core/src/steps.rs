@@ -11,7 +11,8 @@ mod step;
 
 pub use extended::{Activity, CombinedBy, Direction, FormulaFailure};
 pub(crate) use extended::{
-    Costs, DirectionPaused, ExtendedSteps, Fallen, Forbidden, Order, Substituted,
+    Costs, DirectionPaused, ExtendedSteps, Fallen, Forbidden, Forecasted, Guarded, Led, Order,
+    Queued, Spared, Substituted, Windowed,
 };
 pub use step::{Bound, Limit, PodCounts, Proposal, Step, Verdict, Withheld};
 

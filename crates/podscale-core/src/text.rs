@@ -169,14 +169,7 @@ impl MetricFailure<'_> {
                 };
                 format!("failed to get {name} {what}: {self}")
             }
-            (
-                Source::Pods(_)
-                | Source::Object { .. }
-                | Source::External(_)
-                | Source::Prometheus(_)
-                | Source::Trigger(_),
-                _,
-            ) => self.to_string(),
+            _ => self.to_string(),
         }
     }
 
@@ -391,9 +384,12 @@ pub fn bad_selector(error: &str) -> String {
     format!("couldn't convert selector into a corresponding internal selector object: {error}")
 }
 
-/// What is said of a selector that also picks pods of another autoscaler.
+/// What is said of a selector that also picks pods of another autoscaler. Upstream knows HPAs only; where
+/// others are among them, each is named with its kind before it.
 #[must_use]
 pub fn ambiguous_selector(selector: &str, autoscalers: &[Arc<str>; 2]) -> String {
     let [a, b] = autoscalers;
-    format!("pods by selector {selector} are controlled by more than one HPA (e.g. [{a} {b}])")
+    let what = if a.contains(' ') || b.contains(' ') { "autoscaler" } else { "HPA" };
+    let both = if what == "HPA" { format!("{a} {b}") } else { format!("{a}, {b}") };
+    format!("pods by selector {selector} are controlled by more than one {what} (e.g. [{both}])")
 }

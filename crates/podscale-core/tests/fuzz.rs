@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "support/fuzzed.rs"]
 mod fuzzed;
+#[path = "support/minutes.rs"]
+mod minutes;
 
 use fixture::Fixture;
 use podscale_core::decision::RescaleReason;
@@ -224,6 +226,7 @@ impl Bytes<'_> {
             ups: (0..self.byte() % 4).map(|_| self.event()).collect(),
             downs: (0..self.byte() % 4).map(|_| self.event()).collect(),
             memory: None,
+            forecaster: None,
         };
         // Most of what is decided is decided on native autoscalers.
         if self.byte() & 1 == 1 {

@@ -18,6 +18,7 @@ fn withheld() -> impl Strategy<Value = Withheld> {
     prop_oneof![
         Just(Withheld::DryRun),
         Just(Withheld::OtherController),
+        Just(Withheld::TargetTaken),
         Just(Withheld::Deferred),
         Just(Withheld::Gone)
     ]

@@ -55,6 +55,13 @@ impl Refusal {
         Refusal { code: StatusCode::BAD_REQUEST, reason: "BadRequest", message, details }
     }
 
+    /// The request has more to say than is listened to.
+    #[must_use]
+    pub fn too_large(message: String) -> Refusal {
+        let code = StatusCode::PAYLOAD_TOO_LARGE;
+        Refusal { code, reason: "RequestEntityTooLarge", message, details: Value::Null }
+    }
+
     /// Nobody, or nobody who is known, asks.
     #[must_use]
     pub fn unauthorized() -> Refusal {

@@ -13,6 +13,7 @@ pub mod engine;
 mod error;
 pub mod matchers;
 mod name;
+mod promql;
 pub mod query;
 mod reader;
 pub mod reload;
@@ -29,6 +30,7 @@ pub use resources::{KnownResources, Resource, Resources};
 pub use series::SeriesFilter;
 pub use usage::{ResourceRules, UsageRule};
 
+use document::{Node, Tree};
 use name::NameRule;
 use resources::ResourceMapping;
 use template::Template;
@@ -64,6 +66,23 @@ impl RuleSet {
     /// Everything that is wrong with it.
     pub fn parse(text: &str) -> Result<RuleSet, Vec<RuleError>> {
         config::read(text)
+    }
+
+    /// Reads a file of rules that is to take the place of another. One with nothing in it is a mistake and
+    /// not meant to drop every metric; `rules: []` says that.
+    ///
+    /// # Errors
+    /// As [`RuleSet::parse`], or there is nothing in it.
+    pub fn parse_edit(text: &str) -> Result<RuleSet, Vec<RuleError>> {
+        let blank = Node::read(text).is_ok_and(|node| match node.tree {
+            Tree::Null => true,
+            Tree::Map(entries) => entries.is_empty(),
+            _ => false,
+        });
+        if blank {
+            return Err(vec![RuleError::whole("is empty; to drop all rules, say rules: []")]);
+        }
+        RuleSet::parse(text)
     }
 
     /// The rules of custom metrics, in their order.
@@ -105,6 +124,30 @@ impl RuleSet {
     #[must_use]
     pub fn warnings(&self) -> &[RuleError] {
         &self.warnings
+    }
+
+    /// The resources that rules name for a label and that are not known: what there is of these labels is
+    /// passed over.
+    #[must_use]
+    pub fn unknown_resources(&self, resources: &dyn Resources) -> Vec<RuleError> {
+        let of_rule = |rule: &Rule| {
+            let path = rule.path.clone();
+            let unknown = rule.resources.unknown(resources);
+            let error = move |(label, problem): (&str, String)| RuleError {
+                rule: format!("{path}.resources.overrides.{label}").into(),
+                line: 0,
+                problem: problem.into(),
+            };
+            unknown.into_iter().map(error).collect::<Vec<_>>()
+        };
+        self.custom.iter().chain(&self.external).flat_map(of_rule).collect()
+    }
+
+    /// The rules that look for the series of a selector, such as `rules[3]`.
+    #[must_use]
+    pub fn rules_of(&self, series_query: &str) -> Vec<&str> {
+        let all = self.custom.iter().chain(&self.external);
+        all.filter(|rule| *rule.series_query == *series_query).map(|rule| &*rule.path).collect()
     }
 
     /// The selectors of series that must be known, each once.

@@ -30,8 +30,8 @@ pub trait Observer: Send + Sync {
     /// failed.
     fn scraped(&self, node: &Arc<str>, scraped: &Scraped<'_>);
 
-    /// A node's scrape failed; `first` if the one before did not.
-    fn failed(&self, node: &Arc<str>, error: &ScrapeError, first: bool, took: Duration);
+    /// A node's scrape failed.
+    fn failed(&self, node: &Arc<str>, failed: &Failed<'_>);
 }
 
 /// A scrape that was applied.
@@ -45,6 +45,19 @@ pub struct Scraped<'a> {
     pub took: Duration,
     /// How long the scrapes before failed, if they did; wall-clock.
     pub outage: Option<Duration>,
+}
+
+/// A scrape that failed.
+#[derive(Debug)]
+pub struct Failed<'a> {
+    /// Where the kubelet was asked.
+    pub target: &'a Target,
+    /// Why.
+    pub error: &'a ScrapeError,
+    /// Whether the one before did not fail.
+    pub first: bool,
+    /// How long it took; wall-clock.
+    pub took: Duration,
 }
 
 /// What a scraper works with.
@@ -184,7 +197,8 @@ impl Shared {
             Err(error) => {
                 let failed = self.queue.lock().failed(&attempt, now);
                 if let Some(first) = failed {
-                    observer.failed(node, &error, first, took);
+                    let (target, error) = (&attempt.target, &error);
+                    observer.failed(node, &Failed { target, error, first, took });
                 }
             }
         }

@@ -33,6 +33,8 @@ mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 mod trigger;
+#[cfg(feature = "http-client")]
+pub mod vault;
 
 pub use context::{Clock, Cluster, Context, Endpoint, PodPlace};
 pub use metadata::{MetadataErrors, Problem};

@@ -348,7 +348,7 @@ impl Field<'_, '_> {
         let Some(found) = self.found.clone() else { return default };
         let text = found.value.expose();
         if let Some(word) = words.iter().find(|word| **word == text) {
-            return *word;
+            return word;
         }
         let shown = found.shown();
         let text = format!(

@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn values_have_three_decimals_and_are_amounts() {
         for (value, expected) in [
-            (0.0, 0.0),
+            (0.0_f64, 0.0_f64),
             (1.2344, 1.234),
             (1.2346, 1.235),
             (-1.0, 0.0),

@@ -153,7 +153,7 @@ export class Detail {
     setText(parts.desired, String(row.desired));
     setText(parts.bounds, `${row.min} to ${row.max}`);
     setText(parts.scaled, row.lastScale ? ago(row.lastScale, this.#feed.now()) : "never");
-    const states = { above: "above target", near: "near target", below: "below target", noPods: "no pods to be shared among", unread: "cannot be read" };
+    const states = { above: "above target", near: "near target", below: "below target", noPods: "no pods to be shared among", unread: "cannot be read", notAsked: "not asked now" };
     keyed(parts.metrics, row.metrics.map((metric, place) => ({ metric, place })), (m) => m.place, () => h("li", {}, h("span", { class: "fact-name" }), h("b"), h("span"), h("em")), (item, { metric, place }) => {
       const [name, value, goal, state] = item.children;
       set(item, "class", `tone-${place % 4}`);

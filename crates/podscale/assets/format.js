@@ -96,7 +96,7 @@ export function headline(decision) {
     case "withheld":
       return `Would go from ${from} to ${to}`;
     case "paused":
-      return "Paused at zero";
+      return `Paused at ${to || "zero"}`;
     case "failed":
       return from === to ? `Failing at ${from}` : `Failed to go from ${from} to ${to}`;
     default:

@@ -128,7 +128,7 @@ export class List {
 
 /** Conditions that somebody should know of: what should hold and does not, or the other way. */
 export function isBad(condition) {
-  const wanted = { AbleToScale: "True", ScalingActive: "True", ScalingLimited: "False" }[condition.type];
+  const wanted = { AbleToScale: "True", ScalingActive: "True", ScalingLimited: "False", "podscale.dev/Conflict": "False" }[condition.type];
   return wanted !== undefined && condition.status !== wanted;
 }
 

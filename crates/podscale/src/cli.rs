@@ -55,6 +55,7 @@ enum Command {
     Serve(Box<serve::Arguments>),
     Simulate(Box<simulate::Arguments>),
     Top(top::Arguments),
+    Tune(Box<simulate::tune::Arguments>),
     Validate(validate::Arguments),
 }
 
@@ -73,6 +74,7 @@ impl Cli {
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Simulate(arguments) => simulate::run(&arguments),
             Command::Top(arguments) => top::run(&arguments),
+            Command::Tune(arguments) => simulate::tune::run(&arguments),
             Command::Validate(arguments) => validate::run(&arguments),
         }
     }
@@ -113,6 +115,17 @@ mod tests {
     #[test]
     fn flags_make_sense_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_run_begins_with_every_kind() {
+        let command = Cli::command();
+        let about = command.find_subcommand("run").and_then(clap::Command::get_long_about);
+        let about = about.expect("a text").to_string();
+        let begin = about.split(". ").next().unwrap_or_default();
+        for dialect in crate::dialect::built_in() {
+            assert!(begin.contains(dialect.kind().name), "{} in {begin}", dialect.kind().name);
+        }
     }
 
     /// What `podscale run` does without flags is what a controller does with its default settings.

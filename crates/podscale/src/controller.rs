@@ -31,7 +31,7 @@ use crate::kubelets::Kubelets;
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use crate::readiness::Readiness;
-use crate::source::{self, Announcements, Sources};
+use crate::source::{self, Announcements, Refreshing, Sources};
 use crate::triggers::Triggers;
 
 pub use crate::source::PrometheusServers;
@@ -139,6 +139,9 @@ pub struct MetricSources {
     pub resource: ResourceSource,
     /// The Prometheus servers that specs may ask.
     pub prometheus: Arc<PrometheusServers>,
+    /// How often Prometheus is asked again for what autoscalers use, so that they decide as soon as it
+    /// changes; only when they are due if not given. Wall-clock.
+    pub refresh: Option<Duration>,
     /// The triggers of objects that have some, if such are managed.
     pub triggers: Option<Arc<Triggers>>,
 }
@@ -190,13 +193,14 @@ impl Controller {
         role: Role,
         reading: impl Into<MetricSources>,
     ) -> Controller {
-        let MetricSources { resource, prometheus, triggers } = reading.into();
+        let MetricSources { resource, prometheus, refresh, triggers } = reading.into();
         let mapper = RestMapper::new(client.clone(), clock);
         let metrics = &watchers.metrics;
         let pods = Arc::new(Pods::default());
         let (notifier, announcements) = source::notifications();
         let mut sources = Sources::metrics_apis(client, clock, mapper.clone(), metrics);
-        sources.ask_servers(prometheus, metrics);
+        let refreshing = refresh.map(|every| Refreshing { every, notifier: notifier.clone() });
+        sources.ask_servers(prometheus, clock, metrics, refreshing.clone());
         if let Some(triggers) = triggers {
             triggers.count_pods(&pods);
             sources.poll_triggers(triggers, &notifier, metrics);
@@ -207,7 +211,7 @@ impl Controller {
                 sources.read_kubelets(kubelets, Arc::clone(&pods), clock, notifier);
             }
             ResourceSource::Prometheus(engine) => {
-                sources.read_prometheus(engine, Arc::clone(&pods), clock, metrics);
+                sources.read_prometheus(engine, Arc::clone(&pods), clock, metrics, refreshing);
             }
         }
         let parts =

@@ -1,6 +1,7 @@
 //! The demonstration: a whole cluster in this process, with workloads under a changing load, the
 //! controller that scales them, and the dashboard that shows it.
 
+mod admission;
 pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
@@ -359,6 +360,7 @@ async fn serve(
         clock: Arc::new(move || clock.now()),
         token: Some(token.clone()),
         removed_autoscaling_versions: config.removed_autoscaling_versions,
+        admission: Some(admission::admission()),
         ..podscale_apiserver::Config::default()
     });
     let certificates = Certificates::generate(&["localhost", "127.0.0.1"])?;

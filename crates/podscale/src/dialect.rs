@@ -4,18 +4,21 @@
 //!
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
+mod beside;
 pub mod chpa;
 pub mod hpa;
 pub mod pod_autoscaler;
 pub mod read;
 pub mod scaled_object;
 
+pub use beside::Beside;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use podscale_api::hpa::v2::{Condition, HorizontalPodAutoscaler};
 use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_api::time::Timestamp;
+use podscale_api::translate::scaled_object::own_hpa::HpaSeen;
 use podscale_client::call::segment;
 use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
@@ -83,6 +86,17 @@ impl Kind {
     #[must_use]
     pub fn status_path(&self, key: &Key) -> String {
         format!("{}/status", self.object_path(key))
+    }
+
+    /// The component that events about decisions name: that of Kubernetes' own controller, which that of
+    /// CHPAs took over, but for Podscale's own kind.
+    #[must_use]
+    pub fn component(&self) -> &'static str {
+        if *self == pod_autoscaler::POD_AUTOSCALER {
+            "pod-autoscaler"
+        } else {
+            "horizontal-pod-autoscaler"
+        }
     }
 
     /// Whether it is one of Kubernetes itself, whose rules are those of upstream to the letter.
@@ -191,9 +205,25 @@ pub trait WireObject: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What is to become of the HPA beside it, if its kind may have one.
+    fn beside(&self) -> Option<Beside> {
+        None
+    }
+
+    /// The name of the HPA that it is to have beside it, which is not in its way.
+    fn hpa_name(&self) -> Option<String> {
+        None
+    }
+
     /// The object in the form that Recordings hold, which says what it was if it was no HPA.
     fn recorded(&self) -> HorizontalPodAutoscaler {
         self.as_hpa().into_owned()
+    }
+
+    /// Whether the stored status shows something else than what the object does now, although the decision
+    /// on it changes nothing there.
+    fn is_status_stale(&self, _snapshot: &Snapshot<'_>) -> bool {
+        false
     }
 
     /// The changes of its target's size that another autoscaler made before it took that one's place,
@@ -212,6 +242,8 @@ pub struct After<'a> {
     pub outcome: &'a Outcome,
     /// The resource of its target, if it was found.
     pub target: Option<&'a Resource>,
+    /// What became of the HPA beside it, if there is one.
+    pub hpa: Option<&'a HpaSeen>,
 }
 
 /// The status of an object whose kind compares it itself.
@@ -257,15 +289,19 @@ fn keep_status_writers(metadata: &mut ObjectMeta) {
 /// conflict there is none.
 fn set_conflict(conditions: &mut Vec<Condition>, status: &NewStatus<'_>) {
     conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
-    if let NewStatus::Conflict { reason, message, now } = *status {
-        conditions.push(Condition {
-            r#type: CONFLICT_CONDITION.to_owned(),
-            status: "True".to_owned(),
-            last_transition_time: Some(Timestamp(now)),
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            observed_generation: None,
-        });
+    if let NewStatus::Conflict { reason, message, now, .. } = *status {
+        conditions.push(condition(CONFLICT_CONDITION, "True", (reason, message), now));
+    }
+}
+
+fn condition(name: &str, status: &str, (reason, message): (&str, &str), now: Time) -> Condition {
+    Condition {
+        r#type: name.to_owned(),
+        status: status.to_owned(),
+        last_transition_time: Some(Timestamp(now)),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        observed_generation: None,
     }
 }
 
@@ -296,6 +332,8 @@ pub enum NewStatus<'a> {
         reason: &'static str,
         /// What to do about it.
         message: &'a str,
+        /// How many replicas its target has, if that is known.
+        replicas: Option<i32>,
         /// When it was found.
         now: Time,
     },

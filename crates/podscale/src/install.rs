@@ -5,6 +5,7 @@ pub mod metrics;
 mod roles;
 pub mod singlecloud;
 mod triggers;
+mod webhook;
 mod workload;
 
 pub use metrics::MetricOptions;

@@ -22,6 +22,7 @@ use podscale_metrics::scraper::address::Addressing;
 use podscale_metrics::scraper::fleet::Fleet;
 use podscale_metrics::scraper::{self, Scraper};
 use podscale_metrics::store::{Limits, PodKey, Store};
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -82,7 +83,7 @@ impl Kubelets {
         let selector = node_selector.unwrap_or_default();
         let path = format!("/api/v1/nodes{}", query(&[("labelSelector", &selector)]));
         let instruments: Instruments = Arc::new(metrics.clone());
-        let following = Following { client: client.clone(), path, instruments, fleet };
+        let following = Following { client: client.clone(), path, selector, instruments, fleet };
         let mut tasks = JoinSet::new();
         if let Purpose::Serving = purpose {
             let (client, instruments) = (client.clone(), Arc::clone(&following.instruments));
@@ -147,6 +148,8 @@ impl Kubelets {
 struct Following {
     client: Client,
     path: String,
+    /// Which nodes, as it was said; empty for all.
+    selector: String,
     instruments: Instruments,
     fleet: Fleet,
 }
@@ -170,25 +173,79 @@ impl Following {
     }
 
     async fn follow(&self) {
+        let mut silent = Silent::default();
         let apply = |change: Change<Node>| match change {
             Change::All(nodes) => {
                 let unreachable = self.fleet.replace(&nodes);
                 let scraped = nodes.len() - unreachable.len();
                 tracing::info!(nodes = scraped, "scraping kubelets");
-                unreachable.into_iter().for_each(no_address);
+                if nodes.is_empty() && !self.selector.is_empty() {
+                    let selector = &self.selector;
+                    tracing::warn!(
+                        selector,
+                        "--node-selector fits no node, so no kubelet is scraped"
+                    );
+                }
+                let new = unreachable.iter().filter(|node| !silent.0.contains(**node));
+                new.for_each(|node| self.no_address(node));
+                silent.0 = unreachable.into_iter().map(Box::from).collect();
             }
             Change::Applied(node) => {
-                if !self.fleet.apply(&node) {
-                    no_address(&node.metadata.name);
+                let name = &node.metadata.name;
+                if silent.is_new(name, self.fleet.apply(&node)) {
+                    self.no_address(name);
                 }
             }
-            Change::Deleted(node) => self.fleet.remove(&node.metadata.name),
+            Change::Deleted(node) => {
+                silent.0.remove(&*node.metadata.name);
+                self.fleet.remove(&node.metadata.name);
+            }
         };
         let Following { client, path, instruments, .. } = self;
         follow(client, path, "nodes", Presence::Always, instruments, apply).await;
     }
+
+    fn no_address(&self, node: &str) {
+        let types = self.fleet.addressing.types.join(",");
+        tracing::warn!(
+            node,
+            types,
+            "the node has no address of --kubelet-preferred-address-types; its kubelet is not scraped"
+        );
+    }
 }
 
-fn no_address(node: &str) {
-    tracing::debug!(node, "has no address of the preferred types; its kubelet is not scraped");
+/// The nodes of which it has been said that their kubelets cannot be addressed: nodes change all the time.
+#[derive(Default)]
+struct Silent(HashSet<Box<str>>);
+
+impl Silent {
+    /// Whether a node cannot be reached, and could before.
+    fn is_new(&mut self, node: &str, reachable: bool) -> bool {
+        if reachable {
+            self.0.remove(node);
+            return false;
+        }
+        self.0.insert(node.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_without_an_address_is_said_once() {
+        let mut silent = Silent::default();
+        for (node, reachable, said) in [
+            ("a", true, false),
+            ("a", false, true),
+            ("a", false, false),
+            ("b", false, true),
+            ("a", true, false),
+            ("a", false, true),
+        ] {
+            assert_eq!(silent.is_new(node, reachable), said, "{node}");
+        }
+    }
 }

@@ -1,15 +1,16 @@
 //! The metrics APIs over TLS, for the API server's aggregation and for whoever may ask directly:
-//! `metrics.k8s.io`, `custom.metrics.k8s.io` and `external.metrics.k8s.io`; and singlecloud's API for
-//! autoscalers, on a port of its own.
+//! `metrics.k8s.io`, `custom.metrics.k8s.io` and `external.metrics.k8s.io`; the admission webhook, on the same
+//! port; and singlecloud's API for autoscalers, on a port of its own.
 //!
 //! Who asks is found out as Kubernetes' own aggregated servers do it ([`authenticate`]), and the API
 //! server is asked whether they may ([`authorize`]).
 
-pub mod api_services;
 pub mod attributes;
 pub mod authenticate;
 pub mod authorize;
+pub mod ca_bundles;
 pub mod certificate;
+pub mod cluster_resources;
 mod documents;
 mod guard;
 pub mod judge;
@@ -17,20 +18,23 @@ pub mod providers;
 pub mod resource_rules;
 pub mod reviews;
 pub mod routes;
+pub mod rule_reports;
 pub mod rules;
 pub mod singlecloud;
 pub mod tls;
+pub mod triggers;
 pub mod trust;
 pub mod user;
+pub mod webhook;
 
 use crate::connections::{self, Limits};
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
-use api_services::ApiServices;
 use authenticate::Authenticator;
 use authorize::Authorizer;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use ca_bundles::CaBundles;
 use certificate::{CertificateError, Files, Own};
 use guard::{Guard, guard};
 use kube::Client;
@@ -78,6 +82,8 @@ pub struct Served {
     pub external: Option<external::Provider>,
     /// Singlecloud's API for autoscalers.
     pub singlecloud: Option<singlecloud::Options>,
+    /// Whether there is the admission webhook.
+    pub webhook: bool,
 }
 
 /// Where the certificate comes from.
@@ -165,15 +171,14 @@ impl Server {
         let mut tasks = JoinSet::new();
         let (shown, authorities) = obtain(&config, &context, &mut tasks).await?;
         if let Some(authorities) = authorities {
-            let names = served.api_services();
+            let registrations = served.registrations();
             let (client, service) = (context.client.clone(), config.service.clone());
-            tasks.spawn(ApiServices { client, service, names }.follow(authorities));
+            tasks.spawn(CaBundles { client, service, registrations }.follow(authorities));
         }
-        let instruments: Instruments = Arc::new(context.metrics.clone());
-        let (trusted, readiness) = (Trusted::default(), context.readiness.clone());
-        readiness.needs(AUTHENTICATION);
-        let read = move || readiness.has(AUTHENTICATION);
-        tasks.spawn(trusted.clone().follow(context.client.clone(), instruments, read));
+        let trusted = Trusted::default();
+        if served.is_asked_by_users(&config.routes) {
+            learn_whom_to_trust(&trusted, &context, &mut tasks);
+        }
         if let Some(source) = served.resource.clone() {
             context.readiness.needs(SAMPLES);
             tasks.spawn(await_samples(source, context.readiness.clone()));
@@ -231,6 +236,15 @@ impl Server {
         let ended = async { while self.listeners.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(STOP_TIMEOUT, ended).await;
     }
+}
+
+/// Follows what the API server says of whom it trusts.
+fn learn_whom_to_trust(trusted: &Trusted, context: &Context, tasks: &mut JoinSet<()>) {
+    let instruments: Instruments = Arc::new(context.metrics.clone());
+    let readiness = context.readiness.clone();
+    readiness.needs(AUTHENTICATION);
+    let read = move || readiness.has(AUTHENTICATION);
+    tasks.spawn(trusted.clone().follow(context.client.clone(), instruments, read));
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
@@ -297,8 +311,24 @@ async fn obtain(
     Ok((shown, Some(authorities)))
 }
 
-/// Everything that is served, behind the guard.
+/// Everything that is served on the port of the metrics APIs: they behind the guard, the webhook for all.
 fn router(
+    served: Served,
+    routes: &Routes,
+    guards: (Authenticator, Authorizer),
+    context: Context,
+) -> Router {
+    let webhook = served.webhook.then(|| webhook::router(context.metrics.clone()));
+    let router = if served.is_asked_by_users(routes) {
+        guarded(served, routes, guards, context)
+    } else {
+        // Nobody else has anything to ask, and it may not be allowed to find out who they are.
+        documents::probes(served, context.readiness)
+    };
+    webhook.into_iter().fold(router, Router::merge)
+}
+
+fn guarded(
     mut served: Served,
     routes: &Routes,
     (authenticator, authorizer): (Authenticator, Authorizer),

@@ -30,6 +30,27 @@ impl ResourceMetrics {
     }
 }
 
+/// Who decides how many replicas an active target of a ScaledObject has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TriggerMode {
+    /// Podscale, as all other sizes.
+    #[default]
+    Direct,
+    /// The cluster's own controller, by an HPA that reads the triggers as external metrics.
+    Hpa,
+}
+
+impl TriggerMode {
+    /// Its name in flags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            TriggerMode::Direct => "direct",
+            TriggerMode::Hpa => "hpa",
+        }
+    }
+}
+
 /// One of the metrics APIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MetricsApi {

@@ -6,6 +6,7 @@ pub mod edit;
 pub mod model;
 pub mod objects;
 pub mod record;
+pub mod tune;
 
 pub use demand::Recovered;
 pub use model::ModelOptions;

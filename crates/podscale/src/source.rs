@@ -10,11 +10,13 @@ mod circuit_breaker;
 mod custom_metrics;
 mod decode;
 mod external_metrics;
+mod interests;
 mod kubelet;
 mod namespaces;
 mod prometheus;
 mod prometheus_query;
 mod question;
+mod refresh;
 mod resource_metrics;
 mod server;
 mod subscriptions;
@@ -23,8 +25,10 @@ mod tests;
 mod trigger;
 
 pub(crate) use answer::Answer;
+pub(crate) use prometheus_query::Probe;
 pub use prometheus_query::PrometheusServers;
 pub(crate) use question::Question;
+pub(crate) use refresh::Refreshing;
 pub(crate) use subscriptions::{Announcements, Notifier, Topic, notifications};
 
 use crate::kubelets::Kubelets;
@@ -84,7 +88,8 @@ impl Sources {
         let resource = server("resource", Codec::Typed { kind: Some("PodMetricsList") });
         let custom = server("custom", Codec::Dynamic { kind: "MetricValueList" });
         let external = server("external", Codec::Typed { kind: None });
-        let queries = prometheus_query::PrometheusQueries::new(Arc::default(), metrics.clone());
+        let queries =
+            prometheus_query::PrometheusQueries::new(Arc::default(), clock, metrics.clone());
         Sources {
             resource: Arc::new(resource_metrics::ResourceMetrics::new(resource, clock)),
             custom: Arc::new(custom_metrics::CustomMetrics::new(custom, clock, mapper)),
@@ -106,22 +111,39 @@ impl Sources {
         self.resource = Arc::new(source);
     }
 
-    /// Asks Prometheus what pods use instead.
+    /// Asks Prometheus what pods use instead; again and again, to announce what is new, if it is said how
+    /// often.
     pub(crate) fn read_prometheus(
         &mut self,
         engine: Arc<Engine>,
         pods: Arc<Pods>,
         clock: Clock,
         metrics: &Metrics,
+        refreshing: Option<Refreshing>,
     ) {
-        let usage = prometheus::PrometheusUsage::new(engine, pods, clock, metrics.clone());
-        self.resource = Arc::new(usage);
+        let usage =
+            Arc::new(prometheus::PrometheusUsage::new(engine, pods, clock, metrics.clone()));
+        if let Some(refreshing) = refreshing {
+            refreshing.follow(&usage);
+        }
+        self.resource = usage;
     }
 
-    /// Asks these servers the queries that specs bring along.
-    pub(crate) fn ask_servers(&mut self, servers: Arc<PrometheusServers>, metrics: &Metrics) {
-        let queries = prometheus_query::PrometheusQueries::new(servers, metrics.clone());
-        self.queries = Arc::new(queries);
+    /// Asks these servers the queries that specs bring along; again and again, to announce what is new, if
+    /// it is said how often.
+    pub(crate) fn ask_servers(
+        &mut self,
+        servers: Arc<PrometheusServers>,
+        clock: Clock,
+        metrics: &Metrics,
+        refreshing: Option<Refreshing>,
+    ) {
+        let queries =
+            Arc::new(prometheus_query::PrometheusQueries::new(servers, clock, metrics.clone()));
+        if let Some(refreshing) = refreshing {
+            refreshing.follow(&queries);
+        }
+        self.queries = queries;
     }
 
     /// Polls triggers, and announces what their sources say by themselves.

@@ -12,8 +12,10 @@ mod lookup;
 pub(crate) mod offline;
 mod pushes;
 mod resolve;
+mod served;
 #[cfg(test)]
 mod tests;
+mod vault;
 
 pub(crate) use authentications::AuthenticationName;
 pub(crate) use connected::Polled;
@@ -33,6 +35,7 @@ use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::Instruments;
 use podscale_scalers::Context;
+use served::Served;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,6 +92,7 @@ pub struct Triggers {
     pods: Arc<OnceLock<Arc<Pods>>>,
     authentications: Authentications,
     connected: Connected,
+    served: Served,
     pushed: Arc<OnceLock<Pushed>>,
     outdated: Mutex<Outdated>,
     is_outdated: Notify,
@@ -122,6 +126,7 @@ impl Triggers {
             pods,
             authentications: Authentications::default(),
             connected: Connected::default(),
+            served: Served::default(),
             pushed: Arc::default(),
             outdated: Mutex::default(),
             is_outdated: Notify::new(),
@@ -188,6 +193,7 @@ impl Triggers {
     /// Forgets an object.
     pub(crate) fn forget(&self, object: &ObjectName) {
         self.connected.remove(object);
+        self.served.lock().remove(object);
         self.outdated.lock().objects.remove(object);
     }
 

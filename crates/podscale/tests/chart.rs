@@ -3,7 +3,7 @@
 use podscale::install::{
     MetricOptions, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
-use podscale::settings::{MetricsApi, ResourceMetrics};
+use podscale::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,10 +70,14 @@ fn the_chart_renders_to_what_install_prints() {
                 cluster: "east".into(),
                 adapter: Some("zcloud/monitor-prometheus-adapter".parse().expect("a location")),
             }),
+            webhook: true,
         },
         crds: true,
         pod_deletion_cost: true,
-        triggers: Some(TriggerOptions { namespaces: vec!["shop".into(), "web".into()] }),
+        triggers: Some(TriggerOptions {
+            namespaces: vec!["shop".into(), "web".into()],
+            mode: TriggerMode::Hpa,
+        }),
     };
     let sets = [
         "image.repository=registry.example/podscale",
@@ -96,9 +100,15 @@ fn the_chart_renders_to_what_install_prints() {
         "singlecloud.adapter.name=monitor-prometheus-adapter",
         "crds=true",
         "podDeletionCost=true",
+        "webhook.enabled=true",
         "triggers.enabled=true",
         "triggers.namespaces={shop,web}",
+        "triggers.mode=hpa",
     ];
+    let webhook = Options {
+        metrics: MetricOptions { webhook: true, ..MetricOptions::default() },
+        ..Options::default()
+    };
     let singlecloud = Options {
         metrics: MetricOptions {
             singlecloud: Some(SinglecloudOptions::default()),
@@ -131,6 +141,7 @@ fn the_chart_renders_to_what_install_prints() {
         (by_prometheus, &from_prometheus[..]),
         (resource, &["metrics.serve={resource}"][..]),
         (singlecloud, &["singlecloud.enabled=true"][..]),
+        (webhook, &["webhook.enabled=true"][..]),
         (many, &sets[..]),
     ];
     for (options, sets) in rows {
@@ -178,7 +189,7 @@ fn documented(page: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn what_is_documented_can_be_installed() {
-    for (page, least) in [("install.md", 1), ("replace.md", 4)] {
+    for (page, least) in [("install.md", 1), ("replace.md", 4), ("webhook.md", 1)] {
         let commands = documented(page);
         assert!(commands.len() >= least, "{page}: {commands:?}");
         for arguments in commands {

@@ -3,6 +3,8 @@
 //!
 //! Takes minutes, so it runs only with `--include-ignored`; see `docs/development.md`.
 
+#[path = "control_plane/adopted.rs"]
+mod adopted;
 #[path = "control_plane/aggregation.rs"]
 mod aggregation;
 #[path = "control_plane/behaviors.rs"]
@@ -75,6 +77,8 @@ mod transcript;
 mod unreliable_network;
 #[path = "control_plane/versions.rs"]
 mod versions;
+#[path = "control_plane/webhook.rs"]
+mod webhook;
 
 use anyhow::Result;
 use harness::Harness;
@@ -126,6 +130,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(targets::trials(harness));
     trials.extend(rbac::trials(harness));
     trials.extend(pod_autoscaler::trials(harness));
+    trials.extend(adopted::trials(harness));
     trials.extend(jobs::trials(harness));
     trials.extend(keda::trials(harness));
     trials.extend(installed::trials(harness));
@@ -134,6 +139,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(serve::trials(harness));
     trials.extend(metric_rights::trials(harness));
     trials.extend(singlecloud::trials(harness));
+    trials.extend(webhook::trials(harness));
     trials.extend(timelines::trials(harness)?);
     trials.extend(beside_upstream::trials(harness));
     trials.extend(many::trials(harness));

@@ -346,7 +346,6 @@ async fn load_and_faults_are_set_by_calls() {
     assert!(written.starts_with("HTTP/1.1 405"), "{written}");
     call(dashboard, "PUT", &fault, "{\"fault\": \"no-metrics\"}").await;
     until("no metrics", async || (!metrics().await).then_some(())).await;
-
     call(dashboard, "PUT", &fault, "{\"fault\": \"crash\"}").await;
     until("a restart", async || {
         busy_pods(&pods).await.into_iter().find(|(name, _, restarts)| *name == pod && *restarts > 0)

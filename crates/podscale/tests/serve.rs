@@ -12,10 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use kube::client::Body;
 use kube::{Client, Config};
-use parking_lot::Mutex;
 use podscale::metrics::Metrics;
 use podscale::readiness::Readiness;
 use podscale::serve::routes::Routes;
+use podscale::serve::rule_reports::RuleReports;
 use podscale::serve::rules::RuleWatch;
 use podscale::serve::{self, CertificateSource, Context, Served, Server};
 use podscale_apiserver::ApiServer;
@@ -23,6 +23,10 @@ use podscale_client::clock::Clock;
 use podscale_client::events;
 use podscale_metrics::answer::{Answering, decimal};
 use podscale_metrics::external::{ExternalMetrics, ExternalRequest, ExternalValue};
+use podscale_metrics::prometheus;
+use podscale_metrics::rules::engine::{Engine as RuleEngine, Timings};
+use podscale_metrics::rules::reload::Reloader;
+use podscale_metrics::rules::{KnownResources, RuleSet};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -97,7 +101,7 @@ async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-async fn start(client: &Client) -> Server {
+async fn start(client: &Client, served: Served) -> Server {
     let config = serve::Config {
         address: ([127, 0, 0, 1], 0).into(),
         plain_address: None,
@@ -105,7 +109,6 @@ async fn start(client: &Client) -> Server {
         certificate: CertificateSource::Own { secret: "podscale-serving".to_owned() },
         routes: Routes::default(),
     };
-    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
     let context = Context {
         client: client.clone(),
         clock: Clock::wall(),
@@ -185,7 +188,8 @@ async fn replicas_share_a_certificate_and_trust_whom_the_api_server_trusts() {
         "metadata": {"name": registration}, "spec": {"group": "external.metrics.k8s.io", "version": "v1beta1",
             "groupPriorityMinimum": 100, "versionPriority": 100,
             "service": {"namespace": "kube-system", "name": "podscale-metrics"}}})).await;
-    let (first, second) = tokio::join!(start(&client), start(&client));
+    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
+    let (first, second) = tokio::join!(start(&client, served.clone()), start(&client, served));
     let authorities = authorities(&client).await;
     for server in [&first, &second] {
         let (code, _) = ask(server, &authorities, "/livez", &[], None).await;
@@ -219,50 +223,107 @@ async fn replicas_share_a_certificate_and_trust_whom_the_api_server_trusts() {
     second.stop().await;
 }
 
+/// As in the demo, where nobody asks through an API server.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_api_server_publishes_nothing_tokens_are_enough() {
+    let client = api_server();
+    let served = Served { external: Some(Arc::new(Depth)), ..Served::default() };
+    let server = start(&client, served).await;
+    let authorities = authorities(&client).await;
+    let (code, _) = ask(&server, &authorities, "/readyz", &[], None).await;
+    assert_eq!(code, 200, "requests are sent again while the answer is 503");
+    let token = [("authorization", "Bearer good")];
+    let (code, list) = ask(&server, &authorities, VALUES, &token, None).await;
+    assert_eq!(code, 200, "{list}");
+    server.stop().await;
+}
+
+/// No token and no certificate is shown: API servers show none, and it need not know whom they trust.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_webhook_answers_everybody_and_needs_no_other_rights() {
+    let client = api_server();
+    let codes = async |server: &Server| {
+        let authorities = authorities(&client).await;
+        let mut codes = Vec::new();
+        for path in ["/readyz", "/validate", "/metrics"] {
+            codes.push(ask(server, &authorities, path, &[], None).await.0);
+        }
+        codes
+    };
+    let alone = start(&client, Served { webhook: true, ..Served::default() }).await;
+    assert_eq!(codes(&alone).await, [200, 405, 404], "a question is posted");
+    let (authority, _) = front_proxy();
+    create(&client, "/api/v1/namespaces/kube-system/configmaps", trust(&authority)).await;
+    let metrics = Served { external: Some(Arc::new(Depth)), webhook: true, ..Served::default() };
+    let beside = start(&client, metrics).await;
+    assert_eq!(codes(&beside).await, [200, 405, 403]);
+    alone.stop().await;
+    beside.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_version_of_the_rules_leaves_the_last_good_one_in_use() {
     let client = api_server();
+    let rules = |count: usize| {
+        let rule = "- {seriesQuery: a, metricsQuery: a, resources: {namespaced: false}}\n";
+        format!("externalRules:\n{}", rule.repeat(count))
+    };
     let maps = "/api/v1/namespaces/default/configmaps";
     create(
         &client,
         maps,
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rules"},
-        "data": {"config.yaml": "1"}}),
+        "data": {"config.yaml": rules(1)}}),
     )
     .await;
     let (recorder, pending) = events::channel("podscale");
     let (_stop, stopped) = tokio::sync::watch::channel(false);
     let writing = tokio::spawn(events::write(client.clone(), Clock::wall(), pending, stopped));
-    let used = Arc::new(Mutex::new(Vec::<i32>::new()));
-    let (taken, metrics) = (Arc::clone(&used), Metrics::new());
+    let nobody = prometheus::Client::new(prometheus::Config::new("http://127.0.0.1:9"));
+    let known = Arc::new(KnownResources::everyday());
+    let (nobody, timings) = (Arc::new(nobody.expect("a client")), Timings::default());
+    let engine = Arc::new(RuleEngine::new(nobody, RuleSet::default(), known, timings));
+    let metrics = Metrics::new();
     let location = "default/rules".parse().expect("a location");
-    let watch = RuleWatch { client: client.clone(), location, metrics: metrics.clone(), recorder };
-    let parse = |text: &str| text.parse::<i32>().map_err(|error| vec![format!("rule 1: {error}")]);
-    let following = tokio::spawn(watch.follow(parse, move |rules| taken.lock().push(rules)));
+    let reports = Arc::new(RuleReports::new(metrics.clone(), Some(recorder)));
+    let watch = RuleWatch { client: client.clone(), location, metrics: metrics.clone(), reports };
+    let following = tokio::spawn(watch.follow(Reloader::new(Arc::clone(&engine))));
     let set = async |text: &str| {
         let change = json!({"data": {"config.yaml": text}});
         let (code, _) = send(&client, "PATCH", &format!("{maps}/rules"), &change).await;
         assert!(code.is_success());
     };
-    let is = |expected: &[i32]| *used.lock() == expected;
-    until("the first version is used", async || is(&[1]).then_some(())).await;
-    set("wrong").await;
-    let message = until("an event says what is wrong", async || {
-        let path = "/api/v1/namespaces/default/events";
-        let (_, list) = send(&client, "GET", path, &Value::Null).await;
-        let event =
-            list["items"].as_array()?.iter().find(|e| e["reason"] == "InvalidMetricRules")?;
-        event["message"].as_str().map(str::to_owned)
-    })
-    .await;
-    assert!(message.contains("rule 1: invalid digit"), "{message}");
-    assert!(metrics.text().contains("podscale_metric_rules_errors 1\n"));
-    assert!(is(&[1]));
-    set("2").await;
-    until("the next good version is used", async || is(&[1, 2]).then_some(())).await;
+    let is = |count: usize| engine.rules().external().len() == count;
+    let errors = |count: usize| {
+        let line = format!("podscale_metric_rules_errors {count}\n");
+        metrics.text().contains(&line).then_some(())
+    };
+    until("the first version is used", async || is(1).then_some(())).await;
+    for (wrong, problem) in [
+        ("externalRules: [{seriesQuery: a}]", "externalRules[0].metricsQuery: must be set"),
+        ("", "is empty; to drop all rules, say rules: []"),
+    ] {
+        set(wrong).await;
+        until("an event says what is wrong", async || {
+            let path = "/api/v1/namespaces/default/events";
+            let (_, list) = send(&client, "GET", path, &Value::Null).await;
+            let says = |event: &Value| {
+                event["reason"] == "InvalidMetricRules"
+                    && event["message"].as_str().is_some_and(|text| text.contains(problem))
+            };
+            list["items"].as_array()?.iter().any(says).then_some(())
+        })
+        .await;
+        assert_eq!(errors(1), Some(()), "{wrong}");
+        assert!(is(1), "{wrong}");
+    }
+    set(&rules(2)).await;
+    until("the next good version is used", async || is(2).then_some(())).await;
+    until("nothing is wrong", async || errors(0)).await;
     let (code, _) = send(&client, "DELETE", &format!("{maps}/rules"), &Value::Null).await;
     assert!(code.is_success());
-    assert!(metrics.text().contains("podscale_metric_rules_errors 0\n"));
+    until("that it is gone is counted", async || errors(1)).await;
+    assert!(is(2), "the last rules stay in use");
     following.abort();
     writing.abort();
 }

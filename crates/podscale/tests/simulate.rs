@@ -122,6 +122,27 @@ fn fields_can_be_changed_and_peers_configured() {
 }
 
 #[test]
+fn variants_stand_beside_the_objects_and_against_the_best_peer() {
+    let loads = ["--load", SPIKE, "--load", "constant:100", "--seeds", "1", "--length", "30m"];
+    let rows = ["--variant", "larger: spec.minReplicas=6", "--variant", "spec.maxReplicas=3"];
+    let peers = ["--policy", "hpa-cpu:target=30", "--policy", "oracle", "-o", "markdown"];
+    let all: Vec<&str> = loads.iter().chain(&rows).chain(&peers).copied().collect();
+    let page = simulate(&all);
+    let (_, goal) = page.split_once("## Against the best peer").expect("a section");
+    let row = |name: &str| {
+        let row = goal.lines().find(|line| line.starts_with(&format!("| {name} |")));
+        row.unwrap_or_else(|| panic!("no {name:?} in {goal}"))
+    };
+    assert!(row("these objects").contains("| hpa-cpu:target=30 ("), "{goal}");
+    row("larger");
+    let small = row("spec.maxReplicas=3");
+    assert!(small.contains(&format!("| {SPIKE}")), "it is worse under the spike: {small}");
+    let wrong =
+        podscale(&["simulate", "-f", "-", "--load", SPIKE, "--variant", "spec.x=1"], OBJECTS);
+    assert_ne!(wrong.status.code(), Some(0), "there is no such field");
+}
+
+#[test]
 fn a_run_can_be_recorded_replayed_and_asked_what_if() {
     let folder = folder("simulate-record");
     let file = folder.join("run.jsonl.gz");

@@ -12,6 +12,15 @@ pub const SCALE_UP_LIMIT_MINIMUM: i32 = 4;
 /// How far a ratio may be off one before anything moves.
 pub const TOLERANCE: f64 = 0.1;
 
+/// What its definition allows for a forbidden window.
+pub const FORBIDDEN_WINDOW_RANGE: (i32, i32) = (1, 600);
+/// What its definition allows for the factor.
+pub const SCALE_UP_LIMIT_FACTOR_RANGE: (f64, f64) = (1.0, 10.0);
+/// What its definition allows for the minimum of the limit.
+pub const SCALE_UP_LIMIT_MINIMUM_RANGE: (i32, i32) = (1, 20);
+/// What its definition allows for the tolerance.
+pub const TOLERANCE_RANGE: (f64, f64) = (0.01, 0.99);
+
 impl ChpaSpec {
     /// Fills in every number that is zero or absent; doing it again changes nothing.
     pub fn fill_in(&mut self) {

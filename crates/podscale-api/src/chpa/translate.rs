@@ -3,6 +3,7 @@
 
 use super::{Chpa, ChpaSpec, ChpaStatus, KIND, TARGET_API_VERSION, TARGET_KIND};
 use crate::hpa::convert::{from_v2beta1, to_v2beta1};
+use crate::hpa::wording::{condition_about, condition_about_hpa};
 use crate::hpa::{v2, v2beta1};
 use crate::recording::Origin;
 use crate::translate;
@@ -129,6 +130,9 @@ fn observed(
 ) -> v2::HorizontalPodAutoscalerStatus {
     let seen = status.observed_generation.is_none_or(|seen| seen == chpa.metadata.generation);
     status.observed_generation = seen.then_some(GENERATION);
+    for condition in &mut status.conditions {
+        *condition = condition_about_hpa(condition, KIND);
+    }
     status.current_metrics = status.current_metrics.filter(|metrics| !metrics.is_empty());
     status
 }
@@ -145,7 +149,10 @@ pub fn status_down(chpa: &Chpa, status: v2::HorizontalPodAutoscalerStatus) -> Ch
     let mut status = to_v2beta1(&hpa).status;
     status.observed_generation = Some(chpa.metadata.generation);
     status.conditions.retain(|condition| condition.r#type != SCALED_TO_ZERO);
-    status.conditions.iter_mut().for_each(|condition| condition.observed_generation = None);
+    for condition in &mut status.conditions {
+        *condition = condition_about(condition, KIND);
+        condition.observed_generation = None;
+    }
     status
 }
 

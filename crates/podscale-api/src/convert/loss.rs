@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::hpa::default::default_behavior;
 use crate::hpa::v2::HorizontalPodAutoscaler;
 
 /// The longest value that is shown.
@@ -39,6 +40,47 @@ pub fn losses(before: &HorizontalPodAutoscaler, after: &HorizontalPodAutoscaler)
         compare(&before[field], &after[field], field, &mut lost);
     }
     lost
+}
+
+/// The losses without those that make no difference, since what is said there is the default.
+pub(super) fn losses_in_meaning(
+    before: &HorizontalPodAutoscaler,
+    after: &HorizontalPodAutoscaler,
+) -> Vec<Loss> {
+    let filled = |hpa: &HorizontalPodAutoscaler| {
+        let mut hpa = hpa.clone();
+        default_behavior(hpa.spec.behavior.get_or_insert_default());
+        hpa
+    };
+    let differences = losses(&filled(before), &filled(after));
+    let mut lost = losses(before, after);
+    lost.retain(|loss| {
+        let within = |one: &str, other: &str| one.starts_with(other);
+        differences
+            .iter()
+            .any(|other| within(&other.field, &loss.field) || within(&loss.field, &other.field))
+    });
+    lost
+}
+
+/// What an object has at a path such as `spec.metrics[1].type` or `metadata.annotations[example.com/a]`.
+pub(super) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let (mut value, mut rest) = (object, path);
+    while !rest.is_empty() {
+        let step;
+        (step, rest) = match rest.strip_prefix('[') {
+            Some(inside) => inside.split_once(']')?,
+            None => {
+                let name = rest.trim_start_matches('.');
+                name.split_at(name.find(['.', '[']).unwrap_or(name.len()))
+            }
+        };
+        value = match value {
+            Value::Array(items) => items.get(step.parse::<usize>().ok()?)?,
+            fields => fields.get(step)?,
+        };
+    }
+    Some(value)
 }
 
 /// Puts metrics into the order that they had before; those that are left stay at the end.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Form, Hub, Loss, Written};
 use crate::hpa::convert::{self, ConvertError, Version};
 use crate::hpa::v2::{self, metric_type};
+use crate::pod_autoscaler::default::filled_in;
 use crate::pod_autoscaler::{API_VERSION, KIND};
 
 /// The fields that `autoscaling/v2` has in a spec, in a metric and in the rules of a direction.
@@ -32,7 +33,8 @@ impl Form for PodAutoscaler {
         object["apiVersion"] == API_VERSION && object["kind"] == KIND
     }
 
-    /// The status is left out: the controller writes another one for another kind.
+    /// The status is left out: the controller writes another one for another kind. So is what the API server would
+    /// fill in anyway, which says nothing.
     fn read(&self, object: &Value) -> Result<Hub, ConvertError> {
         let mut beyond = Vec::new();
         let mut spec = object["spec"].clone();
@@ -46,7 +48,7 @@ impl Form for PodAutoscaler {
             let mut kept = Vec::new();
             for (index, mut metric) in std::mem::take(metrics).into_iter().enumerate() {
                 let field = format!("spec.metrics[{index}]");
-                if METRIC_TYPES.iter().any(|kind| metric["type"] == *kind) {
+                if is_known(&metric) {
                     set_apart(&mut metric, &METRIC, &field, &mut beyond);
                     kept.push(metric);
                 } else {
@@ -55,9 +57,22 @@ impl Form for PodAutoscaler {
             }
             *metrics = kept;
         }
+        beyond.retain(|loss| !says_nothing(loss));
         let hpa = json!({"apiVersion": v2::API_VERSION, "kind": v2::KIND,
             "metadata": object["metadata"], "spec": spec});
-        Ok(Hub { hpa: convert::as_written(&hpa)?, beyond, foreign: Vec::new() })
+        let mut hpa = convert::as_written(&hpa)?;
+        name_namespaces(&mut hpa);
+        Ok(Hub { hpa, beyond, unread: Vec::new() })
+    }
+
+    /// Metrics of the other forms are counted without those that they do not have.
+    fn path(&self, object: &Value, path: &str) -> Option<String> {
+        let metric = path.strip_prefix("spec.metrics[").and_then(|rest| rest.split_once(']'));
+        let Some((place, rest)) = metric else { return Some(path.to_owned()) };
+        let metrics = object.pointer("/spec/metrics").and_then(Value::as_array)?;
+        let mut known = (0..).zip(metrics).filter(|(_, metric)| is_known(metric));
+        let (index, _): (usize, _) = known.nth(place.parse().ok()?)?;
+        Some(format!("spec.metrics[{index}]{rest}"))
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
@@ -71,6 +86,35 @@ impl Form for PodAutoscaler {
             put(&mut object, field, value.clone());
         }
         Ok(Written { object, losses: Vec::new() })
+    }
+}
+
+/// Whether other forms have metrics of this type.
+fn is_known(metric: &Value) -> bool {
+    METRIC_TYPES.iter().any(|kind| metric["type"] == *kind)
+}
+
+/// Whether a field could as well be absent. All others pick pods by the selector; whoever converts from one that
+/// does not say it gets the same.
+fn says_nothing(Loss { field, value }: &Loss) -> bool {
+    let (parent, name) = field.rsplit_once('.').unwrap_or_default();
+    let direct = ["spec", "spec.behavior.scaleUp", "spec.behavior.scaleDown"].contains(&parent)
+        || (parent.starts_with("spec.metrics[") && parent.ends_with(']'));
+    value.is_null()
+        || field == "spec.podSelection"
+        || (name == "forbiddenWindowSeconds" && *value == 0)
+        || (field == "spec.schedules" && *value == json!([]))
+        || (field == "spec.pause" && *value == json!({}))
+        || (direct && filled_in(field).as_ref() == Some(value))
+}
+
+/// The others name even the namespace that is always meant.
+fn name_namespaces(hpa: &mut v2::HorizontalPodAutoscaler) {
+    let objects = hpa.spec.metrics.iter_mut().filter_map(|metric| metric.object.as_deref_mut());
+    for described in objects.map(|object| &mut object.described_object) {
+        if described.kind == "Namespace" && described.name.is_empty() {
+            described.name.clone_from(&hpa.metadata.namespace);
+        }
     }
 }
 
@@ -175,5 +219,75 @@ mod tests {
         assert_eq!(back.losses, []);
         assert_eq!(back.object["spec"], hpa.object["spec"]);
         assert_eq!(back.object["kind"], KIND);
+    }
+
+    /// What is lost of a PodAutoscaler with these fields of its spec and its metric.
+    fn lost(spec: &Value, metric: &Value, to: &str) -> Vec<String> {
+        let mut pa = everything();
+        pa["spec"] = json!({"maxReplicas": 9, "metrics": [everything()["spec"]["metrics"][1]],
+            "scaleTargetRef": pa["spec"]["scaleTargetRef"]});
+        pa["spec"]["metrics"][0]["maxAge"] = Value::Null;
+        for (target, fields) in [("/spec", spec), ("/spec/metrics/0", metric)] {
+            for (name, value) in fields.as_object().expect("fields") {
+                pa.pointer_mut(target).expect("an object")[name] = value.clone();
+            }
+        }
+        let written = convert(&pa, form(to).expect("a form")).expect("an autoscaler");
+        written.expect("another").losses.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn defaults_are_no_losses() {
+        let none = json!({});
+        for (spec, metric, expected) in [
+            (json!({"combine": "Max", "mode": "Active"}), &none, vec![]),
+            (json!({"podSelection": "Selector", "schedules": [], "pause": {}}), &none, vec![]),
+            (json!({"podSelection": "Owned"}), &none, vec![]),
+            (
+                none.clone(),
+                &json!({"onMissing": "Hold", "aggregate": "Average", "utilizationOf": "Requests"}),
+                vec![],
+            ),
+            (json!({"behavior": {"scaleUp": {"forbiddenWindowSeconds": 0}}}), &none, vec![]),
+            (json!({"combine": "Min"}), &none, vec![r#"spec.combine: "Min""#]),
+            (
+                none.clone(),
+                &json!({"onMissing": {"replicas": 3}}),
+                vec!["spec.metrics[0].onMissing.replicas: 3"],
+            ),
+            // What it holds are defaults, but being there it means something.
+            (
+                json!({"scaleToZero": {"idleReplicas": 0}}),
+                &none,
+                vec!["spec.scaleToZero.idleReplicas: 0"],
+            ),
+        ] {
+            for to in ["hpa.v2", "singlecloud"] {
+                assert_eq!(lost(&spec, metric, to), expected, "{spec} {metric} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn losses_of_metrics_are_named_by_their_places() {
+        let mut pa = everything();
+        let odd = json!({"type": "Pods", "pods": {"metric": {"name": "qps"},
+            "target": {"type": "Value", "averageValue": "7"}}});
+        pa["spec"]["metrics"][1] = odd;
+        let v1 = convert(&pa, form("hpa.v1").expect("a form")).expect("one").expect("another");
+        let lost: Vec<String> = v1.losses.iter().map(ToString::to_string).collect();
+        assert_eq!(lost[0], r#"spec.metrics[1].pods.target.type: "Value""#);
+        assert!(lost.iter().any(|one| one.starts_with("spec.metrics[0]: {")), "{lost:?}");
+    }
+
+    #[test]
+    fn the_namespace_that_is_meant_is_named() {
+        let mut pa = everything();
+        pa["metadata"]["namespace"] = "shop".into();
+        pa["spec"]["metrics"] = json!([{"type": "Object", "object": {"describedObject": {"kind": "Namespace"},
+            "metric": {"name": "rps"}, "target": {"type": "Value", "value": "5"}}}]);
+        let hpa = convert(&pa, form("hpa.v2").expect("a form")).expect("one").expect("another");
+        let described = &hpa.object["spec"]["metrics"][0]["object"]["describedObject"];
+        assert_eq!(described["name"], "shop");
     }
 }

@@ -1,6 +1,7 @@
 //! KEDA's ScaledObject as a form. Triggers of cpu, memory, prometheus and cron are metrics and schedules of a
 //! PodAutoscaler; those of other types are known to nobody else.
 
+mod place;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -70,11 +71,19 @@ impl Form for ScaledObjects {
         let hpa = json!({"apiVersion": v2::API_VERSION, "kind": v2::KIND,
             "metadata": metadata(&object["metadata"]), "spec": fields});
         reading.take_rest(&given);
-        let Reading { own, beyond, foreign, .. } = reading;
+        let Reading { own, beyond, unread, .. } = reading;
         let own =
             own.into_iter().map(|(index, value)| said(format!("spec.metrics[{index}]"), value));
         let beyond = own.chain(beyond).collect();
-        Ok(Hub { hpa: as_written(&hpa)?, beyond, foreign })
+        Ok(Hub { hpa: as_written(&hpa)?, beyond, unread })
+    }
+
+    fn path(&self, object: &Value, path: &str) -> Option<String> {
+        place::native(object, path)
+    }
+
+    fn path_beyond(&self, object: &Value, path: &str) -> Option<String> {
+        place::beyond(object, path)
     }
 
     fn write(&self, hub: &Hub) -> Result<Written, ConvertError> {
@@ -91,7 +100,7 @@ struct Reading {
     own: Vec<(usize, Value)>,
     schedules: usize,
     beyond: Vec<Loss>,
-    foreign: Vec<Loss>,
+    unread: Vec<Loss>,
 }
 
 impl Reading {
@@ -105,16 +114,16 @@ impl Reading {
             let lost = |(name, value): (&String, &String)| {
                 said(format!("{field}.metadata.{name}"), json!(value))
             };
-            self.foreign.extend(others.map(lost));
+            self.unread.extend(others.map(lost));
             if let Some(reference) = &trigger.authentication_ref {
-                self.foreign.push(said(format!("{field}.authenticationRef"), json!(reference)));
+                self.unread.push(said(format!("{field}.authenticationRef"), json!(reference)));
             }
             self.own.push((place, metric));
         } else if let Some(schedule) = schedule(trigger, self.schedules) {
             self.beyond.push(said(format!("spec.schedules[{}]", self.schedules), schedule));
             self.schedules += 1;
         } else {
-            self.foreign.push(said(field, json!(trigger)));
+            self.unread.push(said(field, json!(trigger)));
         }
     }
 
@@ -139,11 +148,11 @@ impl Reading {
                 say("spec.fallback.replicas", json!(replicas));
                 say("spec.fallback.after", json!(seconds(after.max(1))));
             }
-            Some(fallback) => self.foreign.push(said("spec.fallback", json!(fallback))),
+            Some(fallback) => self.unread.push(said("spec.fallback", json!(fallback))),
             None => {}
         }
         self.take_orders(&Orders::read(&object.metadata.annotations));
-        self.take_foreign(spec);
+        self.take_unread(spec);
     }
 
     fn take_orders(&mut self, orders: &Orders) {
@@ -160,14 +169,14 @@ impl Reading {
             say("spec.pause.scaleUp", json!({}));
         }
         if orders.force_activation {
-            let field = format!("metadata.annotations.{}", annotations::FORCE_ACTIVATION);
-            self.foreign.push(said(field, json!("true")));
+            let field = format!("metadata.annotations[{}]", annotations::FORCE_ACTIVATION);
+            self.unread.push(said(field, json!("true")));
         }
     }
 
     /// What no other kind has.
-    fn take_foreign(&mut self, spec: &ScaledObjectSpec) {
-        let mut lose = |field: &str, value: Value| self.foreign.push(said(field, value));
+    fn take_unread(&mut self, spec: &ScaledObjectSpec) {
+        let mut lose = |field: &str, value: Value| self.unread.push(said(field, value));
         if spec.idle().is_some() && self.own.is_empty() {
             lose("spec.minReplicaCount", json!(spec.min_replica_count.unwrap_or_default()));
         }

@@ -78,7 +78,10 @@ fn spec() -> Value {
     let window = |direction: &str| {
         let description =
             format!("For so long after any change of the size it is not made {direction}.");
-        with_default(integer(&description, (1, 600)), default::FORBIDDEN_WINDOW_SECONDS)
+        with_default(
+            integer(&description, default::FORBIDDEN_WINDOW_RANGE),
+            default::FORBIDDEN_WINDOW_SECONDS,
+        )
     };
     let minimum = "This size may be set at once, whatever scaleUpLimitFactor says.";
     json!({
@@ -88,11 +91,12 @@ fn spec() -> Value {
             "downscaleForbiddenWindowSeconds": window("smaller"),
             "upscaleForbiddenWindowSeconds": window("larger"),
             "scaleUpLimitFactor": number("At most so many times the current size is set at once.",
-                (1.0, 10.0), default::SCALE_UP_LIMIT_FACTOR),
+                default::SCALE_UP_LIMIT_FACTOR_RANGE, default::SCALE_UP_LIMIT_FACTOR),
             "scaleUpLimitMinimum":
-                with_default(integer(minimum, (1, 20)), default::SCALE_UP_LIMIT_MINIMUM),
+                with_default(integer(minimum, default::SCALE_UP_LIMIT_MINIMUM_RANGE),
+                    default::SCALE_UP_LIMIT_MINIMUM),
             "tolerance": number("How far usage may be off its target, as a part of it, before \
-                the size changes.", (0.01, 0.99), default::TOLERANCE),
+                the size changes.", default::TOLERANCE_RANGE, default::TOLERANCE),
             "minReplicas": integer("Never fewer replicas than this; 1 if it is not set.", (1, 1000)),
             "maxReplicas": integer("Never more replicas than this.", (1, 1000)),
             "scaleTargetRef": {

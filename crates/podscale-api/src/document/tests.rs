@@ -76,3 +76,31 @@ fn places_count_from_the_beginning_of_the_file() {
     assert!(error.place.line >= 5, "{error:?}");
     assert!(error.problem.starts_with("not YAML that can be read: "), "{error:?}");
 }
+
+#[test]
+fn what_is_no_yaml_is_told_in_plain_words() {
+    let mut wrong = Vec::new();
+    for (text, line, expected) in [
+        ("a: [1, 2\n", 1, "a [ is never closed"),
+        ("a: {b: 1\nc: 2\n", 2, "a comma or a } is missing before this"),
+        ("a: [1, 2}\n", 1, "a [ cannot be closed by }"),
+        ("a: 1]\nb: ]\n", 2, "this bracket closes nothing"),
+        ("a: 'x\n", 2, "a quote is never closed, or the next line of its text is not indented"),
+        ("a: 1\na: 2\n", 2, "the field \"a\" is there twice"),
+        ("a:\n\tb: 1\n", 2, "a tab cannot indent; use spaces"),
+        (
+            "a: b: 1\n",
+            1,
+            "no value may begin here: it is indented wrongly, or its text has a colon and needs quotes",
+        ),
+        ("a: *b\n", 1, "this alias (*) names no anchor (&) before it"),
+        ("a: @b\n", 1, "a value cannot begin with @; put it into quotes"),
+    ] {
+        let error = split(text)[0].read().expect_err(text);
+        let said = error.problem.trim_start_matches("not YAML that can be read: ");
+        if (said, error.place.line) != (expected, line) {
+            wrong.push(format!("{text:?}: {error:?}"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}

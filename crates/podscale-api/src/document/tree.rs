@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
-use super::{Content, DocumentError, Place, Places};
+use super::{Content, DocumentError, Place, Places, problem};
 
 enum Tree {
     Scalar(Value),
@@ -27,19 +27,10 @@ pub(super) fn read(text: &str, lines_before: u32) -> Result<Content, DocumentErr
             Ok(Content { value, places: Places(places) })
         }
         Ok(None) => Ok(Content::default()),
-        Err(error) => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            // The place is told apart from the text.
-            let problem = match first.split_once(": ") {
-                Some((place, rest)) if place.starts_with("line ") => rest,
-                _ => first,
-            };
-            Err(DocumentError {
-                place: error.location().map(|at| place(at, lines_before)).unwrap_or_default(),
-                problem: format!("not YAML that can be read: {problem}"),
-            })
-        }
+        Err(error) => Err(DocumentError {
+            place: error.location().map(|at| place(at, lines_before)).unwrap_or_default(),
+            problem: format!("not YAML that can be read: {}", problem::words(&error)),
+        }),
     }
 }
 

@@ -1,11 +1,11 @@
 //! The grammar of expressions, read from left to right. How deep it nests is bounded, so that no text
 //! takes more than a little of the stack.
 
-use super::{ExpressionError, Scope, Typed, binary, call, choice, number, truth, unary};
+use super::{ExpressionProblem, Fault, Scope, Typed, binary, call, choice, number, truth, unary};
 use podscale_core::model::{FormulaError, MAX_DEPTH, Part};
 
 /// Reads a whole expression.
-pub(super) fn read(text: &str, scope: Scope<'_>) -> Result<Typed, ExpressionError> {
+pub(super) fn read(text: &str, scope: Scope<'_>) -> Result<Typed, Fault> {
     let mut reader = Reader { text, at: 0, scope, depth: 0 };
     let whole = reader.expression()?;
     match reader.peek() {
@@ -41,10 +41,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn expression(&mut self) -> Result<Typed, ExpressionError> {
+    fn expression(&mut self) -> Result<Typed, Fault> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(FormulaError::TooDeep.into());
+            return Err((self.start(), FormulaError::TooDeep.into()));
         }
         let condition = self.level(0)?;
         let whole = if self.take("?") {
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Operators of one level and all that bind more, from the left.
-    fn level(&mut self, level: usize) -> Result<Typed, ExpressionError> {
+    fn level(&mut self, level: usize) -> Result<Typed, Fault> {
         let Some(operators) = LEVELS.get(level) else {
             return self.prefixed();
         };
@@ -71,59 +71,63 @@ impl<'a> Reader<'a> {
         Ok(left)
     }
 
-    fn prefixed(&mut self) -> Result<Typed, ExpressionError> {
+    fn prefixed(&mut self) -> Result<Typed, Fault> {
         let mut operators = Vec::new();
+        let mut at = self.start();
         while let Some(operator) = self.take_any(&["!", "-"]) {
-            operators.push(operator);
+            operators.push((at, operator));
+            at = self.start();
         }
         let mut part = self.primary()?;
-        while let Some(operator) = operators.pop() {
-            part = unary(operator, part)?;
+        while let Some((at, operator)) = operators.pop() {
+            part = unary(at, operator, part)?;
         }
         Ok(part)
     }
 
-    fn primary(&mut self) -> Result<Typed, ExpressionError> {
+    fn primary(&mut self) -> Result<Typed, Fault> {
+        let at = self.start();
         match self.peek() {
             Token::Number(text) => {
                 let value = parse_number(text).ok_or_else(|| self.unexpected("a number"))?;
                 self.skip(text);
-                Ok(number(Part::Number(value)))
+                Ok(number(at, Part::Number(value)))
             }
             Token::Name(name) => {
                 self.skip(name);
-                self.named(name)
+                self.named(at, name)
             }
             Token::Symbol("(") => {
                 self.take("(");
                 let inner = self.expression()?;
                 self.need(")", "an operator or a )")?;
-                Ok(inner)
+                Ok(Typed { at, ..inner })
             }
             _ => Err(self.unexpected("a number, a metric or a function")),
         }
     }
 
     /// A name: alone, of a function, or of a metric of which something is asked.
-    fn named(&mut self, name: &str) -> Result<Typed, ExpressionError> {
+    fn named(&mut self, at: usize, name: &str) -> Result<Typed, Fault> {
         if name == "has" && self.peek() == Token::Symbol("(") {
-            return self.has();
+            return self.has(at);
         }
         if self.take("(") {
-            return call(name, self.arguments()?);
+            return call(at, name, self.arguments()?);
         }
         if !self.take(".") {
-            return self.scope.name(name);
+            return self.scope.name(at, name);
         }
         let field = self.field()?;
         if name == "math" && self.take("(") {
-            return call(&format!("math.{field}"), self.arguments()?);
+            return call(at, &format!("math.{}", field.1), self.arguments()?);
         }
-        self.scope.fact(name, field)
+        self.scope.fact(at, name, field)
     }
 
-    fn has(&mut self) -> Result<Typed, ExpressionError> {
+    fn has(&mut self, begin: usize) -> Result<Typed, Fault> {
         self.need("(", "a (")?;
+        let at = self.start();
         let Token::Name(name) = self.peek() else {
             return Err(self.unexpected("a metric"));
         };
@@ -132,20 +136,22 @@ impl<'a> Reader<'a> {
         let field = self.field()?;
         self.need(")", "a )")?;
         // Whichever is asked for, it is there if the metric has a usable value.
-        self.scope.fact(name, field)?;
-        Ok(truth(Part::Has { metric: self.scope.metric(name)? }))
+        self.scope.fact(at, name, field)?;
+        Ok(truth(begin, Part::Has { metric: self.scope.metric(at, name)? }))
     }
 
-    fn field(&mut self) -> Result<&'a str, ExpressionError> {
+    /// The name of a field, and where it is.
+    fn field(&mut self) -> Result<(usize, &'a str), Fault> {
+        let at = self.start();
         let Token::Name(field) = self.peek() else {
             return Err(self.unexpected("value, ratio or replicas"));
         };
         self.skip(field);
-        Ok(field)
+        Ok((at, field))
     }
 
     /// What is between brackets, the first of which was read.
-    fn arguments(&mut self) -> Result<Vec<Typed>, ExpressionError> {
+    fn arguments(&mut self) -> Result<Vec<Typed>, Fault> {
         let mut arguments = Vec::new();
         if self.take(")") {
             return Ok(arguments);
@@ -177,7 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn need(&mut self, symbol: &str, expected: &'static str) -> Result<(), ExpressionError> {
+    fn need(&mut self, symbol: &str, expected: &'static str) -> Result<(), Fault> {
         if self.take(symbol) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
@@ -211,17 +217,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn unexpected(&self, expected: &'static str) -> ExpressionError {
-        let before = &self.text[..self.start()];
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    fn unexpected(&self, expected: &'static str) -> Fault {
         let found = match self.peek() {
             Token::Number(text) | Token::Name(text) | Token::Other(text) => format!("{text:?}"),
             Token::Symbol(text) => format!("{text:?}"),
             Token::End => "the end".to_owned(),
         };
-        ExpressionError::Syntax { line, column, found, expected }
+        (self.start(), ExpressionProblem::Syntax { found, expected })
     }
+}
+
+/// The line and the character of a byte, both from one.
+pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    (line, before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1)
 }
 
 fn symbol_of(text: &str) -> &'static str {

@@ -50,7 +50,8 @@ fn expressions_become_formulas() {
         match read(text) {
             Ok(read) => assert_eq!(read, formula, "{text}"),
             Err(error) => {
-                assert_eq!(error, "the expression must be a number, not a bool", "{text}");
+                let expected = "line 1, column 1: the expression must be a number, not a bool";
+                assert_eq!(error, expected, "{text}");
                 assert_eq!(formula, "", "{text}");
             }
         }
@@ -59,24 +60,24 @@ fn expressions_become_formulas() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
-    for (text, error) in [
-        ("cpu + memory", "unknown metric \"memory\"; known are cpu, queue, odd"),
-        ("cpu > 3", "the expression must be a number, not a bool"),
-        ("cpu && queue", "each side of && must be a bool, not a number"),
-        ("cpu + (queue > 1)", "each side of + must be a number, not a bool"),
-        ("cpu == true ? 1 : 2", "each side of == must be a number, not a bool"),
-        ("cpu ? 1 : 2", "what comes before ? must be a bool, not a number"),
-        ("cpu > 1 ? 1 : cpu > 2", "what comes after : must be a number, not a bool"),
-        ("max(cpu > 1, 2)", "what max takes must be a number, not a bool"),
-        ("max()", "there is no function max of 0 arguments"),
-        ("sqrt(cpu)", "there is no function sqrt of 1 arguments"),
-        ("ceil(cpu, 1)", "there is no function ceil of 2 arguments"),
-        ("math.max(cpu)", "there is no function math.max of 1 arguments"),
-        ("!cpu", "what ! takes must be a bool, not a number"),
-        ("-(cpu > 1)", "what - takes must be a number, not a bool"),
-        ("cpu.p99", "a metric has no \"p99\", only value, ratio and replicas"),
+    for (text, column, error) in [
+        ("cpu + memory", 7, "unknown metric \"memory\"; known are cpu, queue, odd"),
+        ("cpu > 3", 1, "the expression must be a number, not a bool"),
+        ("cpu && queue", 1, "each side of && must be a bool, not a number"),
+        ("cpu + (queue > 1)", 7, "each side of + must be a number, not a bool"),
+        ("cpu == true ? 1 : 2", 8, "each side of == must be a number, not a bool"),
+        ("cpu ? 1 : 2", 1, "what comes before ? must be a bool, not a number"),
+        ("cpu > 1 ? 1 : cpu > 2", 15, "what comes after : must be a number, not a bool"),
+        ("max(cpu > 1, 2)", 5, "what max takes must be a number, not a bool"),
+        ("max()", 1, "there is no function max of 0 arguments"),
+        ("sqrt(cpu)", 1, "there is no function sqrt of 1 arguments"),
+        ("ceil(cpu, 1)", 1, "there is no function ceil of 2 arguments"),
+        ("math.max(cpu)", 1, "there is no function math.max of 1 arguments"),
+        ("!cpu", 2, "what ! takes must be a bool, not a number"),
+        ("-(cpu > 1)", 2, "what - takes must be a number, not a bool"),
+        ("cpu.p99", 5, "a metric has no \"p99\", only value, ratio and replicas"),
     ] {
-        assert_eq!(read(text), Err(error.to_owned()), "{text}");
+        assert_eq!(read(text), Err(format!("line 1, column {column}: {error}")), "{text}");
     }
     for (text, error) in [
         ("", "line 1, column 1: the end is not a number, a metric or a function"),
@@ -96,13 +97,15 @@ fn what_does_not_fit_is_refused_by_name() {
         ("\u{0}", "line 1, column 1: \"\\0\" is not a number, a metric or a function"),
         ("cpu + ü", "line 1, column 7: \"ü\" is not a number, a metric or a function"),
     ] {
-        let expected = format!("the expression cannot be read: {error}");
-        assert_eq!(read(text), Err(expected), "{text:?}");
+        assert_eq!(read(text), Err(error.to_owned()), "{text:?}");
     }
     let names = [Some("a"), Some("a"), Some(CURRENT_REPLICAS)];
     for name in ["a", CURRENT_REPLICAS] {
         let error = parse(name, &names).map_err(|error| error.to_string()).map(|_| ());
-        assert_eq!(error, Err(format!("{name:?} is the name of more than one thing")));
+        assert_eq!(
+            error,
+            Err(format!("line 1, column 1: {name:?} is the name of more than one thing"))
+        );
     }
     assert!(
         parse("a", &[]).is_err_and(|error| error.to_string().ends_with("no metric has a name"))

@@ -28,6 +28,18 @@ pub struct CheckError {
     pub problem: String,
 }
 
+impl CheckError {
+    /// The field that it is about, or the nearest one above all that it is about.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self.step {
+            step::TARGET => "spec.scaleTargetRef",
+            step::TRIGGERS | step::JOB_TRIGGERS | step::JOB_METRIC_TYPE => "spec.triggers",
+            _ => "spec",
+        }
+    }
+}
+
 /// What was looked at.
 pub mod step {
     /// The target.

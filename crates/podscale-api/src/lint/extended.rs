@@ -75,7 +75,7 @@ fn outside_bounds(autoscaler: &Autoscaler<'_>, _: &Manifests<'_>) -> Vec<Remark>
     let fallback = fallback.map(|one| ("spec.fallback.replicas".to_owned(), one.replicas));
     let proposed = spec.metrics.iter().enumerate().filter_map(|(index, metric)| {
         let Some(OnMissing::Replicas(replicas)) = metric.on_missing else { return None };
-        Some((format!("spec.metrics[{index}].onMissing"), replicas))
+        Some((format!("spec.metrics[{index}].onMissing.replicas"), replicas))
     });
     let sizes = hold.into_iter().chain(fallback).chain(proposed);
     let outside = sizes.filter(|(_, size)| !(min..=max).contains(size));

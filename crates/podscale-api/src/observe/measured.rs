@@ -124,7 +124,7 @@ mod tests {
                 "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "400m"}}}]},
         }))
         .expect("a pod");
-        let around = Surroundings { selector: "a=b", pods: &[&pod], others: &[] };
+        let around = Surroundings { kind: "CHPA", selector: "a=b", pods: &[&pod], others: &[] };
         select(autoscaler, &around).expect("pods").read_measured(0, values)
     }
 

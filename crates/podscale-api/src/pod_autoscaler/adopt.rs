@@ -1,14 +1,17 @@
 //! An HPA as the PodAutoscaler that takes its place, and the way back.
 
 mod changes;
+mod edits;
 
 pub use changes::{ReportedEvent, changes};
+pub use edits::{Edit, edits};
 
 use super::hpa_form::from_hpa;
 use super::{PodAutoscaler, PodAutoscalerStatus};
 use crate::hpa::v2::{API_VERSION, Condition, HorizontalPodAutoscaler, KIND};
 use crate::labels::Labels;
 use crate::meta::ObjectMeta;
+use crate::singlecloud::TARGET_UID;
 
 /// The annotation that holds the HPA whose place a PodAutoscaler has taken.
 pub const ADOPTED: &str = "podscale.dev/adopted-hpa";
@@ -29,6 +32,9 @@ pub enum AdoptError {
         /// The owner's name.
         name: String,
     },
+    /// It is what became of a resource of singlecloud's API.
+    #[error("it is kept by singlecloud's API, which would not find it any more")]
+    Singlecloud,
     /// It was not adopted.
     #[error("it has no annotation {ADOPTED}, so it has not taken the place of an HPA")]
     NotAdopted,
@@ -40,11 +46,19 @@ pub enum AdoptError {
 /// The PodAutoscaler that means the same as an HPA, and keeps it.
 ///
 /// # Errors
-/// The HPA belongs to another object.
+/// The HPA belongs to another object, or to singlecloud's API.
 pub fn adopted(hpa: &HorizontalPodAutoscaler) -> Result<PodAutoscaler, AdoptError> {
     if let Some(owner) = hpa.metadata.owner_references.first() {
         return Err(AdoptError::Owned { kind: owner.kind.clone(), name: owner.name.clone() });
     }
+    if hpa.metadata.annotations.get(TARGET_UID).is_some() {
+        return Err(AdoptError::Singlecloud);
+    }
+    Ok(replacement(hpa)?)
+}
+
+/// What takes the place of any HPA.
+fn replacement(hpa: &HorizontalPodAutoscaler) -> serde_json::Result<PodAutoscaler> {
     let kept = HorizontalPodAutoscaler {
         kind: KIND.to_owned(),
         api_version: API_VERSION.to_owned(),
@@ -118,6 +132,12 @@ fn plain(metadata: &ObjectMeta) -> ObjectMeta {
     }
 }
 
+/// A PodAutoscaler as people write one, without what a cluster adds to it.
+#[must_use]
+pub fn as_written(pa: &PodAutoscaler) -> PodAutoscaler {
+    PodAutoscaler { metadata: plain(&pa.metadata), status: None, ..pa.clone() }
+}
+
 /// Whether a condition has all that standard conditions must have.
 fn is_complete(condition: &Condition) -> bool {
     condition.last_transition_time.is_some() && !condition.reason.is_empty()
@@ -162,5 +182,8 @@ mod tests {
             .expect("owners");
         let error = adopted(&hpa).expect_err("owned").to_string();
         assert_eq!(error, "it belongs to ScaledObject \"web\", which would make it again");
+        hpa.metadata.owner_references.clear();
+        hpa.metadata.annotations.insert(TARGET_UID, "u");
+        assert!(matches!(adopted(&hpa), Err(AdoptError::Singlecloud)));
     }
 }

@@ -30,6 +30,26 @@ pub fn schedules(specs: &[Schedule]) -> Result<Option<Schedules>, Refusal> {
     schedule::schedules(&read?).map(Some).map_err(|(place, error)| refusal(place, &error))
 }
 
+/// Everything that is wrong with one schedule, but for its bounds.
+#[must_use]
+pub fn refusals(spec: &Schedule) -> Vec<Refusal> {
+    let Schedule { start, end, duration, ramp, time_zone, .. } = spec.clone();
+    let sound = || Schedule {
+        start: "* * * * *".to_owned(),
+        duration: Some("1h".to_owned()),
+        min_replicas: Some(1),
+        ..Schedule::default()
+    };
+    // Each by itself, since reading ends at the first that is wrong.
+    let parts = [
+        Schedule { start, ..sound() },
+        Schedule { end, duration, ..sound() },
+        Schedule { ramp, ..sound() },
+        Schedule { time_zone, ..sound() },
+    ];
+    parts.iter().filter_map(|part| schedules(std::slice::from_ref(part)).err()).collect()
+}
+
 fn read(place: usize, spec: &Schedule) -> Result<ScheduleSpec<'_>, Refusal> {
     let span = |field, text: &str| match GoDuration::parse(text) {
         Ok(duration) => Ok(duration.to_span()),

@@ -3,7 +3,13 @@
 use serde_json::{Value, json};
 
 use super::fields::{SPEC, STATUS};
-use super::{GROUP, KIND, PLURAL, RESOURCE, VERSION};
+use super::{GROUP, KIND, PLURAL, RESOURCE, VERSION, schema};
+
+/// What a text must be that does not match a pattern of the definition; nothing for patterns of others.
+#[must_use]
+pub fn pattern_in_words(pattern: &str) -> Option<&'static str> {
+    schema::pattern_in_words(pattern)
+}
 
 /// The definition, as it is applied to a cluster.
 #[must_use]
@@ -59,10 +65,10 @@ fn columns() -> Vec<Value> {
         column("Max", "integer", ".status.maxReplicas", false, "The most replicas now."),
         column("Replicas", "integer", ".status.currentReplicas", false, "The replicas there are."),
         column("Mode", "string", ".status.mode", false, "What it does now."),
+        column("Reason", "string", ".status.reason", false, "Why, or why not."),
         column("Age", "date", ".metadata.creationTimestamp", false, "Since when it exists."),
         column("Desired", "integer", ".status.desiredReplicas", true, "The replicas asked for."),
         column("Active", "string", &format!("{active}.status"), true, "Whether metrics decide."),
-        column("Reason", "string", &format!("{active}.reason"), true, "Why, or why not."),
         column("Schedule", "string", ".status.activeSchedule", true, "The schedule in force."),
         column("Last-Scale", "date", ".status.lastScaleTime", true, "The last change of size."),
         column("From", "integer", ".status.decisions[0].from", true, "The size before it."),

@@ -1,19 +1,19 @@
 //! Every field of a PodAutoscaler: what it may be, what it is for, its default and its rules. The schema
 //! and the reference are made from this, and a test holds the types against it.
 
+mod ahead;
 mod behavior;
 mod metric;
 mod status;
 
-use super::schema::{Field, Object, Shape, field, rule, rule_of};
+use super::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
+use ahead::{HEADROOM, LEAD, PREDICT, PROFILES, QUEUE, WINDOW};
 use behavior::{BEHAVIOR, SCHEDULE};
 use metric::METRIC;
 pub(super) use status::STATUS;
 
 /// The most replicas that Kubernetes can count.
 const REPLICAS: i64 = i32::MAX as i64;
-/// What can stand in a path.
-const SEGMENT: &str = "^[^/%]+$";
 /// The most metrics, schedules and so on of one object.
 const MANY: u32 = 32;
 
@@ -58,6 +58,23 @@ pub(super) static SPEC: Object = Object {
             .rules(&[rule("duration(self) >= duration('1s')", "must be at least 1s")]),
         field("fallback", Shape::Object(&FALLBACK), FALLBACK.about),
         field("podDeletionCost", Shape::Object(&DELETION_COST), DELETION_COST.about),
+        field("queue", Shape::Object(&QUEUE), QUEUE.about),
+        field("window", Shape::Object(&WINDOW), WINDOW.about),
+        field(
+            "profile",
+            Shape::OneOf(PROFILES),
+            "What `predict` and `lead` are where they are not given. Balanced: both, with a margin that covers half of the \
+             demands. Cheap: forecasts alone, which keep no pods. Safe: both, with a margin that covers 90 % of the demands. \
+             Without a profile neither is used unless it is given.",
+        ),
+        field(
+            "startUpTime",
+            Shape::Duration,
+            "How long after a decision a new pod is ready, for `predict` and `lead`; measured on the pods if not given.",
+        ),
+        field("predict", Shape::Object(&PREDICT), PREDICT.about),
+        field("lead", Shape::Object(&LEAD), LEAD.about),
+        field("headroom", Shape::Object(&HEADROOM), HEADROOM.about),
     ],
     rules: &[
         rule_of(".minReplicas", "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas", "must not be greater than maxReplicas"),
@@ -207,7 +224,7 @@ static DELETION_COST: Object = Object {
             a metric. Costs that others have set stay. Needs the right to patch pods: podscale install --pod-deletion-cost.",
     fields: &[field(
         "metric",
-        Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$"),
+        Shape::Pattern(63, NAME),
         "The name of the metric that says how busy a pod is: of type Resource, ContainerResource or Pods. A pod without a value counts as busy.",
     )
     .required()],

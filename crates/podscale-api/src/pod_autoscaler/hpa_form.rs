@@ -7,6 +7,7 @@ use crate::hpa::v2::{
     self, HorizontalPodAutoscaler, HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec,
     HorizontalPodAutoscalerStatus,
 };
+use crate::hpa::wording::condition_about_hpa;
 use crate::recording::Origin;
 
 /// The object as Recordings hold it: in the form of an HPA, which says what it was. Its status is as a
@@ -80,7 +81,7 @@ fn hpa_status(status: &PodAutoscalerStatus) -> HorizontalPodAutoscalerStatus {
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
         current_metrics: Some(status.current_metrics.iter().map(hpa_metric_status).collect()),
-        conditions: status.conditions.clone(),
+        conditions: status.conditions.iter().map(|c| condition_about_hpa(c, KIND)).collect(),
     }
 }
 

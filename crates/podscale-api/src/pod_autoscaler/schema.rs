@@ -21,8 +21,8 @@ pub(super) enum Shape {
     Quantity,
     /// An amount above zero.
     PositiveQuantity,
-    /// A whole number from zero on, or one of these words.
-    CountOr(&'static [&'static str]),
+    /// One of these words, or an object with a number of replicas.
+    ReplicasOr(&'static [&'static str]),
     /// A length of time in Go's form, such as `90s` or `1h30m`.
     Duration,
     /// A point in time such as `2026-01-01T08:00:00Z`.
@@ -119,6 +119,22 @@ const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[n
 /// An amount with a digit other than zero and without a minus sign.
 const POSITIVE_QUANTITY: &str = r"^\+?(0*[1-9][0-9]*(\.[0-9]*)?|0*\.0*[1-9][0-9]*)(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 const QUANTITY_LENGTH: u32 = 64;
+/// What expressions can call a metric.
+pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+/// What can stand in a path.
+pub(super) const SEGMENT: &str = "^[^/%]+$";
+
+/// What a text must be that a pattern of the schema describes.
+pub(super) fn pattern_in_words(pattern: &str) -> Option<&'static str> {
+    Some(match pattern {
+        DURATION => "a length of time such as 90s or 1h30m",
+        QUANTITY => "an amount such as 10, 500m or 1Gi",
+        POSITIVE_QUANTITY => "an amount above zero, such as 10, 500m or 1Gi",
+        NAME => "letters, digits and underscores that do not begin with a digit",
+        SEGMENT => "a name without / and %",
+        _ => return None,
+    })
+}
 
 impl Shape {
     /// The structural schema of such values.
@@ -139,14 +155,7 @@ impl Shape {
                 schema["minimum"] = json!(1);
                 schema
             }
-            Shape::CountOr(words) => json!({
-                "x-kubernetes-int-or-string": true,
-                "anyOf": [{"type": "integer"}, {"type": "string"}],
-                "minimum": 0,
-                "maximum": i32::MAX,
-                "maxLength": QUANTITY_LENGTH,
-                "pattern": format!("^({})$", words.join("|")),
-            }),
+            Shape::ReplicasOr(words) => replicas_or(words),
             Shape::Duration => {
                 json!({"type": "string", "maxLength": DURATION_LENGTH, "pattern": DURATION})
             }
@@ -188,7 +197,7 @@ impl Shape {
             Shape::Long => "integer".to_owned(),
             Shape::Quantity => "quantity".to_owned(),
             Shape::PositiveQuantity => "quantity > 0".to_owned(),
-            Shape::CountOr(words) => format!("{} or an integer ≥ 0", code(words)),
+            Shape::ReplicasOr(words) => format!("{} or `{{replicas: N}}`", code(words)),
             Shape::Duration => "duration".to_owned(),
             Shape::Time => "time".to_owned(),
             Shape::Labels => "texts by name".to_owned(),
@@ -203,6 +212,25 @@ impl Shape {
 fn code(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     quoted.join(", ")
+}
+
+/// No type is both a text and an object, so there is none, and each keyword judges the values that it is about: the
+/// pattern texts, the fields objects. A bare number is what such fields were before they were objects.
+fn replicas_or(words: &[&str]) -> Value {
+    json!({
+        "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"replicas": Shape::Integer(0, i32::MAX.into()).schema()},
+        "required": ["replicas"],
+        "maxProperties": 1,
+        "maxLength": QUANTITY_LENGTH,
+        "pattern": format!("^({})$", words.join("|")),
+        "minimum": 0,
+        "maximum": i32::MAX,
+        "multipleOf": 1,
+        "not": {"enum": [true, false]},
+        "maxItems": 0,
+        "minItems": 1,
+    })
 }
 
 fn quantity(pattern: &str) -> Value {

@@ -1,11 +1,16 @@
 //! What a PodAutoscaler wants. What each field means is said in `fields`, and not repeated here.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::hpa::v2::{self, CrossVersionObjectReference};
 use crate::quantity::Quantity;
 use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
+
+mod demand;
+
+pub use demand::{Headroom, Lead, Predict, Queue, Window};
 
 /// The names of metric sources that the HPA does not have.
 pub mod metric_type {
@@ -71,6 +76,27 @@ pub struct PodAutoscalerSpec {
     /// How pods get a deletion cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_deletion_cost: Option<PodDeletionCost>,
+    /// How a queue is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// How sizes follow the mean demand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// `Balanced`, `Cheap` or `Safe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How long a new pod needs to become ready; a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_up_time: Option<String>,
+    /// How forecasts are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predict: Option<Predict>,
+    /// How the size follows where the demand is going.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
+    /// How much room there is for what the demand usually gains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 impl PodAutoscalerSpec {
@@ -86,6 +112,14 @@ impl PodAutoscalerSpec {
         let name = Some(self.pod_deletion_cost.as_ref()?.metric.as_str());
         let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
         self.metrics.iter().position(|metric| metric.name.as_deref() == name && of_pods(metric))
+    }
+
+    /// The place of a metric by its name; one that has one value for all pods.
+    #[must_use]
+    pub fn whole_metric(&self, name: &str) -> Option<usize> {
+        let of_pods = |metric: &Metric| PER_POD.contains(&metric.hpa.r#type.as_str());
+        let named = |metric: &Metric| metric.name.as_deref() == Some(name) && !of_pods(metric);
+        self.metrics.iter().position(named)
     }
 }
 
@@ -147,15 +181,44 @@ impl From<v2::MetricSpec> for Metric {
     }
 }
 
-/// What to do while a metric has no value: a number of replicas to propose, or a word.
+/// What to do while a metric has no value: a word, or a number of replicas to propose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum OnMissing {
     /// It proposes so many replicas.
     Replicas(i32),
     /// `Hold`, `Ignore` or `LastValue`.
     Word(String),
 }
+
+impl From<OnMissing> for Value {
+    fn from(by: OnMissing) -> Value {
+        match by {
+            OnMissing::Replicas(replicas) => json!({"replicas": replicas}),
+            OnMissing::Word(word) => word.into(),
+        }
+    }
+}
+
+impl TryFrom<Value> for OnMissing {
+    type Error = String;
+
+    /// A bare number stands for so many replicas, too.
+    fn try_from(given: Value) -> Result<OnMissing, String> {
+        let count = match &given {
+            Value::String(word) => return Ok(OnMissing::Word(word.clone())),
+            Value::Object(fields) if fields.len() == 1 => fields.get("replicas"),
+            number => Some(number),
+        };
+        let count = count.and_then(Value::as_i64).and_then(|count| i32::try_from(count).ok());
+        count
+            .map(OnMissing::Replicas)
+            .ok_or_else(|| format!("onMissing cannot be {given}, only {ON_MISSING}"))
+    }
+}
+
+/// What a metric may do while it has no value, in words.
+pub const ON_MISSING: &str = "Hold, Ignore, LastValue or {replicas: N} with an N from 0 on";
 
 /// A query that is asked of Prometheus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,6 +34,9 @@ pub struct PodAutoscalerStatus {
     /// What it does now.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mode: String,
+    /// What matters most of its conditions, in a word.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// The schedule that is in force.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub active_schedule: String,

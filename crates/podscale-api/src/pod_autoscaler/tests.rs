@@ -19,7 +19,7 @@ fn sample(shape: &Shape) -> Value {
         Shape::Integer(least, _) => json!(least.max(&7)),
         Shape::Long => json!(7),
         Shape::Quantity | Shape::PositiveQuantity => json!("700m"),
-        Shape::CountOr(words) => json!(words[0]),
+        Shape::ReplicasOr(words) => json!(words[0]),
         Shape::Duration => json!("90s"),
         Shape::Time => json!("2026-01-01T08:00:00Z"),
         Shape::Labels => json!({"a": "b"}),
@@ -98,6 +98,12 @@ fn complete() -> PodAutoscalerSpec {
         max_replicas: Some(1),
         ramp: text(),
     };
+    let queue = Queue {
+        length: "x".into(),
+        arrivals: "x".into(),
+        items_per_second: quantity(),
+        within: text(),
+    };
     let zero = ScaleToZero { idle_replicas: Some(1), cool_down: text(), zero_by_others: text() };
     PodAutoscalerSpec {
         scale_target_ref: Default::default(),
@@ -118,6 +124,13 @@ fn complete() -> PodAutoscalerSpec {
         sync_period: text(),
         fallback: Some(Fallback { replicas: 1, after: text() }),
         pod_deletion_cost: Some(PodDeletionCost { metric: "x".into() }),
+        queue: Some(queue),
+        window: Some(Window { stable: text(), panic: text(), panic_threshold_percent: Some(1) }),
+        profile: text(),
+        start_up_time: text(),
+        predict: Some(Predict { confidence: Some(1), scale_in_guard: text() }),
+        lead: Some(Lead { limit_percent: Some(1) }),
+        headroom: Some(Headroom { confidence: Some(1), limit_percent: Some(1) }),
     }
 }
 
@@ -145,9 +158,10 @@ fn defaults_of_the_schema_are_those_of_the_types() {
         json!({"scaleTargetRef": target, "maxReplicas": 3}),
         json!({"scaleTargetRef": target, "maxReplicas": 3, "behavior": {}}),
         json!({"scaleTargetRef": target, "maxReplicas": 3, "behavior": {"scaleUp": {"limit": {}}},
-            "scaleToZero": {}, "fallback": {"replicas": 2},
+            "scaleToZero": {}, "fallback": {"replicas": 2}, "window": {}, "predict": {}, "lead": {}, "headroom": {},
+            "queue": {"length": "up", "arrivals": "up", "itemsPerSecond": "2"},
             "schedules": [{"name": "a", "start": "0 8 * * *", "end": "0 9 * * *", "minReplicas": 2}],
-            "metrics": [{"type": "Prometheus", "prometheus": {"query": "up",
+            "metrics": [{"type": "Prometheus", "name": "up", "prometheus": {"query": "up",
                 "target": {"type": "Value", "value": "1"}}}]}),
     ] {
         let model = |spec: Value, filled: bool| {

@@ -42,6 +42,7 @@ pub fn check(pa: &PodAutoscaler) -> Vec<FieldError> {
     errors.extend(check_schedules(spec, &path.child("schedules")));
     errors.extend(check_orders(spec, &path));
     errors.extend(check_deletion_cost(spec, &path.child("podDeletionCost")));
+    errors.extend(check_ahead(spec, &path));
     distinct(errors)
 }
 
@@ -93,13 +94,9 @@ fn check_combination(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldErr
 
 fn check_rules(rules: &ScalingRules, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(seconds) = rules.forbidden_window_seconds
-        && !(0..=MAX_WINDOW_SECONDS).contains(&seconds)
-    {
-        let field = path.child("forbiddenWindowSeconds");
-        let detail = format!("must be from 0 to {MAX_WINDOW_SECONDS}");
-        errors.push(FieldError::invalid(&field, seconds, detail));
-    }
+    let field = path.child("forbiddenWindowSeconds");
+    let seconds = rules.forbidden_window_seconds;
+    errors.extend(check_within(seconds, 0, MAX_WINDOW_SECONDS, &field));
     let Some(limit) = &rules.limit else { return errors };
     let path = path.child("limit");
     if let Some(factor) = limit.factor.as_ref().filter(|factor| factor.as_approximate_f64() < 1.0) {
@@ -126,10 +123,7 @@ fn check_schedules(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError
         }
         errors.extend(check_bounds(one, spec, &path));
         // Bounds were checked above, together with those of the spec.
-        let bounds = ["minReplicas", "maxReplicas"];
-        if let Err(refusal) = calendar::schedules(std::slice::from_ref(one))
-            && !bounds.contains(&refusal.field)
-        {
+        for refusal in calendar::refusals(one) {
             let value = match refusal.field {
                 "timeZone" => one.time_zone.as_deref(),
                 "start" => Some(one.start.as_str()),
@@ -224,6 +218,80 @@ fn check_deletion_cost(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldE
         errors.push(FieldError::forbidden(path, detail));
     }
     errors
+}
+
+/// A queue that is to be served.
+fn check_queue(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(queue) = &spec.queue else { return errors };
+    for (field, name) in [("length", &queue.length), ("arrivals", &queue.arrivals)] {
+        if spec.whole_metric(name).is_none() {
+            let detail = "must be the name of a metric of type Object, External or Prometheus";
+            errors.push(FieldError::invalid(&path.child(field), name.as_str(), detail));
+        }
+    }
+    let field = path.child("itemsPerSecond");
+    match &queue.items_per_second {
+        None => errors.push(FieldError::required(&field, "")),
+        Some(items) if items.milli_value() <= 0 => {
+            let value = BadValue::text(&items.to_string());
+            errors.push(FieldError::invalid(&field, value, "must be positive"));
+        }
+        Some(_) => {}
+    }
+    errors.extend(check_duration(queue.within.as_deref(), SECOND, &path.child("within")));
+    errors
+}
+
+/// Windows, and what is done ahead of the demand.
+fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = check_queue(spec, &path.child("queue"));
+    if let Some(window) = &spec.window {
+        let path = path.child("window");
+        let field = path.child("stable");
+        let long = window.stable.as_deref().and_then(|text| GoDuration::parse(text).ok());
+        if let (Some(text), Some(GoDuration(nanos))) = (&window.stable, long)
+            && !(SECOND..=3600 * SECOND).contains(&nanos)
+        {
+            errors.push(FieldError::invalid(&field, text.as_str(), "must be from 1s to 1h"));
+        } else {
+            errors.extend(check_duration(window.stable.as_deref(), 0, &field));
+        }
+        errors.extend(check_duration(window.panic.as_deref(), 0, &path.child("panic")));
+        let field = path.child("panicThresholdPercent");
+        errors.extend(check_within(window.panic_threshold_percent, 100, 1000, &field));
+    }
+    let words = ["Balanced", "Cheap", "Safe"];
+    errors.extend(check_word(spec.profile.as_deref(), &words, &path.child("profile")));
+    let field = path.child("startUpTime");
+    errors.extend(check_duration(spec.start_up_time.as_deref(), 0, &field));
+    if let Some(predict) = &spec.predict {
+        let path = path.child("predict");
+        errors.extend(check_within(predict.confidence, 1, 99, &path.child("confidence")));
+        let field = path.child("scaleInGuard");
+        errors.extend(check_duration(predict.scale_in_guard.as_deref(), 0, &field));
+    }
+    if let Some(lead) = &spec.lead {
+        let field = path.child("lead").child("limitPercent");
+        errors.extend(check_within(lead.limit_percent, 0, 1000, &field));
+    }
+    if let Some(headroom) = &spec.headroom {
+        let path = path.child("headroom");
+        errors.extend(check_within(headroom.confidence, 1, 99, &path.child("confidence")));
+        let field = path.child("limitPercent");
+        errors.extend(check_within(headroom.limit_percent, 0, 1000, &field));
+    }
+    errors
+}
+
+fn check_within(
+    number: Option<i32>,
+    least: i32,
+    most: i32,
+    field: &FieldPath,
+) -> Option<FieldError> {
+    let wrong = number.filter(|number| !(least..=most).contains(number))?;
+    Some(FieldError::invalid(field, wrong, format!("must be from {least} to {most}")))
 }
 
 fn check_word(word: Option<&str>, words: &[&str], field: &FieldPath) -> Option<FieldError> {

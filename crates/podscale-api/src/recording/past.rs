@@ -2,10 +2,13 @@
 
 use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
-use podscale_core::History;
 use podscale_core::history::{
-    Failures, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation, ScaleEvent,
+    Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Recommendation, ScaleEvent,
 };
+use podscale_core::model::Milli;
+use podscale_core::predict::{Demand, Forecaster};
+use podscale_core::{History, Span};
 use serde::{Deserialize, Serialize};
 
 /// The memory of an autoscaler at the beginning of a Recording.
@@ -24,6 +27,9 @@ pub struct RecordedHistory {
     /// What only rules beyond a native autoscaler's remember.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<RecordedMemory>,
+    /// What was learned of the demand, where sizes are forecast: the bytes of a forecaster in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forecaster: Option<String>,
 }
 
 /// What only rules beyond a native autoscaler's remember.
@@ -42,6 +48,15 @@ pub struct RecordedMemory {
     /// How often in a row triggers have failed.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub failures: Vec<RecordedFailures>,
+    /// What the metrics asked for last, where sizes are forecast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<RecordedDemand>,
+    /// What the metrics asked for in the window, where sizes follow its mean.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub asked: Vec<RecordedAsked>,
+    /// The burst that is on, where sizes follow the mean of a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<RecordedRecommendation>,
 }
 
 /// How often in a row a trigger has failed.
@@ -51,6 +66,48 @@ pub struct RecordedFailures {
     pub trigger: u32,
     /// How often.
     pub count: u32,
+}
+
+/// What the metrics asked for at a moment of a window, before anything was rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedAsked {
+    /// When.
+    pub time: ExactTimestamp,
+    /// Thousandths of a replica.
+    pub milli_replicas: i64,
+}
+
+/// What the metrics asked for at a moment, before anything was rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedDemand {
+    /// When.
+    pub time: ExactTimestamp,
+    /// Thousandths of a replica.
+    pub milli_replicas: i64,
+    /// How long a new pod needed to become ready, in microseconds.
+    pub horizon_micros: i64,
+}
+
+impl From<Demand> for RecordedDemand {
+    fn from(demand: Demand) -> RecordedDemand {
+        RecordedDemand {
+            time: ExactTimestamp(demand.at),
+            milli_replicas: demand.replicas.0,
+            horizon_micros: demand.horizon.0,
+        }
+    }
+}
+
+impl From<RecordedDemand> for Demand {
+    fn from(recorded: RecordedDemand) -> Demand {
+        Demand {
+            at: recorded.time.0,
+            replicas: Milli(recorded.milli_replicas),
+            horizon: Span(recorded.horizon_micros),
+        }
+    }
 }
 
 /// What a metric asked for when it last had a value.
@@ -71,6 +128,10 @@ impl From<&Memory> for RecordedMemory {
             metric: a.metric,
             replicas: a.replicas,
         };
+        let asked = |asked: &Asked| RecordedAsked {
+            time: ExactTimestamp(asked.at),
+            milli_replicas: asked.replicas.0,
+        };
         RecordedMemory {
             last_active: memory.last_active.map(ExactTimestamp),
             metrics_gone_since: memory.metrics_gone_since.map(ExactTimestamp),
@@ -80,6 +141,12 @@ impl From<&Memory> for RecordedMemory {
                 .iter()
                 .map(|f| RecordedFailures { trigger: f.trigger, count: f.count })
                 .collect(),
+            demand: memory.demand.map(RecordedDemand::from),
+            asked: memory.asked.iter().map(asked).collect(),
+            burst: memory.burst.map(|burst| RecordedRecommendation {
+                time: ExactTimestamp(burst.last),
+                replicas: burst.replicas,
+            }),
         }
     }
 }
@@ -91,6 +158,10 @@ impl From<&RecordedMemory> for Memory {
             metric: a.metric,
             replicas: a.replicas,
         };
+        let asked = |asked: &RecordedAsked| Asked {
+            at: asked.time.0,
+            replicas: Milli(asked.milli_replicas),
+        };
         Memory {
             last_active: recorded.last_active.map(|time| time.0),
             metrics_gone_since: recorded.metrics_gone_since.map(|time| time.0),
@@ -101,6 +172,9 @@ impl From<&RecordedMemory> for Memory {
                 .take(MAX_LAST_ANSWERS)
                 .map(|f| Failures { trigger: f.trigger, count: f.count })
                 .collect(),
+            demand: recorded.demand.map(Demand::from),
+            asked: recorded.asked.iter().take(MAX_ASKED).map(asked).collect(),
+            burst: recorded.burst.map(|b| Burst { last: b.time.0, replicas: b.replicas }),
         }
     }
 }
@@ -145,6 +219,7 @@ impl From<&History> for RecordedHistory {
             scale_ups: events(&history.ups),
             scale_downs: events(&history.downs),
             memory: history.memory.as_deref().map(RecordedMemory::from),
+            forecaster: history.forecaster.as_deref().map(|learned| to_hex(&learned.to_bytes())),
         }
     }
 }
@@ -168,14 +243,37 @@ impl From<&RecordedHistory> for History {
             ups: events(&recorded.scale_ups),
             downs: events(&recorded.scale_downs),
             memory: recorded.memory.as_ref().map(|memory| Box::new(Memory::from(memory))),
+            forecaster: recorded.forecaster.as_deref().and_then(learned).map(Box::new),
         }
     }
+}
+
+/// What was learned, if the text says it; what cannot be read is learned anew.
+fn learned(text: &str) -> Option<Forecaster> {
+    Forecaster::from_bytes(&from_hex(text)?).ok()
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect();
+    let pairs = digits?;
+    let pairs = pairs.chunks_exact(2);
+    pairs.remainder().is_empty().then(|| pairs.map(|pair| (pair[0] << 4) | pair[1]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use podscale_core::Time;
+
+    fn demand(minute: i64) -> Demand {
+        let at = Time(minute * 60_000_000);
+        Demand { replicas: Milli(1000 + minute), at, horizon: Span::seconds(60) }
+    }
 
     #[test]
     fn a_memory_survives_a_recording() {
@@ -185,12 +283,26 @@ mod tests {
             metrics_gone_since: None,
             last_answers: vec![answer],
             failures: vec![Failures { trigger: 9, count: 4 }],
+            demand: Some(demand(59)),
+            asked: vec![Asked { replicas: Milli(2500), at: Time(3) }],
+            burst: Some(Burst { last: Time(4), replicas: 9 }),
         };
-        let history = History { memory: Some(Box::new(memory)), ..History::default() };
+        let mut forecaster = Forecaster::default();
+        (0..60).for_each(|minute| forecaster.observe(demand(minute)));
+        let history = History {
+            memory: Some(Box::new(memory)),
+            forecaster: Some(Box::new(forecaster)),
+            ..History::default()
+        };
         let text = serde_json::to_string(&RecordedHistory::from(&history)).expect("JSON");
         let read: RecordedHistory = serde_json::from_str(&text).expect("JSON");
         assert_eq!(History::from(&read), history);
         let native: RecordedHistory = serde_json::from_str("{}").expect("JSON");
         assert_eq!(History::from(&native), History::default());
+        for broken in ["", "0", "zz", "00"] {
+            let forecaster = Some(broken.to_owned());
+            let recorded = RecordedHistory { forecaster, ..RecordedHistory::default() };
+            assert_eq!(History::from(&recorded), History::default(), "{broken:?}");
+        }
     }
 }

@@ -1,3 +1,5 @@
+mod cron;
+
 use super::*;
 use crate::time::Timestamp as WireTime;
 use jiff::SignedDuration;
@@ -39,7 +41,7 @@ fn table(text: &str) -> Schedules {
 
 /// What is in force: `MIN..MAX NAME since TIME`, with the ramp's percent if it is not over.
 fn shown(scheduled: Option<Scheduled>) -> String {
-    let Some(Scheduled { bounds, schedule, since, ramp_percent }) = scheduled else {
+    let Some(Scheduled { bounds, schedule, since, ramp_percent, .. }) = scheduled else {
         return "base".to_owned();
     };
     let since = serde_json::to_string(&WireTime(since)).expect("a time");
@@ -178,6 +180,25 @@ fn later_schedules_win_and_bounds_never_cross() {
     );
 }
 
+/// Since when a schedule is in force is said only where that is known, whether there is a ramp or not.
+#[test]
+fn one_that_begins_before_it_ends_is_in_force_for_longer() {
+    for (schedule, expected) in [
+        ("0 8 * * * | 60 | - | 5 | - | 0", (30, false)),
+        ("0 8 * * * | 60 | - | 5 | - | 20", (30, false)),
+        ("0 * * * * | 60 | - | 5 | - | 0", (30, true)),
+        ("0 * * * * | 60 | - | 5 | - | 20", (90, true)),
+        ("0 7-8 * * * | 60 | - | 5 | - | 0", (30, true)),
+        ("0 7-8 * * * | 60 | - | 5 | - | 90", (90, false)),
+        ("0 8 * * * | 0 9 * * * | - | 5 | - | 20", (30, false)),
+    ] {
+        let now = time("2026-01-16T08:30:00Z");
+        let found = table(schedule).at(now, BASE).expect("in force");
+        let minutes = now.since(found.since).as_whole_seconds() / 60;
+        assert_eq!((minutes, found.or_longer), expected, "{schedule}");
+    }
+}
+
 #[test]
 fn ramps_go_in_a_straight_line() {
     check(
@@ -271,54 +292,6 @@ fn what_cannot_be_used_is_refused() {
     }
     let many = vec![good; MAX_SCHEDULES + 1];
     assert_eq!(schedules(&many).err(), Some((MAX_SCHEDULES, ScheduleError::TooMany)));
-}
-
-#[test]
-fn cron_expressions_are_read() {
-    let at = |text: &str| text.parse::<DateTime>().expect("a time");
-    for (cron, before, after) in [
-        ("*/20 * * * *", "2026-01-16T10:40", "2026-01-16T11:00"),
-        ("5/20 * * * *", "2026-01-16T10:45", "2026-01-16T11:05"),
-        ("0 0 29 feb *", "2024-02-29T00:00", "2028-02-29T00:00"),
-        ("0 0 13 * FRI", "2026-01-16T00:00", "2026-01-23T00:00"),
-        ("0 0 */10 * SUN", "2026-01-11T00:00", "2026-01-18T00:00"),
-        ("0 0 * * 7", "2026-01-11T00:00", "2026-01-18T00:00"),
-        ("0 0 * * 5-7", "2026-01-16T00:00", "2026-01-17T00:00"),
-        ("0,30 9-17 1,15 * ?", "2026-01-15T17:30", "2026-02-01T09:00"),
-        ("@monthly", "2026-01-01T00:00", "2026-02-01T00:00"),
-        ("@hourly", "2026-01-16T10:00", "2026-01-16T11:00"),
-    ] {
-        let parsed = Cron::parse(cron).expect(cron);
-        let now = at("2026-01-16T10:50:30");
-        assert_eq!(parsed.previous(now), Some(at(before)), "{cron}");
-        assert_eq!(parsed.next(now), Some(at(after)), "{cron}");
-        // A minute that matches is both.
-        assert_eq!(parsed.previous(at(after)), Some(at(after)), "{cron}");
-        assert_eq!(parsed.next(at(before)), Some(at(before)), "{cron}");
-    }
-}
-
-#[test]
-fn what_is_no_cron_expression_is_refused() {
-    for (cron, error) in [
-        ("", "a cron expression has 5 fields, not 0"),
-        ("* * * * * *", "a cron expression has 5 fields, not 6"),
-        ("60 * * * *", "minute \"60\" is not a number from 0 to 59"),
-        ("* * 0 * *", "day of the month \"0\" is not a number from 1 to 31"),
-        ("* * * foo *", "month \"foo\" is not a number from 1 to 12"),
-        ("* * * * 8", "day of the week \"8\" is not a number from 0 to 7"),
-        ("5-2 * * * *", "minute \"5-2\" is not a range from a smaller to a larger number"),
-        ("*/0 * * * *", "minute \"*/0\" is not a range with a step of 1 or more"),
-        ("+5 * * * *", "minute \"+5\" is not a number from 0 to 59"),
-        ("0 0 30 2 *", "no day matches it"),
-        (
-            "@often",
-            "unknown name \"@often\"; known are @yearly, @monthly, @weekly, @daily and @hourly",
-        ),
-    ] {
-        let refused = Cron::parse(cron).map_err(|error| error.to_string());
-        assert_eq!(refused, Err(error.to_owned()), "{cron}");
-    }
 }
 
 /// Whether a schedule of so many minutes is in force, by watching the clock on the wall minute by

@@ -45,37 +45,70 @@ pub fn namespace_of(body: &Value) -> Option<&str> {
 /// # Errors
 /// Says which field is wrong, and why.
 pub fn read(body: &Value) -> Result<Read, Invalid> {
-    let mut unknown = Vec::new();
-    let mut fields = Fields::of(body, "")?;
+    let (read, mut wrong) = read_all(body);
+    if wrong.is_empty() { Ok(read) } else { Err(wrong.swap_remove(0)) }
+}
+
+/// Reads an autoscaler as far as it makes sense, and says of every field that makes none why, the one first that
+/// [`read`] gives.
+pub fn read_all(body: &Value) -> (Read, Vec<Invalid>) {
+    let (mut unknown, mut wrong) = (Vec::new(), Vec::new());
+    let fields = noted(Fields::of(body, ""), &mut wrong);
+    let Some(mut fields) = fields else {
+        return (Read { autoscaler: Autoscaler::default(), unknown }, wrong);
+    };
     fields.pass_over(&READ_ONLY);
-    let name = fields.required("name")?.text()?;
-    let kind = fields.required("scaleTargetKind")?;
-    let target = fields.required("scaleTargetName")?.text()?;
-    let max_replicas = fields.required("maxReplicas")?.number()?;
-    check_name("name", name)?;
+    let name = fields.required("name").and_then(|field| field.text());
+    let name = noted(name, &mut wrong);
+    let kind = noted(fields.required("scaleTargetKind"), &mut wrong);
+    let target = fields.required("scaleTargetName").and_then(|field| field.text());
+    let target = noted(target, &mut wrong);
+    let max_replicas = fields.required("maxReplicas").and_then(|field| field.number());
+    let max_replicas = noted(max_replicas, &mut wrong);
+    if let Some(name) = name {
+        noted(check_name("name", name), &mut wrong);
+    }
     // Whatever the case of its name: an unknown kind can never be scaled.
-    let scale_target_kind = kind.one_of(&TARGET_KINDS)?.to_owned();
-    check_name("scaleTargetName", target)?;
-    let min_replicas = fields.take("minReplicas").map_or(Ok(0), |field| field.number())?;
-    let resource_metrics = fields.take("resourceMetrics").map_or(Ok(Vec::new()), |field| {
-        field.items()?.iter().map(|item| resource_metric(item, &mut unknown)).collect()
-    })?;
-    let custom_metrics = fields.take("customMetrics").map_or(Ok(Vec::new()), |field| {
-        field.items()?.iter().map(|item| custom_metric(item, &mut unknown)).collect()
-    })?;
+    let kind = kind.and_then(|kind| noted(kind.one_of(&TARGET_KINDS), &mut wrong));
+    if let Some(target) = target {
+        noted(check_name("scaleTargetName", target), &mut wrong);
+    }
+    let min_replicas = fields.take("minReplicas").map_or(Ok(0), |field| field.number());
+    let min_replicas = noted(min_replicas, &mut wrong);
+    let resource_metrics = items(fields.take("resourceMetrics"), &mut wrong, |item| {
+        resource_metric(item, &mut unknown)
+    });
+    let custom_metrics =
+        items(fields.take("customMetrics"), &mut wrong, |item| custom_metric(item, &mut unknown));
     unknown.extend(fields.rest());
     let autoscaler = Autoscaler {
         r#type: TYPE.to_owned(),
-        name: name.to_owned(),
-        scale_target_kind,
-        scale_target_name: target.to_owned(),
-        min_replicas,
-        max_replicas,
+        name: name.unwrap_or_default().to_owned(),
+        scale_target_kind: kind.unwrap_or_default().to_owned(),
+        scale_target_name: target.unwrap_or_default().to_owned(),
+        min_replicas: min_replicas.unwrap_or_default(),
+        max_replicas: max_replicas.unwrap_or_default(),
         resource_metrics,
         custom_metrics,
         ..Autoscaler::default()
     };
-    Ok(Read { autoscaler, unknown })
+    (Read { autoscaler, unknown }, wrong)
+}
+
+/// What was read, unless it is wrong.
+fn noted<T>(read: Result<T, Invalid>, wrong: &mut Vec<Invalid>) -> Option<T> {
+    read.map_err(|invalid| wrong.push(invalid)).ok()
+}
+
+/// The items of a list; those that cannot be read are empty, so that the others keep their places.
+fn items<T: Default>(
+    list: Option<Field<'_>>,
+    wrong: &mut Vec<Invalid>,
+    mut read: impl FnMut(&Field<'_>) -> Result<T, Invalid>,
+) -> Vec<T> {
+    let given = list.map_or(Ok(Vec::new()), |list| list.items());
+    let given = noted(given, wrong).unwrap_or_default();
+    given.iter().map(|item| noted(read(item), wrong).unwrap_or_default()).collect()
 }
 
 fn resource_metric(item: &Field<'_>, unknown: &mut Vec<String>) -> Result<ResourceMetric, Invalid> {

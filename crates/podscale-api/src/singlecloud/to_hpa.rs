@@ -25,6 +25,15 @@ pub fn to_hpa(
     autoscaler: &Autoscaler,
     namespace: &str,
 ) -> Result<HorizontalPodAutoscaler, Invalid> {
+    let (hpa, mut wrong) = to_hpa_all(autoscaler, namespace);
+    if wrong.is_empty() { Ok(hpa) } else { Err(wrong.swap_remove(0)) }
+}
+
+/// The autoscaler that it stands for in a namespace as far as its metrics make sense, and why the others make none.
+pub fn to_hpa_all(
+    autoscaler: &Autoscaler,
+    namespace: &str,
+) -> (HorizontalPodAutoscaler, Vec<Invalid>) {
     let mut hpa = HorizontalPodAutoscaler {
         kind: KIND.to_owned(),
         api_version: API_VERSION.to_owned(),
@@ -35,9 +44,10 @@ pub fn to_hpa(
         },
         ..HorizontalPodAutoscaler::default()
     };
-    hpa.spec = spec(autoscaler, &hpa)?;
+    let (spec, wrong) = spec(autoscaler, &hpa);
+    hpa.spec = spec;
     label(&mut hpa.metadata.labels, &hpa.spec.scale_target_ref);
-    Ok(hpa)
+    (hpa, wrong)
 }
 
 /// What a stored autoscaler becomes. What singlecloud has no field for stays as it is: the behavior, and
@@ -50,7 +60,10 @@ pub fn update_hpa(
     autoscaler: &Autoscaler,
 ) -> Result<HorizontalPodAutoscaler, Invalid> {
     let mut hpa = stored.clone();
-    let mut spec = spec(autoscaler, stored)?;
+    let (mut spec, mut wrong) = spec(autoscaler, stored);
+    if !wrong.is_empty() {
+        return Err(wrong.swap_remove(0));
+    }
     let before = &stored.spec.scale_target_ref;
     if target_kind(before) == autoscaler.scale_target_kind
         && before.name == autoscaler.scale_target_name
@@ -81,25 +94,30 @@ fn label(labels: &mut Labels, target: &CrossVersionObjectReference) {
 fn spec(
     autoscaler: &Autoscaler,
     stored: &HorizontalPodAutoscaler,
-) -> Result<HorizontalPodAutoscalerSpec, Invalid> {
-    let mut metrics = Vec::new();
+) -> (HorizontalPodAutoscalerSpec, Vec<Invalid>) {
+    let (mut metrics, mut wrong): (Vec<MetricSpec>, Vec<Invalid>) = (Vec::new(), Vec::new());
     for (at, metric) in autoscaler.resource_metrics.iter().enumerate() {
-        metrics.push(resource(metric, &format!("resourceMetrics[{at}]"))?);
+        match resource(metric, &format!("resourceMetrics[{at}]")) {
+            Ok(metric) => metrics.push(metric),
+            Err(invalid) => wrong.push(invalid),
+        }
     }
     for (at, metric) in autoscaler.custom_metrics.iter().enumerate() {
-        let (path, spec) = (format!("customMetrics[{at}]"), custom(metric, stored, at)?);
-        let name = |spec: &MetricSpec| spec.pods.as_ref().map(|pods| pods.metric.name.clone());
-        if let Some(twice) =
-            metrics.iter().filter_map(name).find(|n| Some(n) == name(&spec).as_ref())
-        {
-            let message = format!(
-                "duplicate hpa custom metric alias name {twice} in prometheus-adapter configmap"
-            );
-            return Err(Invalid::new(path, message));
+        let spec = custom(metric, stored, at).and_then(|spec| match twice(&metrics, &spec) {
+            Some(name) => {
+                let message = format!(
+                    "duplicate hpa custom metric alias name {name} in prometheus-adapter configmap"
+                );
+                Err(Invalid::new(format!("customMetrics[{at}]"), message))
+            }
+            None => Ok(spec),
+        });
+        match spec {
+            Ok(metric) => metrics.push(metric),
+            Err(invalid) => wrong.push(invalid),
         }
-        metrics.push(spec);
     }
-    Ok(HorizontalPodAutoscalerSpec {
+    let spec = HorizontalPodAutoscalerSpec {
         scale_target_ref: CrossVersionObjectReference {
             // Singlecloud writes kinds in lower case, which Kubernetes' mappers understand.
             kind: autoscaler.scale_target_kind.clone(),
@@ -110,7 +128,15 @@ fn spec(
         max_replicas: autoscaler.max_replicas,
         metrics,
         behavior: None,
-    })
+    };
+    (spec, wrong)
+}
+
+/// The name of a metric of pods that is among others already.
+fn twice<'a>(metrics: &[MetricSpec], spec: &'a MetricSpec) -> Option<&'a str> {
+    let name = spec.pods.as_ref()?.metric.name.as_str();
+    let mut known = metrics.iter().filter_map(|metric| metric.pods.as_ref());
+    known.any(|pods| pods.metric.name == name).then_some(name)
 }
 
 fn resource(metric: &ResourceMetric, path: &str) -> Result<MetricSpec, Invalid> {

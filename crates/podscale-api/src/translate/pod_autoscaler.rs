@@ -15,6 +15,7 @@ use podscale_core::model::{
 };
 use podscale_core::{Autoscaler, Metric, Span};
 
+mod ahead;
 pub mod status;
 
 /// The defaults of what is a duration.
@@ -101,6 +102,9 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
         },
         forbidden_windows: ForbiddenWindows { up: forbidden(up), down: forbidden(down) },
         pace: up.and_then(|rules| rules.limit.as_ref()).map(pace).unwrap_or_default(),
+        queue: ahead::queue(spec),
+        window: ahead::window(spec),
+        ahead: ahead::ahead(spec),
         schedules: calendar::schedules(&spec.schedules).ok().flatten(),
         control: control(spec),
         scale_to_zero: spec.scale_to_zero.as_ref().map(|zero| ScaleToZero {

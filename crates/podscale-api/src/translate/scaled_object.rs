@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 pub mod events;
 mod hpa_form;
+pub mod own_hpa;
 mod recorded;
 pub mod status;
 #[cfg(test)]
@@ -150,6 +151,7 @@ fn activation(object: &ScaledObject, orders: &Orders) -> Activation {
         waking: Waking::ToMinimum,
         forced: orders.force_activation,
         idle_from: created.map(|Timestamp(at)| at.after(Span::seconds(i64::from(initial)))),
+        ..Activation::default()
     }
 }
 

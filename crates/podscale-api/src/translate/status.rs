@@ -5,6 +5,7 @@ use crate::hpa::v2::{
     self, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus, MetricSpec, MetricStatus,
     MetricValueStatus, metric_type,
 };
+use crate::hpa::wording::{HPA, about_hpa};
 use crate::quantity::{Format, Quantity};
 use crate::time::Timestamp;
 use podscale_core::decision::MetricResults;
@@ -25,11 +26,12 @@ pub fn from_wire(status: &HorizontalPodAutoscalerStatus) -> Status {
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
         metrics: status.current_metrics.iter().flatten().map(stored_metric).collect(),
-        conditions: status.conditions.iter().map(condition).collect(),
+        conditions: status.conditions.iter().map(|c| condition(c, HPA)).collect(),
     }
 }
 
-pub(super) fn condition(condition: &v2::Condition) -> Condition {
+/// A stored condition of an autoscaler of this kind, as the rules see it.
+pub(super) fn condition(condition: &v2::Condition, kind: &str) -> Condition {
     let known = ConditionKind::ALL.into_iter().find(|k| k.name() == condition.r#type);
     Condition {
         kind: known.ok_or_else(|| condition.r#type.as_str().into()),
@@ -39,7 +41,7 @@ pub(super) fn condition(condition: &v2::Condition) -> Condition {
             other => ConditionStatus::Other(other.into()),
         },
         since: condition.last_transition_time.map(|t| t.0),
-        note: Note::text(condition.reason.clone(), condition.message.as_str()),
+        note: Note::text(condition.reason.clone(), &*about_hpa(&condition.message, kind)),
     }
 }
 

@@ -189,6 +189,7 @@ fn part(
         Subresource::Eviction => (other("policy", "v1", "Eviction"), &["create"]),
         Subresource::Binding => (other("", "v1", "Binding"), &["create"]),
         Subresource::Log => (own(), &["get"]),
+        Subresource::Token => (other("authentication.k8s.io", "v1", "TokenRequest"), &["create"]),
     };
     (kind.0, kind.1, kind.2, verbs)
 }

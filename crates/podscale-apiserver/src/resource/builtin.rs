@@ -6,7 +6,7 @@ use super::{ALL_VERBS, ResourceInfo, ScalePaths, Subresource};
 const REVIEW_VERBS: &[&str] = &["create"];
 
 /// `group version plural Kind [singular] flags`, one line each, in discovery's order. Flags: `ns`
-/// namespaced, `status`, `scale`, `finalize`, `eviction`, `binding`, `log`, `all` (the category),
+/// namespaced, `status`, `scale`, `finalize`, `eviction`, `binding`, `log`, `token`, `all` (the category),
 /// `short=a,b`, `review`.
 const TABLE: &str = "
 - v1 bindings Binding ns review
@@ -21,7 +21,7 @@ const TABLE: &str = "
 - v1 replicationcontrollers ReplicationController ns status scale all short=rc
 - v1 resourcequotas ResourceQuota ns status short=quota
 - v1 secrets Secret ns
-- v1 serviceaccounts ServiceAccount ns short=sa
+- v1 serviceaccounts ServiceAccount ns token short=sa
 - v1 services Service ns status all short=svc
 apiregistration.k8s.io v1 apiservices APIService status category=api-extensions
 apps v1 controllerrevisions ControllerRevision ns
@@ -91,6 +91,7 @@ fn parse(line: &str) -> Option<ResourceInfo> {
             "eviction" => info.subresources.push(Subresource::Eviction),
             "binding" => info.subresources.push(Subresource::Binding),
             "log" => info.subresources.push(Subresource::Log),
+            "token" => info.subresources.push(Subresource::Token),
             "scale" => info.subresources.push(Subresource::Scale(ScalePaths {
                 spec_replicas: ".spec.replicas".to_owned(),
                 status_replicas: ".status.replicas".to_owned(),

@@ -198,5 +198,6 @@ fn check(write: &Write<'_>, name: &str, object: &Value) -> ApiResult<()> {
     if let Some(custom) = &served.custom {
         errors.extend(custom.check(object, None, true));
     }
-    write.refuse(name, distinct(errors))
+    write.refuse(name, distinct(errors))?;
+    write.admit(name, object, None)
 }

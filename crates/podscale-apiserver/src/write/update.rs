@@ -340,5 +340,6 @@ fn check(
     if let Some(custom) = &served.custom {
         errors.extend(custom.check(object, Some(old), endpoint != Endpoint::Status));
     }
-    write.refuse(name, distinct(errors))
+    write.refuse(name, distinct(errors))?;
+    if endpoint == Endpoint::Object { write.admit(name, object, Some(old)) } else { Ok(()) }
 }

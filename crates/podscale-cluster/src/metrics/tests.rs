@@ -313,9 +313,25 @@ async fn plain_forms() {
         ("GET", "/namespaces/shop/pods?labelSelector=%3D", 400),
         ("POST", "/nodes", 405),
         ("DELETE", "/namespaces/shop/pods/web-1", 405),
+        ("GET", "/", 404),
+        ("GET", "/foo", 404),
+        ("GET", "/nodes/", 404),
+        ("GET", "/namespaces/shop", 404),
+        ("POST", "/foo", 405),
     ] {
-        assert_eq!(ask(&router, method, path, "*/*").await.0, code, "{method} {path}");
+        let (found, status) = ask(&router, method, path, "*/*").await;
+        assert_eq!((found, &status["kind"]), (code, &json!("Status")), "{method} {path}");
     }
+    // The same below a prefix of another server, which answers in a form of its own.
+    let other = Router::new().fallback(async || "other").nest("/plain", router.clone());
+    let (code, status) = ask(&other, "GET", "/plain/foo", "*/*").await;
+    assert_eq!((code, &status["kind"]), (404, &json!("Status")));
+    let request = Request::head("/nodes").body(Body::empty()).unwrap();
+    let refused = router.oneshot(request).await.unwrap();
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["allow"]),
+        (405, &"GET".parse().unwrap())
+    );
 }
 
 #[tokio::test]

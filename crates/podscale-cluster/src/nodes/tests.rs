@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use podscale_apiserver::{ApiServer, Certificates, Config};
 use podscale_metrics::kubelet::{self, Access, Form, KubeletReader, Scheme, Target, Token, tls};
 use podscale_metrics::scraper::address::Addressing;
-use podscale_metrics::scraper::{Observer, Scraped};
+use podscale_metrics::scraper::{Failed, Observer, Scraped};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Nobody;
 
 impl Observer for Nobody {
     fn scraped(&self, _: &Arc<str>, _: &Scraped<'_>) {}
-    fn failed(&self, _: &Arc<str>, _: &kubelet::ScrapeError, _: bool, _: Duration) {}
+    fn failed(&self, _: &Arc<str>, _: &Failed<'_>) {}
 }
 
 /// Over TLS, with the token.

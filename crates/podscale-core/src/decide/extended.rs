@@ -5,27 +5,49 @@ use super::{change, held_at_zero, keep, limit, propose, selected_pods, set, stab
 use crate::decision::{Decision, MetricResults, RescaleReason};
 use crate::history::{Memory, Recommendation};
 use crate::model::{
-    Autoscaler, Bounds, Extensions, Mode, Settings, SizeFrom, Stabilization, Waking, Wording,
-    ZeroedByOthers,
+    Autoscaler, Bounds, Extensions, Metric, MetricRules, Milli, Mode, Scope, Settings, SizeFrom,
+    Stabilization, Waking, Wording, ZeroedByOthers,
 };
 use crate::pod::Pod;
-use crate::snapshot::{Scale, Snapshot};
+use crate::snapshot::{Reading, Scale, Snapshot};
 use crate::status::{ConditionKind, Note, Status};
 use crate::steps::{Bound, Fallen, Limit, Limited, Order, Stop};
 use crate::text;
 use activity::Standing;
 use ask::Answers;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 mod activity;
 mod aggregate;
+mod ahead;
 mod answer;
 mod ask;
 mod combine;
 mod formula;
 mod gate;
 mod per_pod;
+mod queue;
+mod sized;
 mod trigger;
+mod window;
+
+/// What [`super::external`] gives.
+pub(super) fn trigger_value(
+    metric: &Metric,
+    rules: &MetricRules,
+    reading: &Reading,
+    (current, ready): (i32, usize),
+    memory: &mut Memory,
+) -> Result<Milli, Arc<str>> {
+    let around = trigger::Around { current, ready };
+    let resolved = trigger::resolve_reading(metric, rules, Some(reading), around, memory);
+    match resolved.reading.as_deref() {
+        Some(Reading::Trigger { value, .. }) => Ok(*value),
+        Some(Reading::Failed(error)) => Err(Arc::clone(error)),
+        _ => Err(text::NO_TRIGGER_VALUE.into()),
+    }
+}
 
 /// What the stages share.
 struct Context<'a> {
@@ -186,7 +208,9 @@ fn by_metrics(context: &Context<'_>, decision: &mut Decision) {
         // Neither what was recommended before nor a rate is about the first step away from idle.
         context.bounds.clamp(wanted.replicas)
     } else {
-        let desired = limited(context, &wanted, decision);
+        // A rate counts from the size that there is, which may be above the bounds while its spec asks for
+        // zero.
+        let desired = limited(context, &wanted, decision).min(context.bounds.max);
         gate::forbidden(context, &wanted, desired, decision)
     };
     settle(context, desired, wanted.reason, decision);
@@ -211,26 +235,23 @@ fn wanted(
     decision: &mut Decision,
 ) -> Option<Wanted> {
     let answers = ask::ask(context, pods, memory, decision);
-    if context.extensions.fallback.is_none() {
-        memory.metrics_gone_since = None;
-    }
+    sized::forget(context.extensions, memory);
     let standing = activity::judge(context, &answers, memory, decision);
     if let Standing::Idle(replicas) = standing {
         memory.metrics_gone_since = None;
-        let note = Note::text(text::IDLE.0, text::IDLE.1);
-        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-        let (reason, taken) = (RescaleReason::Idle, answers.oldest());
-        return Some(Wanted { replicas, reason, taken, idle: true, at_least: replicas });
+        ahead::note_idle(context, pods, memory);
+        return Some(by_activity(context, &answers, replicas, RescaleReason::Idle, decision));
     }
     let min = context.bounds.min;
     let at_least = if standing == Standing::Awake { min.max(1) } else { min };
     let waking = context.extensions.activation.waking == Waking::ToMinimum;
     if waking && standing == Standing::Awake && context.current() < at_least {
         memory.metrics_gone_since = None;
-        let note = Note::text(text::ACTIVATED.0, text::ACTIVATED.1);
-        set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
-        let (reason, taken) = (RescaleReason::Activated, answers.oldest());
-        return Some(Wanted { replicas: at_least, reason, taken, idle: false, at_least });
+        let reason = RescaleReason::Activated;
+        return Some(by_activity(context, &answers, at_least, reason, decision));
+    }
+    if context.extensions.activation.scope == Scope::Activation {
+        return leave_to_hpa(context, memory, decision);
     }
     let combined = match standing {
         Standing::Unknown if context.is_at_idle_size() => {
@@ -243,10 +264,14 @@ fn wanted(
         Some(combined) => {
             memory.metrics_gone_since = None;
             // Less than nothing cannot be asked for; then no metric gets the credit either.
-            let replicas = combined.replicas.max(0);
+            let asked = combined.replicas.max(0);
+            let (asked, replicas) = sized::sized(context, pods, &answers, asked, memory, decision);
             let reason = match replicas.cmp(&context.current()) {
+                Ordering::Greater if asked <= context.current() => RescaleReason::Expected,
                 Ordering::Greater => {
-                    combined.metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
+                    // A metric that did not ask for more gets no credit for it.
+                    let metric = combined.metric.filter(|_| combined.replicas > context.current());
+                    metric.map_or(RescaleReason::CombinedAboveTarget, |m| {
                         RescaleReason::AboveTarget { metric: m as u32 }
                     })
                 }
@@ -262,6 +287,33 @@ fn wanted(
         }
         None => fall_back(context, &answers, memory, at_least, decision),
     }
+}
+
+/// What an HPA decides is not decided a second time.
+fn leave_to_hpa(
+    context: &Context<'_>,
+    memory: &mut Memory,
+    decision: &mut Decision,
+) -> Option<Wanted> {
+    memory.metrics_gone_since = None;
+    decision.steps.extend().left_to_hpa = true;
+    keep(context.current(), decision);
+    None
+}
+
+/// The size that activity alone leads to: that of an idle target, or the first step away from it.
+fn by_activity(
+    context: &Context<'_>,
+    answers: &Answers,
+    replicas: i32,
+    reason: RescaleReason,
+    decision: &mut Decision,
+) -> Wanted {
+    let idle = reason == RescaleReason::Idle;
+    let (word, message) = if idle { text::IDLE } else { text::ACTIVATED };
+    let note = Note::text(word, message);
+    set(context.snapshot, decision, ConditionKind::ScalingActive, true, note);
+    Wanted { replicas, reason, taken: answers.oldest(), idle, at_least: replicas }
 }
 
 /// What is asked for while no size can be computed, once that has lasted.

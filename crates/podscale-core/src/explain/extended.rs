@@ -1,6 +1,6 @@
 //! Steps that only autoscalers with extensions take, in plain words.
 
-use super::{metric_name, plural, span_text};
+use super::{ahead, metric_name, plural, span_text};
 use crate::model::{Aggregate, Autoscaler, OnMissing, Pace, Scheduled, ShareOf};
 use crate::steps::{Activity, CombinedBy, Direction, FormulaFailure, Step};
 use crate::time::Time;
@@ -21,17 +21,18 @@ pub(super) fn line(step: &Step<'_>, autoscaler: &Autoscaler, now: Time) -> Optio
         }
         Step::Activity { activity } => activity_line(*activity, autoscaler, now),
         Step::Combined { by, replicas } => combined_line(*by, *replicas),
-        Step::FormulaFailed { reason: FormulaFailure::Missing(metric) } => format!(
-            "the expression needs {}, which has no usable value, so the size stays as it is",
-            metric_name(autoscaler, *metric)
-        ),
-        Step::FormulaFailed { reason: FormulaFailure::NotFinite } => {
-            "the expression gives no finite number, so the size stays as it is".to_owned()
-        }
+        Step::LeftToHpa => "the size is left to the HPA beside it".to_owned(),
+        Step::FormulaFailed { reason } => formula_line(*reason, autoscaler),
         Step::Fallback { since, replicas } => {
             let gone = span_text(now.since(*since));
             format!("metrics have been gone for {gone}: the fallback asks for {replicas}")
         }
+        Step::Queued { .. }
+        | Step::Windowed { .. }
+        | Step::Forecast { .. }
+        | Step::Led { .. }
+        | Step::Spared { .. }
+        | Step::Guarded { .. } => ahead::line(step)?,
         Step::Forbidden { direction, from, to, last_scale, window } => format!(
             "kept at {to}, not {from}: going {} is forbidden for {} after a change, and the last one \
              was {} ago",
@@ -78,14 +79,15 @@ fn until_text(until: Option<Time>, now: Time) -> String {
 }
 
 fn scheduled_line(scheduled: &Scheduled, now: Time) -> String {
-    let Scheduled { bounds, schedule, since, ramp_percent } = scheduled;
+    let Scheduled { bounds, schedule, since, or_longer, ramp_percent } = scheduled;
     let since = span_text(now.since(*since));
+    let at_least = if *or_longer { "at least " } else { "" };
     let ramp = match ramp_percent {
         100.. => String::new(),
         percent => format!(", {percent}% of the way there"),
     };
     format!(
-        "schedule {schedule} has been in force for {since}{ramp}: {} to {} replicas",
+        "schedule {schedule} has been in force for {at_least}{since}{ramp}: {} to {} replicas",
         bounds.min, bounds.max
     )
 }
@@ -119,6 +121,18 @@ fn combined_line(by: CombinedBy, replicas: i32) -> String {
         CombinedBy::Average => format!("their average is {replicas}"),
         CombinedBy::Formula => format!("the expression gives {replicas}"),
         CombinedBy::Nothing => format!("there is no metric, which asks for {replicas}"),
+    }
+}
+
+fn formula_line(reason: FormulaFailure, autoscaler: &Autoscaler) -> String {
+    match reason {
+        FormulaFailure::Missing(metric) => format!(
+            "the expression needs {}, which has no usable value, so the size stays as it is",
+            metric_name(autoscaler, metric)
+        ),
+        FormulaFailure::NotFinite => {
+            "the expression gives no finite number, so the size stays as it is".to_owned()
+        }
     }
 }
 

@@ -6,45 +6,46 @@
 //!
 //! A history with a memory has the next version: after the lists come two times that may be absent
 //! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
-//! the metric it is of. If triggers have failed, the version is the one after that, and pairs of a
-//! trigger and a count follow.
+//! the metric it is of.
+//!
+//! One that remembers demands has the version after that: a byte says whether there is a memory; behind it
+//! come the last demand, what was asked for in the window, the burst that is on, and the forecaster, each
+//! of which may be absent. If triggers have failed, it is the one after that, and pairs of a trigger and a
+//! count follow the burst.
 
 use super::{
-    Failures, History, LastAnswer, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Recommendation,
-    ScaleEvent,
+    Asked, Burst, Failures, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Recommendation, ScaleEvent,
 };
-use crate::time::Time;
+pub use crate::compact::CompactError;
+use crate::compact::{NEWEST_VERSION, Reader, write_signed, write_time, write_varint};
+use crate::model::Milli;
+use crate::predict::{Demand, Forecaster};
+use crate::time::{Span, Time};
 
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
-const VERSION_WITH_FAILURES: u8 = 3;
-
-/// Why bytes are not a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CompactError {
-    /// Written by a version that this one does not know.
-    #[error("history has version {0}, only versions up to {VERSION_WITH_FAILURES} are known")]
-    Version(u8),
-    /// The bytes end too early.
-    #[error("history ends in the middle of an entry")]
-    Truncated,
-    /// A number or a length is out of range.
-    #[error("history has a number that is out of range at byte {0}")]
-    Range(usize),
-    /// Something follows after the last list.
-    #[error("history goes on after its end at byte {0}")]
-    Trailing(usize),
-}
+const VERSION_WITH_DEMANDS: u8 = 3;
+const VERSION_WITH_FAILURES: u8 = NEWEST_VERSION;
 
 impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![match &self.memory {
-            None => VERSION,
-            Some(memory) if memory.failures.is_empty() => VERSION_WITH_MEMORY,
-            Some(_) => VERSION_WITH_FAILURES,
-        }];
+        let demands = |memory: &Memory| {
+            memory.demand.is_some() || !memory.asked.is_empty() || memory.burst.is_some()
+        };
+        let memory = self.memory.as_deref();
+        let version = if memory.is_some_and(|memory| !memory.failures.is_empty()) {
+            VERSION_WITH_FAILURES
+        } else if self.forecaster.is_some() || memory.is_some_and(demands) {
+            VERSION_WITH_DEMANDS
+        } else if memory.is_some() {
+            VERSION_WITH_MEMORY
+        } else {
+            VERSION
+        };
+        let mut out = vec![version];
         let recommendations = self.recommendations.iter().map(|r| (r.at, i64::from(r.replicas)));
         write_list(&mut out, recommendations);
         for events in [&self.ups, &self.downs] {
@@ -52,8 +53,23 @@ impl History {
             let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
         }
-        if let Some(memory) = &self.memory {
+        if version >= VERSION_WITH_DEMANDS {
+            out.push(u8::from(memory.is_some()));
+        }
+        if let Some(memory) = memory {
             write_memory(&mut out, memory);
+        }
+        if version >= VERSION_WITH_DEMANDS {
+            if let Some(memory) = memory {
+                write_demands(&mut out, memory);
+                if version >= VERSION_WITH_FAILURES {
+                    write_failures(&mut out, &memory.failures);
+                }
+            }
+            out.push(u8::from(self.forecaster.is_some()));
+            if let Some(forecaster) = &self.forecaster {
+                forecaster.write(&mut out);
+            }
         }
         out
     }
@@ -63,27 +79,43 @@ impl History {
     /// # Errors
     /// The bytes were not written by it, or are cut off.
     pub fn from_bytes(bytes: &[u8]) -> Result<History, CompactError> {
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = Reader::new(bytes);
         let version = reader.byte()?;
-        if !(VERSION..=VERSION_WITH_FAILURES).contains(&version) {
+        if !(VERSION..=NEWEST_VERSION).contains(&version) {
             return Err(CompactError::Version(version));
         }
-        let recommendations = reader.list(|at, number, range| {
+        let recommendations = read_list(&mut reader, |at, number, range| {
             Ok(Recommendation { at, replicas: i32::try_from(number).map_err(|_| range)? })
         })?;
         let event = |at, number: i64, range| {
             let change = i32::try_from(number >> 1).map_err(|_| range)?;
             Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
-        let (ups, downs) = (reader.list(event)?, reader.list(event)?);
-        let memory = match version {
-            VERSION => None,
-            version => Some(Box::new(reader.memory(version)?)),
-        };
-        if reader.at != bytes.len() {
-            return Err(CompactError::Trailing(reader.at));
+        let (ups, downs) = (read_list(&mut reader, event)?, read_list(&mut reader, event)?);
+        let demands = version >= VERSION_WITH_DEMANDS;
+        let start = reader.at();
+        let remembers = if demands { reader.flag()? } else { version == VERSION_WITH_MEMORY };
+        let mut history = History { recommendations, ups, downs, memory: None, forecaster: None };
+        if remembers {
+            let mut memory = read_memory(&mut reader)?;
+            if demands {
+                read_demands(&mut reader, &mut memory)?;
+            }
+            if version >= VERSION_WITH_FAILURES {
+                memory.failures = read_failures(&mut reader)?;
+            }
+            history.memory = Some(Box::new(memory));
+        } else if version >= VERSION_WITH_FAILURES {
+            // Without failures an earlier version would have been written.
+            return Err(CompactError::Range(start));
         }
-        Ok(History { recommendations, ups, downs, memory })
+        if demands && reader.flag()? {
+            history.forecaster = Some(Box::new(Forecaster::read(&mut reader)?));
+        }
+        if reader.left() > 0 {
+            return Err(CompactError::Trailing(reader.at()));
+        }
+        Ok(history)
     }
 }
 
@@ -91,138 +123,103 @@ fn write_list(out: &mut Vec<u8>, entries: impl ExactSizeIterator<Item = (Time, i
     write_varint(out, entries.len() as u64);
     let mut before = 0i64;
     for (at, number) in entries {
-        write_varint(out, zigzag(at.0.wrapping_sub(before)));
-        write_varint(out, zigzag(number));
+        write_signed(out, at.0.wrapping_sub(before));
+        write_signed(out, number);
         before = at.0;
     }
 }
 
 fn write_memory(out: &mut Vec<u8>, memory: &Memory) {
     for time in [memory.last_active, memory.metrics_gone_since] {
-        out.push(u8::from(time.is_some()));
-        if let Some(time) = time {
-            write_varint(out, zigzag(time.0));
-        }
+        write_time(out, time);
     }
     write_list(out, memory.last_answers.iter().map(|a| (a.at, i64::from(a.replicas))));
     for answer in &memory.last_answers {
         write_varint(out, u64::from(answer.metric));
     }
-    if memory.failures.is_empty() {
-        return;
+}
+
+fn write_demands(out: &mut Vec<u8>, memory: &Memory) {
+    write_time(out, memory.demand.map(|demand| demand.at));
+    if let Some(Demand { replicas, horizon, .. }) = memory.demand {
+        write_signed(out, replicas.0);
+        write_signed(out, horizon.0);
     }
-    write_varint(out, memory.failures.len() as u64);
-    for Failures { trigger, count } in &memory.failures {
+    write_list(out, memory.asked.iter().map(|asked| (asked.at, asked.replicas.0)));
+    write_time(out, memory.burst.map(|burst| burst.last));
+    if let Some(Burst { replicas, .. }) = memory.burst {
+        write_signed(out, i64::from(replicas));
+    }
+}
+
+fn write_failures(out: &mut Vec<u8>, failures: &[Failures]) {
+    write_varint(out, failures.len() as u64);
+    for Failures { trigger, count } in failures {
         write_varint(out, u64::from(*trigger));
         write_varint(out, u64::from(*count));
     }
 }
 
-fn write_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
+fn read_failures(reader: &mut Reader<'_>) -> Result<Vec<Failures>, CompactError> {
+    let start = reader.at();
+    let count: usize = reader.small()?;
+    if !(1..=MAX_LAST_ANSWERS).contains(&count) {
+        return Err(CompactError::Range(start));
     }
-    out.push(number as u8);
+    (0..count).map(|_| Ok(Failures { trigger: reader.small()?, count: reader.small()? })).collect()
 }
 
-const fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)) as u64
+fn read_memory(reader: &mut Reader<'_>) -> Result<Memory, CompactError> {
+    let (last_active, metrics_gone_since) = (reader.time()?, reader.time()?);
+    let start = reader.at();
+    let mut last_answers = read_list(reader, |at, number, range| {
+        let replicas = i32::try_from(number).map_err(|_| range)?;
+        Ok(LastAnswer { metric: 0, replicas, at })
+    })?;
+    if last_answers.len() > MAX_LAST_ANSWERS {
+        return Err(CompactError::Range(start));
+    }
+    for answer in &mut last_answers {
+        answer.metric = reader.small()?;
+    }
+    Ok(Memory { last_active, metrics_gone_since, last_answers, ..Memory::default() })
 }
 
-const fn unzigzag(number: u64) -> i64 {
-    (number >> 1) as i64 ^ -((number & 1) as i64)
+/// What is remembered of demands.
+fn read_demands(reader: &mut Reader<'_>, memory: &mut Memory) -> Result<(), CompactError> {
+    if let Some(at) = reader.time()? {
+        let (replicas, horizon) = (Milli(reader.signed()?), Span(reader.signed()?));
+        memory.demand = Some(Demand { replicas, at, horizon });
+    }
+    let start = reader.at();
+    memory.asked = read_list(reader, |at, number, _| Ok(Asked { replicas: Milli(number), at }))?;
+    if memory.asked.len() > MAX_ASKED {
+        return Err(CompactError::Range(start));
+    }
+    if let Some(last) = reader.time()? {
+        let start = reader.at();
+        let replicas = reader.signed()?;
+        let replicas = i32::try_from(replicas).map_err(|_| CompactError::Range(start))?;
+        memory.burst = Some(Burst { last, replicas });
+    }
+    Ok(())
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Reader<'_> {
-    fn byte(&mut self) -> Result<u8, CompactError> {
-        let byte = *self.bytes.get(self.at).ok_or(CompactError::Truncated)?;
-        self.at += 1;
-        Ok(byte)
+fn read_list<T>(
+    reader: &mut Reader<'_>,
+    make: impl Fn(Time, i64, CompactError) -> Result<T, CompactError>,
+) -> Result<Vec<T>, CompactError> {
+    let start = reader.at();
+    let count = reader.varint()?;
+    let count = usize::try_from(count).ok().filter(|n| *n <= MAX_ENTRIES);
+    let count = count.ok_or(CompactError::Range(start))?;
+    let mut list = Vec::with_capacity(count.min(reader.left()));
+    let mut before = 0i64;
+    for _ in 0..count {
+        let start = reader.at();
+        before = before.wrapping_add(reader.signed()?);
+        let number = reader.signed()?;
+        list.push(make(Time(before), number, CompactError::Range(start))?);
     }
-
-    fn varint(&mut self) -> Result<u64, CompactError> {
-        let start = self.at;
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
-            if (bits << shift) >> shift != bits {
-                return Err(CompactError::Range(start));
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(CompactError::Range(start))
-    }
-
-    fn time(&mut self) -> Result<Option<Time>, CompactError> {
-        let start = self.at;
-        match self.byte()? {
-            0 => Ok(None),
-            1 => Ok(Some(Time(unzigzag(self.varint()?)))),
-            _ => Err(CompactError::Range(start)),
-        }
-    }
-
-    fn memory(&mut self, version: u8) -> Result<Memory, CompactError> {
-        let (last_active, metrics_gone_since) = (self.time()?, self.time()?);
-        let start = self.at;
-        let mut last_answers = self.list(|at, number, range| {
-            let replicas = i32::try_from(number).map_err(|_| range)?;
-            Ok(LastAnswer { metric: 0, replicas, at })
-        })?;
-        if last_answers.len() > MAX_LAST_ANSWERS {
-            return Err(CompactError::Range(start));
-        }
-        for answer in &mut last_answers {
-            answer.metric = self.small()?;
-        }
-        let failures = match version {
-            VERSION_WITH_FAILURES => self.failures()?,
-            _ => Vec::new(),
-        };
-        Ok(Memory { last_active, metrics_gone_since, last_answers, failures })
-    }
-
-    fn failures(&mut self) -> Result<Vec<Failures>, CompactError> {
-        let start = self.at;
-        let count = self.small()?;
-        // None of them would have been written as an earlier version.
-        if !(1..=MAX_LAST_ANSWERS as u32).contains(&count) {
-            return Err(CompactError::Range(start));
-        }
-        (0..count).map(|_| Ok(Failures { trigger: self.small()?, count: self.small()? })).collect()
-    }
-
-    fn small(&mut self) -> Result<u32, CompactError> {
-        let start = self.at;
-        u32::try_from(self.varint()?).map_err(|_| CompactError::Range(start))
-    }
-
-    fn list<T>(
-        &mut self,
-        make: impl Fn(Time, i64, CompactError) -> Result<T, CompactError>,
-    ) -> Result<Vec<T>, CompactError> {
-        let start = self.at;
-        let count = self.varint()?;
-        let count = usize::try_from(count).ok().filter(|n| *n <= MAX_ENTRIES);
-        let count = count.ok_or(CompactError::Range(start))?;
-        let mut list = Vec::with_capacity(count.min(self.bytes.len() - self.at));
-        let mut before = 0i64;
-        for _ in 0..count {
-            let start = self.at;
-            before = before.wrapping_add(unzigzag(self.varint()?));
-            let number = unzigzag(self.varint()?);
-            list.push(make(Time(before), number, CompactError::Range(start))?);
-        }
-        Ok(list)
-    }
+    Ok(list)
 }

@@ -1,8 +1,12 @@
 //! What rules beyond a native autoscaler's remember from one pass to the next.
 
-use crate::model::{Metric, MetricTarget};
+use crate::model::{Metric, MetricTarget, Milli};
+use crate::predict::Demand;
 use crate::time::Time;
 use serde::Serialize;
+
+/// What was asked for is kept no more often than this, which is an hour of decisions fifteen seconds apart.
+pub const MAX_ASKED: usize = 240;
 
 /// Last answers of no more metrics than these are kept.
 pub const MAX_LAST_ANSWERS: usize = 64;
@@ -22,6 +26,15 @@ pub struct Memory {
     /// [`MAX_LAST_ANSWERS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failures>,
+    /// What the metrics asked for last, where sizes are forecast; the forecaster learns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<Demand>,
+    /// What the metrics asked for in the window, where sizes follow its mean; at most [`MAX_ASKED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// The burst that is on, where sizes follow the mean of a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
 }
 
 /// How often in a row a trigger has failed.
@@ -47,6 +60,24 @@ fn fold(bytes: impl Iterator<Item = u8>) -> u32 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     (hash ^ (hash >> 32)) as u32
+}
+
+/// What the metrics asked for at a moment, before anything was rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// How many replicas.
+    pub replicas: Milli,
+    /// When.
+    pub at: Time,
+}
+
+/// A demand far beyond what the pods could serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Burst {
+    /// When it was last seen.
+    pub last: Time,
+    /// The size that it has led to, which does not go down while it is on.
+    pub replicas: i32,
 }
 
 /// What a metric asked for when it last had a value. The size is kept rather than the value: a value

@@ -1,10 +1,13 @@
 //! What an autoscaler may ask for beyond a native one. Every field's default is what a native
 //! autoscaler does, so that a difference is always a value that somebody has set.
 
+use super::ahead::Ahead;
 use super::control::Control;
 use super::formula::Formula;
+use super::queue::Queue;
 use super::schedule::Schedules;
 use super::trigger::{Activation, StandIn};
+use super::window::Window;
 use super::{Milli, Settings};
 use crate::time::Span;
 use serde::Serialize;
@@ -37,6 +40,12 @@ pub struct Extensions {
     pub forbidden_windows: ForbiddenWindows,
     /// How fast the size may go up, beside the behavior's policies.
     pub pace: Pace,
+    /// Whether what arrives and what waits in a queue is to be served within a time.
+    pub queue: Option<Queue>,
+    /// Whether sizes follow the mean demand of a window.
+    pub window: Option<Window>,
+    /// What is done before the demand is there.
+    pub ahead: Ahead,
     /// When which other bounds are in force.
     pub schedules: Option<Schedules>,
     /// What a person ordered: modes, pauses, a hold.

@@ -31,8 +31,10 @@ pub struct Scheduled {
     pub bounds: Bounds,
     /// The name of the schedule that set one of them last.
     pub schedule: Arc<str>,
-    /// Since when it has been in force.
+    /// Since when it has been in force, as far as that matters for its ramp.
     pub since: Time,
+    /// Whether it may have been in force for longer: it has begun again and again before it ended.
+    pub or_longer: bool,
     /// How far its bounds have been reached, in percent; 100 where there is no ramp, or after it.
     pub ramp_percent: u8,
 }

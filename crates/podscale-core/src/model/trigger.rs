@@ -89,6 +89,18 @@ pub struct Activation {
     pub forced: bool,
     /// From when on a target that was never seen active may be idle; `None` is after a whole cool-down.
     pub idle_from: Option<Time>,
+    /// Which sizes are decided here.
+    pub scope: Scope,
+}
+
+/// Which sizes of a target are decided here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    #[default]
+    Whole,
+    /// Only whether it is idle: an HPA beside it decides how many replicas an active target has.
+    Activation,
 }
 
 /// The size that an idle target gets when something becomes active.

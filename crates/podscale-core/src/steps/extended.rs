@@ -1,7 +1,8 @@
 //! Steps that only autoscalers with extensions take, as data.
 
 use super::Step;
-use crate::model::{OnMissing, Scheduled};
+use crate::model::{Milli, OnMissing, Scheduled};
+use crate::predict::{Forecast, Pattern};
 use crate::time::{Span, Time};
 use std::sync::Arc;
 
@@ -15,6 +16,14 @@ pub(crate) struct ExtendedSteps {
     pub(crate) combined: Option<(CombinedBy, i32)>,
     pub(crate) formula_failed: Option<FormulaFailure>,
     pub(crate) fallback: Option<Fallen>,
+    /// Whether an HPA decides the size.
+    pub(crate) left_to_hpa: bool,
+    pub(crate) queued: Option<Queued>,
+    pub(crate) windowed: Option<Windowed>,
+    pub(crate) forecast: Option<Forecasted>,
+    pub(crate) led: Option<Led>,
+    pub(crate) spared: Option<Spared>,
+    pub(crate) guarded: Option<Guarded>,
     pub(crate) forbidden: Option<Forbidden>,
     pub(crate) direction_paused: Option<DirectionPaused>,
     /// Whether the size is decided and not to be set.
@@ -51,6 +60,60 @@ pub(crate) struct Substituted {
 pub(crate) struct Fallen {
     pub(crate) since: Time,
     pub(crate) replicas: i32,
+}
+
+/// What a queue made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Queued {
+    pub(crate) waiting: Milli,
+    pub(crate) arrivals: Milli,
+    pub(crate) within: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// What the mean of a window made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Windowed {
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+    pub(crate) burst: bool,
+}
+
+/// A forecast, and what it made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Forecasted {
+    pub(crate) forecast: Forecast,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// What following the demand ahead made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Led {
+    pub(crate) gained: Milli,
+    pub(crate) horizon: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// What room for what the demand usually gains made of the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spared {
+    pub(crate) room: Milli,
+    pub(crate) horizon: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
+}
+
+/// Pods that are kept because they will be needed again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Guarded {
+    pub(crate) pattern: Pattern,
+    pub(crate) peak: Milli,
+    pub(crate) within: Span,
+    pub(crate) from: i32,
+    pub(crate) to: i32,
 }
 
 /// A change of size that came too soon after another one.
@@ -165,7 +228,36 @@ impl ExtendedSteps {
         let failed = self.formula_failed.map(|reason| Step::FormulaFailed { reason });
         let fallback =
             self.fallback.map(|Fallen { since, replicas }| Step::Fallback { since, replicas });
-        combined.into_iter().chain(failed).chain(fallback)
+        let left = self.left_to_hpa.then_some(Step::LeftToHpa);
+        combined.into_iter().chain(failed).chain(fallback).chain(left).chain(self.ahead())
+    }
+
+    /// What a queue and the window made of it, and what was done ahead of the demand.
+    fn ahead(&self) -> impl DoubleEndedIterator<Item = Step<'_>> {
+        let queued = self.queued.map(|Queued { waiting, arrivals, within, from, to }| {
+            Step::Queued { waiting, arrivals, within, from, to }
+        });
+        let windowed =
+            self.windowed.map(|Windowed { from, to, burst }| Step::Windowed { from, to, burst });
+        let forecast = self.forecast.as_ref().map(|Forecasted { forecast, from, to }| {
+            Step::Forecast { forecast, from: *from, to: *to }
+        });
+        let led = self.led.map(|Led { gained, horizon, from, to }| Step::Led {
+            gained,
+            horizon,
+            from,
+            to,
+        });
+        let spared = self.spared.map(|Spared { room, horizon, from, to }| Step::Spared {
+            room,
+            horizon,
+            from,
+            to,
+        });
+        let guarded = self.guarded.map(|Guarded { pattern, peak, within, from, to }| {
+            Step::Guarded { pattern, peak, within, from, to }
+        });
+        queued.into_iter().chain(windowed).chain(forecast).chain(led).chain(spared).chain(guarded)
     }
 
     /// What became of deletion costs.

@@ -2,7 +2,8 @@
 
 use super::extended::{Activity, CombinedBy, Direction, FormulaFailure};
 use crate::history::Recommendation;
-use crate::model::{MetricTarget, OnMissing, Policy, Scheduled};
+use crate::model::{MetricTarget, Milli, OnMissing, Policy, Scheduled};
+use crate::predict::{Forecast, Pattern};
 use crate::status::Current;
 use crate::time::{Span, Time};
 
@@ -89,6 +90,8 @@ pub enum Step<'a> {
         /// The size.
         replicas: i32,
     },
+    /// The size is an HPA's business.
+    LeftToHpa,
     /// The formula over the metrics gave no size.
     FormulaFailed {
         /// Why.
@@ -100,6 +103,72 @@ pub enum Step<'a> {
         since: Time,
         /// The size that is asked for.
         replicas: i32,
+    },
+    /// What arrives in a queue and what waits in it is to be served within a time.
+    Queued {
+        /// How much waits.
+        waiting: Milli,
+        /// How much arrives in a second.
+        arrivals: Milli,
+        /// Within which time what waits is to be served.
+        within: Span,
+        /// What the metrics ask for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// The size follows the mean demand of a window.
+    Windowed {
+        /// What the metrics ask for now.
+        from: i32,
+        /// What it became.
+        to: i32,
+        /// Whether a burst is on, so that it follows the shorter window and does not go down.
+        burst: bool,
+    },
+    /// A forecast was made for the time at which a pod that is added now is ready.
+    Forecast {
+        /// What is expected, how wrong such forecasts were, and whether they may be used.
+        forecast: &'a Forecast,
+        /// What the metrics ask for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// The size follows where the demand is going.
+    Led {
+        /// What the demand gains until a pod that is added now is ready, in replicas.
+        gained: Milli,
+        /// How long that takes.
+        horizon: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// There is room for what the demand usually gains.
+    Spared {
+        /// How much it usually gains until a pod that is added now is ready, in replicas.
+        room: Milli,
+        /// How long that takes.
+        horizon: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never less.
+        to: i32,
+    },
+    /// Pods that will be needed again soon are kept.
+    Guarded {
+        /// By which season.
+        pattern: Pattern,
+        /// The most that is expected, in replicas.
+        peak: Milli,
+        /// Within how long.
+        within: Span,
+        /// What was asked for.
+        from: i32,
+        /// What it became; never more than there are.
+        to: i32,
     },
     /// The metrics agreed on a size.
     Winner {
@@ -202,6 +271,8 @@ pub enum Withheld {
     DryRun,
     /// Another controller manages the autoscaler.
     OtherController,
+    /// Another autoscaler has the same target.
+    TargetTaken,
     /// It is left for a later pass.
     Deferred,
     /// The object does not exist any more.

@@ -17,6 +17,8 @@ pub const NOTHING_ACTIVE: &str = "No metric above its activation threshold";
 pub const ACTIVE: &str = "Metric above its activation threshold";
 /// Why the size becomes the fallback.
 pub const METRICS_GONE: &str = "Metrics gone for too long";
+/// Why the size goes up before a metric asks for it.
+pub const MORE_EXPECTED: &str = "More demand expected";
 
 /// The reason of the event of a trigger that failed.
 #[must_use]

@@ -3,14 +3,14 @@
 use super::fixture::Fixture;
 use super::{check, desired, differs};
 use podscale_core::model::{
-    Bounds, Calendar, Control, Extensions, ForbiddenWindows, Hold, Mode, NoMetrics, OnMissing,
-    Pace, Pause, PolicyAmount, Readiness, Scheduled, Schedules, SizeFrom, Source, Stabilization,
-    Targets, Tolerance, Wording,
+    Bounds, Calendar, Control, Extensions, ForbiddenWindows, Hold, MetricRules, Mode, NoMetrics,
+    OnMissing, Pace, Pause, PolicyAmount, Readiness, Scheduled, Schedules, SizeFrom, Source,
+    Stabilization, Targets, Tolerance, Wording,
 };
 use podscale_core::pod::{Phase, ReadyStatus};
 use podscale_core::snapshot::{Reading, Scale};
 use podscale_core::status::{ConditionKind, ConditionStatus};
-use podscale_core::{Metric, Settings, Span, Time, decide};
+use podscale_core::{Metric, Settings, Span, Step, Time, decide, explain};
 
 /// A calendar with one answer.
 struct Always(Bounds);
@@ -18,7 +18,8 @@ struct Always(Bounds);
 impl Calendar for Always {
     fn at(&self, now: Time, _: Bounds) -> Option<Scheduled> {
         let since = now.before(Span::seconds(90));
-        Some(Scheduled { bounds: self.0, schedule: "office".into(), since, ramp_percent: 40 })
+        let (schedule, ramp_percent) = ("office".into(), 40);
+        Some(Scheduled { bounds: self.0, schedule, since, or_longer: true, ramp_percent })
     }
 
     fn text(&self) -> &str {
@@ -42,7 +43,7 @@ fn schedules_replace_the_bounds() {
     check(
         &steady().extend(scheduled(6, 20)),
         &[
-            "schedule office has been in force for 1m30s, 40% of the way there: 6 to 20 replicas",
+            "schedule office has been in force for at least 1m30s, 40% of the way there: 6 to 20 replicas",
             "that is less than the minimum of 6; metrics are not read",
             "so the size changes from 4 to 6",
         ],
@@ -108,6 +109,37 @@ fn stronger_orders_win() {
         &busy().extend(control(|c| c.hold = hold)),
         &["it is held at 6; metrics are not read", "so the size changes from 4 to 6"],
     );
+}
+
+#[test]
+fn lengths_of_time_are_told_in_their_largest_units() {
+    for (seconds, expected) in [
+        (0, "0s"),
+        (45, "45s"),
+        (90, "1m30s"),
+        (3600, "1h"),
+        (5400, "1h30m"),
+        (86_400 + 59, "1d"),
+        (2 * 86_400 + 3 * 3600 + 61, "2d3h"),
+    ] {
+        let now = Time(1_000_000_000_000);
+        let until = Some(now.after(Span::seconds(seconds)));
+        let fixture = Fixture::of(4);
+        let step = Step::Held { replicas: 6, until };
+        let line = explain::line(&step, &fixture.autoscaler, now);
+        assert_eq!(line, format!("it is held at 6 for another {expected}; metrics are not read"));
+    }
+}
+
+#[test]
+fn metrics_are_called_as_the_spec_calls_them() {
+    let named = |e: &mut Extensions| {
+        e.metrics = vec![MetricRules { name: Some("work".into()), ..MetricRules::DEFAULT }];
+    };
+    let fixture = Fixture::of(4).cpu(50, 50).extend(named);
+    let snapshot = fixture.snapshot();
+    let lines = explain::lines(&decide(&snapshot).steps, snapshot.autoscaler, snapshot.now);
+    assert!(lines[1].starts_with("work is at 50% of requests"), "{lines:?}");
 }
 
 #[test]

@@ -5,11 +5,17 @@
 mod fixture;
 #[path = "../support/generate.rs"]
 mod generate;
+#[path = "../support/minutes.rs"]
+mod minutes;
 
+mod adversarial;
+mod ahead;
 mod costs;
 mod fields;
+mod means;
 mod metrics;
 mod properties;
+mod queues;
 mod sequences;
 mod triggers;
 mod windows;

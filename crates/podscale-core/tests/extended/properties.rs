@@ -2,13 +2,14 @@
 
 use super::fixture::{self, Fixture, NOW};
 use super::generate::{amount, count, fixture as any_fixture, time};
+use super::minutes::Minutes;
 use podscale_core::decision::RescaleReason;
 use podscale_core::history::{LastAnswer, MAX_LAST_ANSWERS, Memory};
 use podscale_core::model::{
-    Aggregate, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
-    ForbiddenWindows, Formula, Hold, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace, Part,
-    Pause, PodRules, PodSelection, Readiness, ScaleToZero, Scheduled, Schedules, ShareOf, SizeFrom,
-    Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
+    Aggregate, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback, ForbiddenWindows,
+    Formula, Hold, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace, Part, Pause, PodRules,
+    PodSelection, Readiness, ScaleToZero, Schedules, ShareOf, SizeFrom, Stabilization, Tolerance,
+    Unary, Watermarks, Wording, ZeroedByOthers,
 };
 use podscale_core::pass::WriteOutcome;
 use podscale_core::snapshot::{Reading, Scale};
@@ -16,23 +17,6 @@ use podscale_core::{
     Decision, History, ScaleWrite, Span, StatusWrite, Time, Withheld, decide, explain,
 };
 use proptest::prelude::*;
-
-/// A schedule of minutes: in force in every second one.
-#[derive(Clone, Debug)]
-struct Minutes(Bounds);
-
-impl Calendar for Minutes {
-    fn at(&self, now: Time, _: Bounds) -> Option<Scheduled> {
-        let minute = now.0.div_euclid(60_000_000);
-        let since = Time(minute.saturating_mul(60_000_000));
-        let on = Scheduled { bounds: self.0, schedule: "on".into(), since, ramp_percent: 100 };
-        (minute % 2 == 0).then_some(on)
-    }
-
-    fn text(&self) -> &str {
-        "minutes"
-    }
-}
 
 fn seconds() -> impl Strategy<Value = Span> {
     prop_oneof![9 => (0..600i64).prop_map(Span::seconds), 1 => any::<i64>().prop_map(Span)]
@@ -226,13 +210,13 @@ fn memory() -> impl Strategy<Value = Option<Box<Memory>>> {
         proptest::collection::vec(answer, 0..4),
     )
         .prop_map(|(last_active, metrics_gone_since, last_answers)| {
-            let failures = Vec::new();
-            Box::new(Memory { last_active, metrics_gone_since, last_answers, failures })
+            let empty = Memory::default();
+            Box::new(Memory { last_active, metrics_gone_since, last_answers, ..empty })
         });
     proptest::option::of(memory)
 }
 
-fn extended() -> impl Strategy<Value = Fixture> {
+pub(super) fn extended() -> impl Strategy<Value = Fixture> {
     (any_fixture(), extensions(), memory(), proptest::option::of(time())).prop_map(
         |(mut fixture, extensions, memory, last_scale)| {
             fixture.autoscaler.extensions = Some(Box::new(extensions));
@@ -262,7 +246,7 @@ fn newest(fixture: &Fixture) -> Option<Time> {
 }
 
 /// What no decision may do, whatever it is made on.
-fn holds(fixture: &Fixture, decision: &Decision) -> Result<(), TestCaseError> {
+pub(super) fn holds(fixture: &Fixture, decision: &Decision) -> Result<(), TestCaseError> {
     let extensions = fixture.autoscaler.extensions.as_deref().expect("extensions");
     let (control, now) = (&extensions.control, fixture.now);
     let Some(rescale) = decision.rescale else {

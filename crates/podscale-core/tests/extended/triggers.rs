@@ -7,8 +7,8 @@ use super::sequences::check as sequence;
 use super::{check, desired};
 use podscale_core::model::{
     Activation, Binary, Composite, EventSource, Extensions, Fact, Formula, Hold, Metric,
-    MetricTarget, Milli, Part, Pause, ScaleToZero, Source, Stabilization, StandIn, StandInSize,
-    Trigger, TriggerOf, Waking, ZeroedByOthers,
+    MetricTarget, Milli, Part, Pause, ScaleToZero, Scope, Source, Stabilization, StandIn,
+    StandInSize, Trigger, TriggerOf, Waking, ZeroedByOthers,
 };
 use podscale_core::snapshot::{Reading, Scale};
 use podscale_core::{Span, decide, explain};
@@ -50,7 +50,8 @@ fn scaled(replicas: i32, triggers: &[Says]) -> Fixture {
     let mut fixture = Fixture::of(replicas).settled().extend(|e| {
         e.scale_to_zero = Some(ScaleToZero { idle_replicas: 0, cooldown: Span::seconds(60) });
         let idle_from = Some(NOW.before(Span::seconds(3600)));
-        e.activation = Activation { waking: Waking::ToMinimum, forced: false, idle_from };
+        let usual = Activation::default();
+        e.activation = Activation { waking: Waking::ToMinimum, idle_from, ..usual };
         e.zeroed_by_others = ZeroedByOthers::Woken;
         e.stabilization = Stabilization::Off;
     });
@@ -95,6 +96,29 @@ fn activity_leads_from_zero_to_one_to_many_and_back() {
         (Inactive(0), Some(0)),
     ];
     sequence(scaled(3, &[Fails]), 30, &rows, says);
+}
+
+#[test]
+fn with_an_hpa_beside_it_only_activity_leads_anywhere() {
+    let beside = |fixture: Fixture| fixture.extend(|e| e.activation.scope = Scope::Activation);
+    let rows = [
+        (Inactive(0), Some(0)),
+        (Active(90), Some(1)),
+        (Active(90), Some(1)),
+        (Inactive(0), Some(1)),
+        (Fails, Some(1)),
+        (Inactive(0), Some(0)),
+    ];
+    sequence(beside(scaled(3, &[Fails])), 30, &rows, says);
+    check(
+        &beside(scaled(4, &[Active(90)])),
+        &[
+            "s0-redis is at 22.5 per pod, target 10 (ratio 2.250): asks for 9",
+            "s0-redis is active",
+            "the size is left to the HPA beside it",
+            "so the size stays 4",
+        ],
+    );
 }
 
 #[test]

@@ -24,7 +24,8 @@ impl Calendar for Thirds {
         let bounds =
             Bounds { min: between(base.min, self.0.min), max: between(base.max, self.0.max) };
         let ramp_percent = u8::try_from(percent).ok()?;
-        let on = Scheduled { bounds, schedule: "thirds".into(), since, ramp_percent };
+        let schedule = "thirds".into();
+        let on = Scheduled { bounds, schedule, since, or_longer: false, ramp_percent };
         (minute % 3 == 0).then_some(on)
     }
 

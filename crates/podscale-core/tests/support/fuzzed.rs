@@ -1,31 +1,17 @@
 //! What goes beyond a native autoscaler, made of bytes.
 
+use super::minutes::Minutes;
 use super::{Bytes, fixture};
-use podscale_core::history::{LastAnswer, Memory};
+use podscale_core::history::{Asked, Burst, LastAnswer, Memory};
 use podscale_core::model::{
-    Activation, Aggregate, Binary, Bounds, Calendar, Combine, Control, Extensions, Fact, Fallback,
-    ForbiddenWindows, Formula, Hold, MetricRules, Milli, Mode, NoMetrics, OnMissing, Pace, Part,
-    Pause, PodRules, PodSelection, Readiness, ScaleToZero, Scheduled, Schedules, ShareOf, SizeFrom,
-    Stabilization, Tolerance, Unary, Watermarks, Wording, ZeroedByOthers,
+    Activation, Aggregate, Ahead, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback,
+    ForbiddenWindows, Formula, Headroom, Hold, Lead, MetricRules, Milli, Mode, NoMetrics,
+    OnMissing, Pace, Part, Pause, PodRules, PodSelection, Predict, Queue, Readiness, ScaleToZero,
+    Schedules, ShareOf, SizeFrom, Stabilization, Tolerance, Unary, Watermarks, Window, Wording,
+    ZeroedByOthers,
 };
+use podscale_core::predict::Demand;
 use podscale_core::{Span, Time};
-
-/// Other bounds in every second minute.
-#[derive(Debug)]
-struct Minutes(Bounds);
-
-impl Calendar for Minutes {
-    fn at(&self, now: Time, _: Bounds) -> Option<Scheduled> {
-        let minute = now.0.div_euclid(60_000_000);
-        let since = Time(minute.saturating_mul(60_000_000));
-        let on = Scheduled { bounds: self.0, schedule: "on".into(), since, ramp_percent: 100 };
-        (minute % 2 == 0).then_some(on)
-    }
-
-    fn text(&self) -> &str {
-        "minutes"
-    }
-}
 
 impl Bytes<'_> {
     fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
@@ -164,6 +150,29 @@ impl Bytes<'_> {
                 down: self.maybe(Self::span),
             },
             pace: self.one_of([Pace::Policies, pace]),
+            queue: self.maybe(|bytes| Queue {
+                length: u32::from(bytes.byte() % 4),
+                arrivals: u32::from(bytes.byte() % 4),
+                per_pod: Milli(i64::from(bytes.count())),
+                within: bytes.span(),
+            }),
+            window: self.maybe(|bytes| Window {
+                stable: bytes.span(),
+                panic: bytes.span(),
+                panic_percent: u32::from(bytes.byte()),
+            }),
+            ahead: Ahead {
+                start_up: self.maybe(Self::span),
+                predict: self.maybe(|bytes| Predict {
+                    confidence_percent: bytes.byte(),
+                    scale_in_guard: bytes.span(),
+                }),
+                lead: self.maybe(|bytes| Lead { most_percent: u32::from(bytes.byte()) }),
+                headroom: self.maybe(|bytes| Headroom {
+                    confidence_percent: bytes.byte(),
+                    most_percent: u32::from(bytes.byte()),
+                }),
+            },
             schedules: self.maybe(|bytes| {
                 let (min, max) = (bytes.count(), bytes.count());
                 Schedules::new(Minutes(Bounds { min: min.min(max), max: max.max(min) }))
@@ -196,6 +205,15 @@ impl Bytes<'_> {
             metrics_gone_since: self.maybe(Self::time),
             last_answers: (0..self.byte() % 4).map(|_| answer(self)).collect(),
             failures: Vec::new(),
+            demand: self.maybe(|bytes| Demand {
+                replicas: Milli(i64::from(bytes.count()).saturating_mul(1000)),
+                at: bytes.time(),
+                horizon: bytes.span(),
+            }),
+            asked: (0..self.byte() % 4)
+                .map(|_| Asked { replicas: Milli(i64::from(self.count())), at: self.time() })
+                .collect(),
+            burst: self.maybe(|bytes| Burst { last: bytes.time(), replicas: bytes.count() }),
         }
     }
 }

@@ -166,6 +166,7 @@ pub fn history() -> impl Strategy<Value = History> {
             ups,
             downs,
             memory: None,
+            forecaster: None,
         })
 }
 

@@ -6,6 +6,7 @@ use crate::answer::{Query, Refusal};
 use crate::resource::{FoundNode, FoundPod, Source};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::Method;
+use axum::http::header::ALLOW;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,6 +23,7 @@ pub fn router(source: Source) -> Router {
         .route("/nodes/{node}", get(node))
         .route("/namespaces/{namespace}/pods", get(pods))
         .route("/namespaces/{namespace}/pods/{pod}", get(pod))
+        .fallback(async || Refusal::no_path())
         .layer(middleware::from_fn(only_reads))
         .with_state(source)
 }
@@ -30,7 +32,7 @@ async fn only_reads(request: Request, next: Next) -> Response {
     if request.method() == Method::GET {
         next.run(request).await
     } else {
-        Refusal::not_allowed().into_response()
+        ([(ALLOW, "GET")], Refusal::not_allowed()).into_response()
     }
 }
 

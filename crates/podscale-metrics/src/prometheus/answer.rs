@@ -49,7 +49,8 @@ pub fn read_query(code: u16, body: &[u8], most_series: usize) -> Result<Answer, 
     };
     let mut leave_out = |count: usize, why: &str| {
         if count > 0 {
-            warnings.push(format!("{count} samples were left out: {why}").into());
+            let samples = if count == 1 { "sample was" } else { "samples were" };
+            warnings.push(format!("{count} {samples} left out: {why}").into());
         }
     };
     leave_out(histograms, "a histogram is not one number");

@@ -78,6 +78,7 @@ pub struct Client {
     spoken: bool,
     authorization: Authorization,
     timeout: Duration,
+    max_age: Option<Duration>,
     most_bytes: usize,
     most_series: usize,
     connection: Mutex<Connection>,
@@ -99,7 +100,7 @@ impl Client {
     /// The address, a file or a header cannot be used.
     pub fn new(config: Config) -> Result<Client, SetupError> {
         let base = config.url.trim_end_matches('/').to_owned();
-        let wrong = |problem: &str| Err(SetupError::new(config.url.clone(), problem));
+        let wrong = |problem: &str| Err(SetupError::new(hidden(&config.url), problem));
         let Ok(uri) = base.parse::<Uri>() else { return wrong("not an address") };
         let spoken = match (uri.scheme_str(), uri.authority(), uri.query()) {
             (_, _, Some(_)) => return wrong("must end before the question mark"),
@@ -120,6 +121,7 @@ impl Client {
             spoken,
             authorization: Authorization::new(config.credentials)?,
             timeout: config.timeout,
+            max_age: None,
             most_bytes: config.most_bytes,
             most_series: config.most_series,
             tls: config.tls,
@@ -127,6 +129,12 @@ impl Client {
             permits: Semaphore::new(CONCURRENT_REQUESTS),
             warned: None,
         })
+    }
+
+    /// Asks for samples of at most this age; without one Prometheus goes by its own look-back, usually five minutes.
+    #[must_use]
+    pub fn with_max_age(self, max_age: Option<Duration>) -> Client {
+        Client { max_age, ..self }
     }
 
     /// Calls this with every query whose answer came with warnings. It must not wait.
@@ -150,8 +158,11 @@ impl Client {
     /// # Errors
     /// Prometheus refused, could not be reached in time, or answered what cannot be used.
     pub async fn query(&self, query: &str) -> Result<Answer, PrometheusError> {
-        let timeout = format!("{}ms", self.timeout.as_millis());
-        let form = form(&[("query", query), ("timeout", &timeout)]);
+        let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
+        let (timeout, max_age) = (milliseconds(self.timeout), self.max_age.map(milliseconds));
+        let mut fields = vec![("query", query), ("timeout", &*timeout)];
+        fields.extend(max_age.as_deref().map(|age| ("lookback_delta", age)));
+        let form = form(&fields);
         let (code, body) = self.ask("/api/v1/query", form).await?;
         let most = self.most_series;
         let answer = read(body, move |body| answer::read_query(code, body, most)).await?;
@@ -237,6 +248,16 @@ impl Client {
             }
         }
         Ok(connection.http.clone())
+    }
+}
+
+/// An address as it may be shown: without the password that it may have.
+fn hidden(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest.get(..end).and_then(|authority| authority.rfind('@')).and_then(|at| rest.get(at..)) {
+        Some(host) => format!("{scheme}://***{host}"),
+        None => url.to_owned(),
     }
 }
 

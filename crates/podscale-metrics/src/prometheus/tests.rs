@@ -47,6 +47,10 @@ async fn the_path_of_the_address_goes_first_and_queries_are_posted() {
     assert_eq!(answer.vector.samples[0].value, 7.0);
     let expected = "POST /prom/api/v1/query query=up%7Ba%3D%22%C3%A4%26%3D%22%7D&timeout=10000ms";
     assert_eq!(seen.lock()[0], expected);
+    let client = client.with_max_age(Some(Duration::from_secs(90)));
+    client.query("up").await.expect("an answer");
+    let expected = "POST /prom/api/v1/query query=up&timeout=10000ms&lookback_delta=90000ms";
+    assert_eq!(seen.lock()[1], expected);
 }
 
 #[tokio::test]

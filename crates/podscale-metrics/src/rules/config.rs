@@ -2,6 +2,7 @@
 
 use super::document::Node;
 use super::name::{NameProblem, NameRule};
+use super::promql;
 use super::query;
 use super::reader::{Place, Report};
 use super::resources::{GroupResource, LabelTemplate, ResourceMapping};
@@ -57,7 +58,11 @@ fn rule(place: &Place<'_>, external: bool, report: &mut Report) -> Option<Rule> 
         return None;
     }
     place.check_keys(&RULE, report);
-    let series_query = required(&place.field("seriesQuery"), report);
+    let selector = place.field("seriesQuery");
+    let series_query = required(&selector, report);
+    if let Some(Err(problem)) = series_query.as_deref().map(promql::check) {
+        report.error(&selector, problem);
+    }
     let filters = filters(&place.field("seriesFilters"), report);
     let mapping = place.field("resources");
     let (resources, namespaced) = resources(&mapping, report);
@@ -149,11 +154,16 @@ fn name(place: &Place<'_>, report: &mut Report) -> Option<NameRule> {
 fn template(place: &Place<'_>, report: &mut Report) -> Option<Template> {
     let text = required(place, report)?;
     let parsed = Template::parse(&text).and_then(|template| {
-        template.render(&query::sample())?;
-        Ok(template)
+        let rendered = template.render(&query::sample())?;
+        Ok((template, rendered))
     });
     match parsed {
-        Ok(template) => Some(template),
+        Ok((template, rendered)) => {
+            if let Err(problem) = promql::check(&rendered) {
+                report.error(place, problem);
+            }
+            Some(template)
+        }
         Err(error) => {
             let near = error.place.and_then(|at| text.get(at..)).unwrap_or_default();
             let near: String = near.chars().take(30).collect();
@@ -234,7 +244,7 @@ fn window(place: &Place<'_>, report: &mut Report) -> Option<Duration> {
     window
 }
 
-fn prometheus_duration(text: &str) -> Option<Duration> {
+pub(super) fn prometheus_duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, u64); 7] = [
         ("ms", 1),
         ("s", 1000),

@@ -19,6 +19,7 @@ use podscale_api::Selector;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use tokio::sync::watch;
 
 pub use discovery::Discovered;
 
@@ -94,6 +95,8 @@ pub struct Engine {
     origins: Mutex<Origins>,
     discovery: Discovery,
     unknown: Unknown,
+    /// Counts how often rules were replaced.
+    versions: watch::Sender<u64>,
 }
 
 impl Engine {
@@ -116,6 +119,7 @@ impl Engine {
             origins: Mutex::new(origins),
             discovery: Discovery::default(),
             unknown: Unknown::new(timings.unknown),
+            versions: watch::Sender::new(0),
         }
     }
 
@@ -123,12 +127,26 @@ impl Engine {
     pub fn replace(&self, rules: RuleSet) {
         self.unknown.clear();
         self.install(|origins| origins.configured = Arc::new(rules));
+        self.versions.send_modify(|version| *version = version.wrapping_add(1));
     }
 
     /// Goes on with other rules that follow from objects; the configured ones stay.
     pub fn replace_derived(&self, rules: RuleSet) {
         self.unknown.clear();
         self.install(|origins| origins.derived = Arc::new(rules));
+        self.versions.send_modify(|version| *version = version.wrapping_add(1));
+    }
+
+    /// Other resources are known now, so that labels may name what they did not before.
+    pub fn resources_changed(&self) {
+        self.unknown.clear();
+        self.install(|_| {});
+    }
+
+    /// Changes whenever rules are replaced.
+    #[must_use]
+    pub fn versions(&self) -> watch::Receiver<u64> {
+        self.versions.subscribe()
     }
 
     /// The rules in use.
@@ -155,11 +173,15 @@ impl Engine {
         self.current().catalog.external_metrics().map(Box::from).collect()
     }
 
-    /// Looks all series up, over and over; ends when it is dropped. `report` hears how each round went.
+    /// Looks all series up, over and over, and at once after rules were replaced; ends when it is dropped.
+    /// `report` hears how each round went.
     pub async fn refresh_forever(&self, report: impl Fn(&Discovered)) {
+        let mut versions = self.versions();
         loop {
+            versions.mark_unchanged();
             report(&self.refresh().await);
-            tokio::time::sleep(self.timings.refresh).await;
+            // The sender is a part of this, so it does not end.
+            let _ = tokio::time::timeout(self.timings.refresh, versions.changed()).await;
         }
     }
 
@@ -209,14 +231,15 @@ impl Engine {
         let resource = asked.resource.name();
         let missing =
             || EngineError::NoMetric { metric: metric.into(), resource: (&*resource).into() };
-        if asked.names.is_empty() {
-            return Ok(Vec::new());
-        }
         let find = |current: &Current| {
             current.catalog.objects_query(&current.rules, metric, asked, &*self.resources)
         };
         let key = format!("{resource}/{metric}");
         let query = self.find(&key, find).await?.ok_or_else(missing)?;
+        // Nobody is asked about no objects, but whether there is such a metric has been said.
+        if asked.names.is_empty() {
+            return Ok(Vec::new());
+        }
         let answer = self.queries.get(&query.text, max_age).await?;
         if answer.scalar {
             return Err(PrometheusError::Type { kind: "scalar".into() }.into());
@@ -265,7 +288,7 @@ impl Engine {
         }
         let failure = if self.unknown.look_up(key) {
             let discovered = self.discover(true).await;
-            discovered.failures.into_iter().next().map(|(_, error)| error)
+            discovered.doubt()
         } else {
             self.discovery.settled().await
         };

@@ -47,7 +47,7 @@ impl Reloader {
         if self.last.lock().replace(hash) == Some(hash) {
             return Reloaded::Unchanged;
         }
-        match RuleSet::parse(text) {
+        match RuleSet::parse_edit(text) {
             Ok(rules) => {
                 let (count, warnings) =
                     (rules.custom().len() + rules.external().len(), rules.warnings().to_vec());

@@ -4,6 +4,7 @@ use super::query::QueryError;
 use super::series::expression;
 use super::template::{Template, Value};
 use regex::Regex;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A kind of object as the API knows it.
@@ -65,13 +66,23 @@ pub trait Resources: Send + Sync {
 }
 
 /// A list of resources; of several that fit, the first one counts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownResources(Vec<Arc<Resource>>);
 
 impl KnownResources {
     /// These and no others.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> KnownResources {
         KnownResources(resources.into_iter().map(Arc::new).collect())
+    }
+
+    /// These, and of others those that are not among them.
+    #[must_use]
+    pub fn and(mut self, others: impl IntoIterator<Item = Resource>) -> KnownResources {
+        let known: HashSet<(Box<str>, Box<str>)> =
+            self.0.iter().map(|known| (known.group.clone(), known.plural.clone())).collect();
+        let new = |other: &Resource| !known.contains(&(other.group.clone(), other.plural.clone()));
+        self.0.extend(others.into_iter().filter(new).map(Arc::new));
+        self
     }
 
     /// Those that every cluster has and metrics are usually about.
@@ -120,6 +131,8 @@ impl KnownResources {
 
 impl Resources for KnownResources {
     fn find(&self, group: &str, resource: &str) -> Option<Arc<Resource>> {
+        // As Kubernetes' own mapper: names are written in small letters, whichever way they are asked for.
+        let resource = resource.to_lowercase();
         let named =
             |known: &&Arc<Resource>| *known.plural == *resource || *known.singular == *resource;
         // As Kubernetes' own mapper: the exact group, then one that begins so; and as labels write it.
@@ -214,6 +227,19 @@ impl ResourceMapping {
         self.template.is_none() && self.overrides.is_empty()
     }
 
+    /// The labels for which resources are named that are not known, and what is to be said of them.
+    pub(super) fn unknown(&self, resources: &dyn Resources) -> Vec<(&str, String)> {
+        let missing = |(_, named): &&(Box<str>, GroupResource)| {
+            resources.find(&named.group, &named.resource).is_none()
+        };
+        let text = |GroupResource { group, resource }: &GroupResource| match group.as_str() {
+            "" => format!("the cluster has no resource {resource:?}"),
+            group => format!("the cluster has no resource {resource:?} in the group {group:?}"),
+        };
+        let unknown = self.overrides.iter().filter(missing);
+        unknown.map(|(label, named)| (&**label, text(named))).collect()
+    }
+
     /// The label that holds the name of an object.
     pub(super) fn label(
         &self,
@@ -251,14 +277,17 @@ mod tests {
 
     #[test]
     fn resources_are_found_by_either_name_and_by_parts_of_their_group() {
-        let mut all = KnownResources::everyday().0;
-        all.push(Arc::new(Resource::new(["cheese.io", "v1", "brands", "brand", "Brand"], false)));
-        let known = KnownResources(all);
+        let known = KnownResources::everyday().and([
+            Resource::new(["cheese.io", "v1", "brands", "brand", "Brand"], false),
+            Resource::new(["apps", "v9", "deployments", "deploy", "Deployment"], false),
+        ]);
         for (group, resource, expected) in [
             ("", "pod", Some("pods")),
             ("", "pods", Some("pods")),
             ("", "deployment", Some("deployments.apps")),
             ("apps", "deployments", Some("deployments.apps")),
+            ("apps", "Deployment", Some("deployments.apps")),
+            ("", "deploy", None),
             ("networking", "ingress", Some("ingresses.networking.k8s.io")),
             ("networking_k8s_io", "ingress", Some("ingresses.networking.k8s.io")),
             ("cheese_io", "brand", Some("brands.cheese.io")),

@@ -310,3 +310,35 @@ extra: true
     let doubtful = "rules: [{seriesQuery: a, metricsQuery: a}]\nexternalRules: [{seriesQuery: a, metricsQuery: a}]";
     assert_eq!(RuleSet::parse(doubtful).expect("rules").warnings().len(), 2);
 }
+
+#[test]
+fn an_empty_file_is_no_edit_and_unknown_resources_are_named() {
+    for (text, expected) in [
+        ("", Err("is empty; to drop all rules, say rules: []")),
+        ("# nothing\n", Err("is empty; to drop all rules, say rules: []")),
+        ("{}", Err("is empty; to drop all rules, say rules: []")),
+        ("rules: []", Ok(())),
+        ("rule: []", Err("line 1: rule: there is no such field; did you mean rules?")),
+    ] {
+        let read = RuleSet::parse_edit(text).map(drop);
+        let errors = read.map_err(|errors| errors[0].to_string());
+        assert_eq!(
+            errors.as_ref().map_err(String::as_str),
+            expected.as_ref().map_err(|e| *e),
+            "{text}"
+        );
+    }
+    let rules = RuleSet::parse(
+        "rules:\n- seriesQuery: a\n  metricsQuery: a\n  resources: {overrides: {w: {group: example.com, \
+         resource: fooz}, p: {resource: Pod}, x: {resource: cheese}}}\n",
+    );
+    let unknown = rules.expect("rules").unknown_resources(&KnownResources::everyday());
+    let texts: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "rules[0].resources.overrides.w: the cluster has no resource \"fooz\" in the group \"example.com\"",
+            "rules[0].resources.overrides.x: the cluster has no resource \"cheese\"",
+        ]
+    );
+}

@@ -25,9 +25,10 @@ impl Observer for Recorder {
         let _ = self.0.send((node.to_string(), words));
     }
 
-    fn failed(&self, node: &Arc<str>, error: &ScrapeError, first: bool, _: Duration) {
-        let words = if first { "failed" } else { "failing" };
-        let _ = self.0.send((node.to_string(), format!("{words}: {error}")));
+    fn failed(&self, node: &Arc<str>, failed: &Failed<'_>) {
+        let words = if failed.first { "failed" } else { "failing" };
+        assert!(failed.target.to_string().starts_with("http"), "{}", failed.target);
+        let _ = self.0.send((node.to_string(), format!("{words}: {}", failed.error)));
     }
 }
 

@@ -74,8 +74,8 @@ async fn statuses_say_what_answers_are() {
         ),
     ] {
         script.lock().insert("a.B/C", (messages, status));
-        let found = grpc.call::<Number>(&server, "a.B/C", &Number::default(), &HeaderMap::new());
-        let found = match found.await {
+        let (question, none) = (Number::default(), HeaderMap::new());
+        let found = match grpc.call::<Number>(&server, "a.B/C", &question, &none).await {
             Ok(answer) => answer.number.to_string(),
             Err(error) => error.to_string(),
         };

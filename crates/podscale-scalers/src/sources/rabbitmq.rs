@@ -40,7 +40,7 @@ struct Question {
 enum Asked {
     Http {
         address: Address,
-        auth: HttpAuth,
+        auth: Box<HttpAuth>,
         uri: Box<str>,
         queues: Queues,
         timeout: Option<Duration>,

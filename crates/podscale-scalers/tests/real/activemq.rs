@@ -55,6 +55,7 @@ impl Broker {
             .arg(format!("-Dactivemq.data={}", folder("data")))
             .arg(format!("-Djava.security.auth.login.config={}", folder("conf/login.config")))
             .arg(format!("-Dactivemq.classpath={}", folder("conf")))
+            .arg(format!("-Djolokia.conf=file:{}", folder("conf/jolokia-access.xml")))
             .arg(format!("-Djava.io.tmpdir={}", folder("")))
             .arg("-jar")
             .arg(self.home.join("bin/activemq.jar"))

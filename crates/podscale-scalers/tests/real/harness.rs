@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long something may take that takes seconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// A password that must not be seen anywhere.
 pub(crate) const PLANTED: &str = "planted-secret";
 
@@ -70,8 +70,26 @@ impl Folder {
     }
 }
 
+impl Folder {
+    /// What servers printed last, for whoever looks into a test that failed.
+    fn show_logs(&self) {
+        for file in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = file.file_name().display().to_string();
+            if name.starts_with("log") && file.path().is_file() {
+                let text = std::fs::read(file.path()).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text).into_owned();
+                let lines: Vec<&str> = text.lines().collect();
+                eprintln!("{name}:\n{}", lines[lines.len().saturating_sub(30)..].join("\n"));
+            }
+        }
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.show_logs();
+        }
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

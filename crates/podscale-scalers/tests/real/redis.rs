@@ -4,9 +4,10 @@ use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
     scaler, spec,
 };
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use std::time::Duration;
 
 /// Sends a command as a person would, and gives the first line of the reply.
 pub(crate) fn redis(port: u16, password: &str, command: &str) -> String {
@@ -14,14 +15,14 @@ pub(crate) fn redis(port: u16, password: &str, command: &str) -> String {
     if !password.is_empty() {
         write!(stream, "AUTH {password}\r\n").expect("written");
     }
-    write!(stream, "{command}\r\nQUIT\r\n").expect("written");
+    write!(stream, "{command}\r\n").expect("written");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     for _ in 0..=usize::from(!password.is_empty()) {
         line.clear();
         reader.read_line(&mut line).expect("a reply");
     }
-    let _ = reader.read_to_string(&mut String::new());
     line.trim_end().to_owned()
 }
 

@@ -7,7 +7,9 @@ use clap::Args;
 use kube::Client;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
-use podscale_api::pod_autoscaler::adopt::{ADOPTED, AdoptError, adopted, restored};
+use podscale_api::pod_autoscaler::adopt::{
+    ADOPTED, AdoptError, adopted, as_written, edits, restored,
+};
 use podscale_api::pod_autoscaler::{API_VERSION, PLURAL, PodAutoscaler};
 use podscale_api::selector::Selector;
 use podscale_client::call::{self, About, CallError, query, segment};
@@ -24,12 +26,15 @@ const HPAS: &str = "horizontalpodautoscalers";
 /// How many objects a page of a list has.
 const PAGE: &str = "500";
 
-/// Replace HorizontalPodAutoscalers by PodAutoscalers of the same meaning.
+/// Replace HorizontalPodAutoscalers by PodAutoscalers of the same meaning, and back.
 ///
-/// The PodAutoscaler is created first and waits while the HPA is there; it takes over when the HPA is
-/// removed, from the size that it finds, so the size does not jump. The last changes of the size count on,
-/// as far as the HPA's events tell of them. The HPA is kept in an annotation:
-/// --undo creates that again and removes the PodAutoscaler. Needs `podscale install --crds`.
+/// The PodAutoscaler is created first and waits while the HPA is there. Then the HPA is deleted, and the
+/// PodAutoscaler takes over from the size that it finds, so the size does not jump. Recent changes of the
+/// size still count for rate policies, as far as the HPA's events tell of them. The HPA is kept in an
+/// annotation: --undo creates it again and deletes the PodAutoscaler. The cluster must know PodAutoscalers
+/// (`podscale install --crds`).
+///
+/// HPAs that belong to another object, such as KEDA's, and those of singlecloud's API are not replaced.
 ///
 /// Exit codes: 0 all done, 1 something failed, 2 usage error.
 #[derive(Debug, Args)]
@@ -39,23 +44,27 @@ pub struct Arguments {
     #[arg(value_name = "NAMESPACE/NAME", required_unless_present_any = ["all", "selector"], conflicts_with_all = ["all", "selector"], value_parser = place)]
     object: Option<(String, String)>,
 
-    /// All of them.
+    /// All objects of the cluster, or of --namespace.
     #[arg(long)]
     all: bool,
 
-    /// Those with these labels, such as team=shop.
+    /// The objects with these labels, such as team=shop.
     #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = selector)]
     selector: Option<String>,
 
-    /// With --all or --selector: only those of this namespace.
+    /// With --all or --selector: only the objects of this namespace.
     #[arg(long, short, value_name = "NAME", conflicts_with = "object")]
     namespace: Option<String>,
 
-    /// Put the HPAs back, and remove the PodAutoscalers that took their places.
+    /// Create the HPAs again as they were, and delete the PodAutoscalers that took their places.
     #[arg(long)]
     undo: bool,
 
-    /// Print what would be removed and created, and change nothing.
+    /// With --undo: also where the PodAutoscaler was changed meanwhile; these changes are lost.
+    #[arg(long, requires = "undo")]
+    force: bool,
+
+    /// Print what would be deleted and created, and change nothing.
     #[arg(long)]
     dry_run: bool,
 
@@ -100,6 +109,16 @@ enum Failure {
     Stuck(Box<CallError>, &'static str, Box<CallError>),
     #[error("{0} of {1} objects were not replaced")]
     Some(usize, usize),
+    #[error(
+        "this cluster does not know PodAutoscalers; define them first: podscale install --crds | kubectl \
+         apply -f -, with the other flags of your installation"
+    )]
+    NotDefined,
+    #[error(
+        "the PodAutoscaler was changed since it took the place of the HPA:{0}\n  With --force the HPA \
+         comes back as it was, without these changes"
+    )]
+    Edited(String),
     #[error("cannot start: {0}")]
     Runtime(std::io::Error),
 }
@@ -117,26 +136,34 @@ async fn adopt(arguments: &Arguments) -> Result<(), Failure> {
     let (kubeconfig, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
     let instruments: Instruments = Arc::new(());
     let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
-    replace_all(&cluster.client, arguments).await
+    replace_all(&cluster.client, arguments, &mut print).await
 }
 
-/// Replaces each object, whatever becomes of the others.
-async fn replace_all(client: &Client, arguments: &Arguments) -> Result<(), Failure> {
-    let places = match &arguments.object {
-        Some(place) => vec![place.clone()],
-        None => list(client, arguments).await?,
-    };
+/// Replaces each object, whatever becomes of the others, and says what was done.
+async fn replace_all(
+    client: &Client,
+    arguments: &Arguments,
+    say: &mut impl FnMut(&str),
+) -> Result<(), Failure> {
+    // What would be created can be shown without.
+    if arguments.undo || !arguments.dry_run {
+        check_defined(client).await?;
+    }
+    if let Some((namespace, name)) = &arguments.object {
+        say(&Place { client, namespace, name }.replace(arguments).await?);
+        return Ok(());
+    }
+    let places = list(client, arguments).await?;
+    if places.is_empty() {
+        say(&nothing_to_do(arguments));
+    }
     let mut failed = 0;
     for (namespace, name) in &places {
-        let place = Place { client, namespace, name };
-        let done = if arguments.undo {
-            place.undo(arguments.dry_run).await
-        } else {
-            place.adopt(arguments.dry_run).await
-        };
-        match done {
-            Ok(text) => print(&text),
-            Err(error) if places.len() == 1 => return Err(error),
+        match (Place { client, namespace, name }).replace(arguments).await {
+            Ok(text) => say(&text),
+            Err(Failure::Adopt(why @ (AdoptError::Owned { .. } | AdoptError::Singlecloud))) => {
+                say(&format!("{namespace}/{name}: skipped, {why}\n"));
+            }
             Err(error) => {
                 super::print_error(format!("{namespace}/{name}: {error}"));
                 failed += 1;
@@ -144,6 +171,27 @@ async fn replace_all(client: &Client, arguments: &Arguments) -> Result<(), Failu
         }
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Some(failed, places.len())) }
+}
+
+/// Whether the cluster knows PodAutoscalers; what else is wrong shows later.
+async fn check_defined(client: &Client) -> Result<(), Failure> {
+    let about = About { resource: PLURAL, name: "" };
+    match call::get::<Value>(client, &format!("/apis/{API_VERSION}"), about).await {
+        Err(error) if error.is_not_found() => Err(Failure::NotDefined),
+        _ => Ok(()),
+    }
+}
+
+/// What is said where there is nothing to replace.
+fn nothing_to_do(arguments: &Arguments) -> String {
+    let within = arguments.namespace.as_ref().map(|name| format!(" in namespace {name}"));
+    let labels = arguments.selector.as_ref().map(|labels| format!(" with labels {labels}"));
+    let what = match arguments.undo {
+        true => "PodAutoscaler that has taken the place of an HPA",
+        false => "HorizontalPodAutoscaler",
+    };
+    let (within, labels) = (within.unwrap_or_default(), labels.unwrap_or_default());
+    format!("nothing to do: there is no {what}{labels}{within}\n")
 }
 
 /// The objects that --all or --selector mean.
@@ -209,11 +257,18 @@ impl Place<'_> {
         call::send::<Value>(self.client, "DELETE", &path, &options, about).await.map(drop)
     }
 
+    async fn replace(&self, arguments: &Arguments) -> Result<String, Failure> {
+        match arguments.undo {
+            true => self.undo(arguments).await,
+            false => self.adopt(arguments.dry_run).await,
+        }
+    }
+
     async fn adopt(&self, dry_run: bool) -> Result<String, Failure> {
         let hpa: HorizontalPodAutoscaler = self.read(HPA_VERSION, HPAS).await?;
         let pa = adopted(&hpa)?;
         if dry_run {
-            return shown(&restored(&pa)?, &PodAutoscaler { status: None, ..pa });
+            return shown(&restored(&pa)?, &as_written(&pa));
         }
         let left = self.left_behind(&hpa, pa.status.clone().unwrap_or_default()).await;
         let about = About { resource: PLURAL, name: self.name };
@@ -233,11 +288,23 @@ impl Place<'_> {
         ))
     }
 
-    async fn undo(&self, dry_run: bool) -> Result<String, Failure> {
+    async fn undo(&self, arguments: &Arguments) -> Result<String, Failure> {
         let pa: PodAutoscaler = self.read(API_VERSION, PLURAL).await?;
-        let hpa = restored(&pa)?;
-        if dry_run {
-            return shown(&pa, &hpa);
+        let (hpa, edits) = (restored(&pa)?, edits(&pa)?);
+        let lines = |before: &str| -> String {
+            edits.iter().map(|edit| format!("\n{before}{edit}")).collect()
+        };
+        if arguments.dry_run {
+            let shown = shown(&as_written(&pa), &hpa)?;
+            return Ok(match edits.is_empty() {
+                true => shown,
+                false => {
+                    format!("# changed since, and lost with --force:{}\n{shown}", lines("#   "))
+                }
+            });
+        }
+        if !edits.is_empty() && !arguments.force {
+            return Err(Failure::Edited(lines("  ")));
         }
         let about = About { resource: HPAS, name: self.name };
         let path = self.path(HPA_VERSION, HPAS);
@@ -245,7 +312,11 @@ impl Place<'_> {
             call::send(self.client, "POST", &path, &hpa, about).await?;
         let removed = self.remove(API_VERSION, PLURAL, &pa.metadata.uid).await;
         self.settled(removed, (HPA_VERSION, HPAS), "the HPA", &created.metadata.uid).await?;
-        Ok(format!("{}/{}: the HPA is back in its place\n", self.namespace, self.name))
+        let lost = match edits.is_empty() {
+            true => String::new(),
+            false => format!("; without these changes of the PodAutoscaler:{}", lines("  ")),
+        };
+        Ok(format!("{}/{}: the HPA is back in its place{lost}\n", self.namespace, self.name))
     }
 
     /// Takes back what was created if what it replaces could not be removed.
@@ -264,7 +335,7 @@ impl Place<'_> {
     }
 }
 
-/// What would be removed, and what created, as YAML.
+/// What would be deleted, and what created, as YAML.
 fn shown(
     removed: &impl serde::Serialize,
     created: &impl serde::Serialize,
@@ -275,7 +346,7 @@ fn shown(
     };
     let (removed, created) = (serde_json::to_value(removed), serde_json::to_value(created));
     Ok(format!(
-        "---\n# would be removed\n{}---\n# would be created\n{}",
+        "---\n# would be deleted\n{}---\n# would be created\n{}",
         yaml(removed)?,
         yaml(created)?
     ))

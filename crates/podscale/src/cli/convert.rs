@@ -1,13 +1,14 @@
 //! `podscale convert`: autoscalers of one kind or version as another.
 
 use super::manifests::{self, Manifest};
-use super::{print, print_error};
+use super::{print, print_error, validate};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use podscale_api::convert::{self, ConvertError, FORMS, Form, Loss};
 use podscale_api::document::{self, Document, Format};
 use podscale_api::singlecloud;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 /// Convert autoscalers between kinds and versions.
@@ -17,8 +18,8 @@ use std::process::ExitCode;
 /// Nothing is filled in. What a version cannot say goes into the annotations that Kubernetes has for that; what
 /// even those cannot hold is listed on standard error.
 ///
-/// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted (it is printed as it
-/// was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
+/// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted, or would be refused
+/// then by an API server (it is printed as it was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -79,35 +80,52 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
+/// A document that comes out.
+struct Shown<'a> {
+    text: Cow<'a, str>,
+    /// How the document was written.
+    format: Format,
+    /// Whether it is the first one of its file.
+    begins: bool,
+}
+
 /// Converts all files, one after the other.
 fn convert_all(manifests: &[Manifest], wanted: Wanted<'_>) -> Outcome {
     let mut outcome = Outcome::default();
+    let mut shown = Vec::new();
     for Manifest { name, text } in manifests {
-        let documents = document::split(text);
-        let mut begins = true;
-        for document in documents {
+        for (index, document) in document::split(text).into_iter().enumerate() {
             let converted = outcome.convert(name, &document, wanted);
-            let shown = converted.as_deref().unwrap_or(document.text);
-            outcome.append(shown, document.format, begins);
-            begins = false;
+            let text = converted.map_or(Cow::Borrowed(document.text), Cow::Owned);
+            shown.push(Shown { text, format: document.format, begins: index == 0 });
         }
     }
+    outcome.text = joined(&shown);
     outcome
 }
 
-impl Outcome {
-    /// Adds a document; the first one of a file is set off from the file before.
-    fn append(&mut self, text: &str, format: Format, begins: bool) {
-        let before = !self.text.is_empty();
-        if before && !self.text.ends_with('\n') && (begins || format == Format::Yaml) {
-            self.text.push('\n');
+/// All documents one after the other. Values of JSON need nothing between them, but among documents of YAML they do.
+fn joined(documents: &[Shown<'_>]) -> String {
+    let is_yaml = |one: &Shown<'_>| one.format == Format::Yaml && !one.text.trim().is_empty();
+    let separated = documents.iter().any(is_yaml);
+    let mut all = String::new();
+    for Shown { text, format, begins } in documents {
+        let set_off = *begins || (separated && *format == Format::Json);
+        let before = !all.is_empty();
+        if before && !all.ends_with('\n') && (set_off || *format == Format::Yaml) {
+            all.push('\n');
         }
-        if before && begins && !text.starts_with("---") && !text.trim().is_empty() {
-            self.text.push_str("---\n");
+        if before && set_off && separated && !text.starts_with("---") && !text.trim().is_empty() {
+            all.push_str("---\n");
+            all.push_str(text.trim_start_matches('\n'));
+        } else {
+            all.push_str(text);
         }
-        self.text.push_str(text);
     }
+    all
+}
 
+impl Outcome {
     /// A document in the wanted form; nothing if it stays as it is.
     fn convert(
         &mut self,
@@ -152,6 +170,12 @@ impl Outcome {
         match convert::convert_in(object, wanted.form, wanted.namespace) {
             Ok(Some(written)) => {
                 let (named, form) = (named(object), wanted.form.name());
+                let refused = validate::refusals(&written.object);
+                if !refused.is_empty() {
+                    let error = |why| format!("{file}: {named}: would be refused as {form}: {why}");
+                    self.errors.extend(refused.into_iter().map(error));
+                    return false;
+                }
                 let lost =
                     |loss: &Loss| format!("{file}: {named}: not carried over to {form}: {loss}");
                 self.lost.extend(written.losses.iter().map(lost));

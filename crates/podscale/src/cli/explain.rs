@@ -120,6 +120,9 @@ fn words(detail: &AutoscalerDetail) -> String {
     let mut text = format!("{}: {} scales {}", view.key, view.kind, view.target);
     let _ = writeln!(text, " between {} and {}", view.min, view.max);
     let _ = writeln!(text, "It has {} and wants {}.", view.current, view.desired);
+    if let Some(conflict) = &view.conflict {
+        let _ = writeln!(text, "\nConflict: {conflict}.");
+    }
     let _ = writeln!(text, "\nLatest decision, {} ago: {}", ago(now, latest.time), outcome(latest));
     for line in &latest.lines {
         let _ = writeln!(text, "  {line}");
@@ -133,6 +136,7 @@ fn words(detail: &AutoscalerDetail) -> String {
             MetricState::Below => "asks for less",
             MetricState::NoPods => "has no pods to be shared among",
             MetricState::Unread => "could not be read",
+            MetricState::NotAsked => "was not asked",
         };
         let (name, current, target) = (&metric.name, &metric.current, &metric.target);
         let _ = writeln!(text, "  {name:<width$}  {current:>8} of {target:<8} {state}");

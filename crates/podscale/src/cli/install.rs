@@ -7,7 +7,7 @@ use crate::install::{
     MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
 use crate::serve::rules::Location;
-use crate::settings::{MetricsApi, ResourceMetrics, name, namespace};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode, name, namespace};
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -79,6 +79,11 @@ pub struct Arguments {
     )]
     trigger_namespaces: Vec<String>,
 
+    /// Who decides how many replicas an active target has, as `podscale run --trigger-mode` takes it; hpa needs
+    /// --serve-metrics external.
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "triggers")]
+    trigger_mode: TriggerMode,
+
     /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
@@ -94,6 +99,11 @@ pub struct Arguments {
     /// The ConfigMap, in the namespace of the pods, with prometheus-adapter's rules.
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
+
+    /// Let the API server ask Podscale about PodAutoscalers, CHPAs and ScaledObjects before it stores them: an
+    /// admission webhook refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    #[arg(long)]
+    webhook: bool,
 
     /// Serve singlecloud's API for autoscalers on port 6444 of the Service podscale-metrics.
     #[arg(long)]
@@ -180,9 +190,10 @@ impl Arguments {
             original_chpas: self.original_chpas,
             crds: self.crds,
             pod_deletion_cost: self.pod_deletion_cost,
-            triggers: self
-                .triggers
-                .then(|| TriggerOptions { namespaces: self.trigger_namespaces.clone() }),
+            triggers: self.triggers.then(|| TriggerOptions {
+                namespaces: self.trigger_namespaces.clone(),
+                mode: self.trigger_mode,
+            }),
             metrics: MetricOptions {
                 resource: self.resource_metrics,
                 serve: self.serve_metrics.clone(),
@@ -192,6 +203,7 @@ impl Arguments {
                     cluster: self.singlecloud_cluster.clone(),
                     adapter: self.singlecloud_adapter.clone(),
                 }),
+                webhook: self.webhook,
             },
         }
     }
@@ -298,5 +310,35 @@ mod tests {
         let scales = flags(&["--scale", "argoproj.io/rollouts"]).expect("flags").scales;
         let rollouts = ScaleResource { group: "argoproj.io".into(), resource: "rollouts".into() };
         assert_eq!(scales, [rollouts]);
+    }
+
+    #[test]
+    fn flags_about_metrics_that_could_have_no_effect_are_refused() {
+        let flags = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let asked = "--serve-metrics --prometheus-url=http://p";
+        let ruled = format!("{asked} --metric-rules-configmap=a/b");
+        for (line, words) in [
+            ("--serve=custom".to_owned(), "--serve has no effect without --serve-metrics"),
+            ("--plain-address=127.0.0.1:1".to_owned(), "--plain-address has no effect without"),
+            (
+                format!("{ruled} --serve=custom --plain-address=127.0.0.1:1"),
+                "--plain-address has no effect without resource in --serve",
+            ),
+            ("--metric-rules=x".to_owned(), "--metric-rules: nothing says where Prometheus is"),
+            ("--metric-rules-configmap=a/b".to_owned(), "--metric-rules-configmap: nothing says"),
+            ("--prometheus-url=ftp://x".to_owned(), "Prometheus: ftp://x: must begin with"),
+            ("--dry-run --serve-metrics".to_owned(), "--dry-run writes nothing, but"),
+        ] {
+            let error = check(&flags(&line)).expect_err(&line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+        let certificate = "--tls-cert-file=a --tls-private-key-file=b";
+        for line in [
+            "--serve-metrics --plain-address=127.0.0.1:1".to_owned(),
+            format!("--dry-run --serve-metrics {certificate}"),
+            format!("{ruled} --serve=custom,external"),
+        ] {
+            check(&flags(&line)).expect(&line);
+        }
     }
 }

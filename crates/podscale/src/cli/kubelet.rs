@@ -12,12 +12,16 @@ use podscale_metrics::store::Limits;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long a sample is used if nothing is said: so long, but at least for so many rounds.
+const USUAL_MAX_AGE: Duration = Duration::from_secs(60);
+const ROUNDS_KEPT: u32 = 4;
+
 /// Flags about kubelets that are scraped directly.
 #[derive(Clone, Debug, Args)]
 #[group(id = "kubelet")]
 #[command(next_help_heading = "Resource metrics")]
 pub struct Arguments {
-    /// How often each kubelet is scraped; at least 1s.
+    /// How often each kubelet is scraped, and Prometheus asked again for what autoscalers use; at least 1s.
     #[arg(
         long,
         value_name = "DURATION",
@@ -28,16 +32,16 @@ pub struct Arguments {
     )]
     metric_resolution: Duration,
 
-    /// How long a sample is used after it arrived; longer than --metric-resolution.
+    /// How long a sample of a kubelet is used after it arrived; longer than --metric-resolution. If not given, 1m, or
+    /// four times --metric-resolution if that is longer. If given, Prometheus is asked for samples that are no older.
     #[arg(
         long,
         value_name = "DURATION",
         value_parser = period,
         allow_hyphen_values = true,
-        default_value = "1m",
         env = "PODSCALE_METRIC_MAX_AGE"
     )]
-    metric_max_age: Duration,
+    metric_max_age: Option<Duration>,
 
     /// The authorities, as a PEM file, that sign the certificates of kubelets; it is read again when it
     /// changes. Those of the API server if not given.
@@ -145,16 +149,30 @@ pub enum KubeletError {
 }
 
 impl Arguments {
+    /// How often kubelets are scraped, and Prometheus is asked again.
+    #[must_use]
+    pub fn resolution(&self) -> Duration {
+        self.metric_resolution
+    }
+
+    /// How old a sample of Prometheus may be, if that is said.
+    #[must_use]
+    pub fn given_max_age(&self) -> Option<Duration> {
+        self.metric_max_age
+    }
+
+    /// How long a sample of a kubelet is used.
+    fn max_age(&self) -> Duration {
+        let usual = || USUAL_MAX_AGE.max(self.metric_resolution.saturating_mul(ROUNDS_KEPT));
+        self.metric_max_age.unwrap_or_else(usual)
+    }
+
     /// Whether the flags make sense together.
     ///
     /// # Errors
     /// They do not.
     pub fn check(&self) -> Result<(), KubeletError> {
-        if self.metric_max_age > self.metric_resolution {
-            Ok(())
-        } else {
-            Err(KubeletError::MaxAge)
-        }
+        if self.max_age() > self.metric_resolution { Ok(()) } else { Err(KubeletError::MaxAge) }
     }
 
     /// How kubelets are found and read.
@@ -167,7 +185,7 @@ impl Arguments {
             KubeletScheme::Http => Scheme::Http,
         };
         let types = self.kubelet_preferred_address_types.clone();
-        let (resolution, max_age) = (self.metric_resolution, self.metric_max_age);
+        let (resolution, max_age) = (self.metric_resolution, self.max_age());
         Ok(Config {
             access: self.access(cluster)?,
             addressing: Addressing { types, port: self.kubelet_port, scheme },
@@ -216,6 +234,9 @@ mod tests {
     fn flags_are_as_metrics_server_has_them() {
         let usual = read("").expect("the defaults");
         assert_eq!(usual.kubelet_preferred_address_types, ["InternalIP", "ExternalIP", "Hostname"]);
+        assert_eq!(usual.max_age(), Duration::from_secs(60));
+        let slow = read("--metric-resolution 1m").expect("slow scrapes");
+        assert_eq!(slow.max_age(), Duration::from_secs(240));
         let all = read(
             "--metric-resolution 1s --metric-max-age 5s --kubelet-insecure-tls \
              --kubelet-preferred-address-types=Hostname,InternalIP --node-selector a=b,c --kubelet-port 10255 \
@@ -226,7 +247,10 @@ mod tests {
         assert_eq!((all.kubelet_port, all.kubelet_scheme), (Some(10255), KubeletScheme::Http));
         for (flags, words) in [
             ("--metric-resolution 500ms", "shorter than 1s"),
-            ("--metric-resolution 1m", "--metric-max-age must be longer than --metric-resolution"),
+            (
+                "--metric-resolution 1m --metric-max-age 1m",
+                "--metric-max-age must be longer than --metric-resolution",
+            ),
             ("--kubelet-port 0", "0 is not in 1..=65535"),
             ("--node-selector a=,=b", "--node-selector"),
             ("--kubelet-preferred-address-types=Street", "Street"),

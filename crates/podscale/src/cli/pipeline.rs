@@ -7,6 +7,8 @@ use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
 use crate::kubelets::{Kubelets, Purpose, Roster};
 use crate::metrics::Metrics;
 use crate::rules_file;
+use crate::serve::cluster_resources::ClusterResources;
+use crate::serve::rule_reports::{RuleReports, Subject};
 use crate::serve::rules::{Location, RuleWatch};
 use crate::settings::ResourceMetrics;
 use clap::Args;
@@ -15,8 +17,8 @@ use podscale_client::connect::Cluster;
 use podscale_client::events;
 use podscale_metrics::rules::engine::{Discovered, Engine};
 use podscale_metrics::rules::reload::Reloader;
-use podscale_metrics::rules::{KnownResources, RuleError, RuleSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -50,6 +52,9 @@ pub enum PipelineError {
     /// Prometheus cannot be asked.
     #[error(transparent)]
     Prometheus(#[from] PrometheusFailure),
+    /// There are rules, but nothing says whom to ask by them.
+    #[error("{0}: nothing says where Prometheus is; --prometheus-url does")]
+    RulesWithoutPrometheus(&'static str),
 }
 
 /// What is to be read.
@@ -61,6 +66,8 @@ pub struct Wanted {
     pub prometheus: bool,
     /// Whether labels of pods and nodes are followed although no kubelets are scraped.
     pub roster: bool,
+    /// Whether nothing may be written, not even events about rules.
+    pub dry_run: bool,
 }
 
 /// What is read, while this lives.
@@ -73,6 +80,8 @@ pub struct Reading {
     pub engine: Option<Arc<Engine>>,
     /// The Prometheus servers that specs may ask.
     pub servers: Arc<PrometheusServers>,
+    /// How often what decisions are made by is read again.
+    resolution: Duration,
     _following: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
@@ -91,6 +100,7 @@ impl Reading {
         MetricSources {
             resource: found.unwrap_or_default(),
             prometheus: Arc::clone(&self.servers),
+            refresh: Some(self.resolution),
             triggers: None,
         }
     }
@@ -103,16 +113,27 @@ impl Arguments {
     /// They do not.
     pub fn check(&self, prometheus: bool) -> Result<(), PipelineError> {
         self.kubelet.check()?;
-        if prometheus {
-            self.prometheus.check()?;
+        if prometheus || self.has_prometheus() {
+            self.prometheus.connection().check()?;
         }
-        Ok(())
+        let from_file = self.prometheus.rules_file().map(|_| "--metric-rules");
+        let from_map = self.metric_rules_configmap.as_ref().map(|_| "--metric-rules-configmap");
+        match from_file.or(from_map).filter(|_| !self.has_prometheus()) {
+            Some(flag) => Err(PipelineError::RulesWithoutPrometheus(flag)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether rules for metrics are given.
+    #[must_use]
+    pub fn has_rules(&self) -> bool {
+        self.prometheus.rules_file().is_some() || self.metric_rules_configmap.is_some()
     }
 
     /// Whether it is said where Prometheus is.
     #[must_use]
     pub fn has_prometheus(&self) -> bool {
-        self.prometheus.is_given()
+        self.prometheus.connection().is_given()
     }
 
     /// Begins to scrape kubelets, and to follow rules and series, as far as it is wanted.
@@ -136,53 +157,77 @@ impl Arguments {
         let (stop, stopped) = watch::channel(false);
         let mut following = JoinSet::new();
         let roster = wanted.roster.then(|| Roster::start(&cluster.client, metrics));
+        let max_age = self.kubelet.given_max_age();
         let engine = if wanted.prometheus {
-            let engine = self.prometheus.engine(Arc::new(KnownResources::everyday()), metrics)?;
-            self.follow_rules(&engine, cluster, clock, metrics, stopped, &mut following);
+            let resources = Arc::new(ClusterResources::default());
+            let engine = self.prometheus.engine(Arc::clone(&resources) as _, metrics, max_age)?;
+            let events = (!wanted.dry_run).then_some((clock, stopped));
+            let reports = self.follow_rules(&engine, cluster, metrics, events, &mut following);
+            let (client, rules) = (cluster.client.clone(), Arc::clone(&engine));
+            following.spawn(resources.follow(client, rules, reports));
             Some(engine)
         } else {
             None
         };
-        let servers = self.prometheus.servers()?;
-        Ok(Reading { kubelets, roster, engine, servers, _following: following, _stop: stop })
+        let servers = self.prometheus.connection().servers(max_age)?;
+        let resolution = self.kubelet.resolution();
+        Ok(Reading {
+            kubelets,
+            roster,
+            engine,
+            servers,
+            resolution,
+            _following: following,
+            _stop: stop,
+        })
     }
 
     fn follow_rules(
         &self,
         engine: &Arc<Engine>,
         cluster: &Cluster,
-        clock: Clock,
         metrics: &Metrics,
-        stopped: watch::Receiver<bool>,
+        events: Option<(Clock, watch::Receiver<bool>)>,
         following: &mut JoinSet<()>,
-    ) {
+    ) -> Arc<RuleReports> {
         let file = self.prometheus.rules_file();
         if let Some(file) = file {
             let reloader = Arc::new(Reloader::new(Arc::clone(engine)));
             following.spawn(rules_file::follow(file.to_owned(), reloader, metrics.clone()));
         }
-        if let Some(location) = self.metric_rules_configmap.clone() {
-            let (recorder, pending) = events::channel("podscale");
+        let reports = if let Some(location) = self.metric_rules_configmap.clone() {
             let client = cluster.client.clone();
-            following.spawn(events::write(client.clone(), clock, pending, stopped));
-            let watch = RuleWatch { client, location, metrics: metrics.clone(), recorder };
-            following.spawn(follow_config_map(watch, Arc::clone(engine)));
-        }
+            let recorder = events.map(|(clock, stopped)| {
+                let (recorder, pending) = events::channel("podscale");
+                following.spawn(events::write(client.clone(), clock, pending, stopped));
+                recorder
+            });
+            let reports = Arc::new(RuleReports::new(metrics.clone(), recorder));
+            let (metrics, heard) = (metrics.clone(), Arc::clone(&reports));
+            let watch = RuleWatch { client, location, metrics, reports: heard };
+            let reloader = Reloader::new(Arc::clone(engine));
+            following.spawn(watch.follow(reloader));
+            reports
+        } else {
+            Arc::new(RuleReports::new(metrics.clone(), None))
+        };
         // Rules may also follow from objects of the cluster. Without any nothing is looked up.
-        following.spawn(follow_series(Arc::clone(engine)));
+        following.spawn(follow_series(Arc::clone(engine), Arc::clone(&reports)));
+        reports
     }
 }
 
-async fn follow_config_map(watch: RuleWatch, engine: Arc<Engine>) {
-    let texts = |errors: Vec<RuleError>| errors.iter().map(ToString::to_string).collect();
-    let parse = |text: &str| RuleSet::parse(text).map_err(texts);
-    watch.follow(parse, |rules| engine.replace(rules)).await;
-}
-
-async fn follow_series(engine: Arc<Engine>) {
+async fn follow_series(engine: Arc<Engine>, reports: Arc<RuleReports>) {
+    let rules = Arc::clone(&engine);
     let report = |discovered: &Discovered| {
-        for (query, error) in &discovered.failures {
-            tracing::warn!(%query, %error, "the series of a rule cannot be looked up");
+        let rules = rules.rules();
+        let wrong = discovered.refused().flat_map(|(query, error)| {
+            let of_rule = move |rule| format!("{rule}.seriesQuery: {error}");
+            rules.rules_of(query).into_iter().map(of_rule).collect::<Vec<_>>()
+        });
+        reports.found(Subject::Series, wrong.collect());
+        for (query, error) in discovered.unanswered() {
+            tracing::warn!(query, %error, "the series of a rule cannot be looked up");
         }
     };
     engine.refresh_forever(report).await;

@@ -15,11 +15,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use warnings::Warnings;
 
-/// Flags about Prometheus.
+/// Flags about Prometheus and the rules.
 #[derive(Clone, Debug, Default, Args)]
 #[group(id = "prometheus")]
 #[command(next_help_heading = "Prometheus")]
 pub struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+
+    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
+    /// changes are in use within seconds.
+    #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
+    metric_rules: Option<PathBuf>,
+}
+
+/// Flags about where Prometheus is, and how to reach it.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "prometheus_connection")]
+#[command(next_help_heading = "Prometheus")]
+pub struct Connection {
     /// Where Prometheus is, such as http://prometheus.monitoring:9090, with a path if its API is below one.
     #[arg(long, value_name = "URL", env = "PODSCALE_PROMETHEUS_URL")]
     prometheus_url: Option<String>,
@@ -60,7 +74,12 @@ pub struct Arguments {
     prometheus_token_file: Option<PathBuf>,
 
     /// A user name for basic authentication.
-    #[arg(long, value_name = "NAME", env = "PODSCALE_PROMETHEUS_USERNAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "prometheus_password_file",
+        env = "PODSCALE_PROMETHEUS_USERNAME"
+    )]
     prometheus_username: Option<String>,
 
     /// A file with the password; it is read again when it changes.
@@ -90,11 +109,6 @@ pub struct Arguments {
     /// times.
     #[arg(long = "prometheus-allowed-server", value_name = "URL")]
     prometheus_allowed_servers: Vec<String>,
-
-    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
-    /// changes are in use within seconds.
-    #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
-    metric_rules: Option<PathBuf>,
 }
 
 /// Why Prometheus cannot be used.
@@ -106,22 +120,26 @@ pub enum PrometheusFailure {
     /// Its address, a file or a header cannot be used.
     #[error("Prometheus: {0}")]
     Setup(#[from] SetupError),
+    /// A file of credentials cannot be read.
+    #[error("{flag}: {}: {cause}", path.display())]
+    File {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
     /// The rules cannot be used.
     #[error("--metric-rules: {0}")]
     Rules(#[from] RulesFileError),
 }
 
-impl Arguments {
-    /// Whether Prometheus is asked for at all.
+impl Connection {
+    /// Whether it is said where Prometheus is.
     #[must_use]
     pub fn is_given(&self) -> bool {
         self.prometheus_url.is_some()
-    }
-
-    /// The file with the rules.
-    #[must_use]
-    pub fn rules_file(&self) -> Option<&Path> {
-        self.metric_rules.as_deref()
     }
 
     /// Whether the flags make sense; reads no files, which may be on another machine.
@@ -146,6 +164,16 @@ impl Arguments {
     /// Nothing says where it is, or the flags cannot be used.
     pub fn client(&self) -> Result<Client, PrometheusFailure> {
         let url = self.prometheus_url.as_ref().ok_or(PrometheusFailure::NoUrl)?;
+        for (flag, path) in [
+            ("--prometheus-token-file", &self.prometheus_token_file),
+            ("--prometheus-password-file", &self.prometheus_password_file),
+        ] {
+            if let Some(path) = path
+                && let Err(cause) = std::fs::File::open(path)
+            {
+                return Err(PrometheusFailure::File { flag, path: path.clone(), cause });
+            }
+        }
         let identity =
             self.prometheus_client_certificate.clone().zip(self.prometheus_client_key.clone());
         let config = Config {
@@ -166,30 +194,52 @@ impl Arguments {
         Ok(Client::new(config)?)
     }
 
-    /// The servers that specs may ask: the one of the flags, if they name one, and those that are allowed.
+    /// The servers that specs may ask: the one of the flags, if they name one, for samples of at most this age, and those
+    /// that are allowed.
     ///
     /// # Errors
-    /// As [`Arguments::client`], or an allowed address cannot be used.
-    pub fn servers(&self) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
-        let own = if self.is_given() { Some(Arc::new(self.client()?)) } else { None };
+    /// As [`Connection::client`], or an allowed address cannot be used.
+    pub fn servers(
+        &self,
+        max_age: Option<Duration>,
+    ) -> Result<Arc<PrometheusServers>, PrometheusFailure> {
+        let own = || self.client().map(|client| Arc::new(client.with_max_age(max_age)));
+        let own = self.is_given().then(own).transpose()?;
         Ok(Arc::new(PrometheusServers::new(own, &self.prometheus_allowed_servers)?))
     }
+}
 
-    /// An engine with the rules of the file, or with none. What Prometheus warns of is counted and logged.
+impl Arguments {
+    /// How Prometheus is reached.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The file with the rules.
+    #[must_use]
+    pub fn rules_file(&self) -> Option<&Path> {
+        self.metric_rules.as_deref()
+    }
+
+    /// An engine with the rules of the file, or with none, that asks for samples of at most this age. What Prometheus warns
+    /// of is counted and logged.
     ///
     /// # Errors
-    /// As [`Arguments::client`], or the file cannot be used.
+    /// As [`Connection::client`], or the file cannot be used.
     pub fn engine(
         &self,
         resources: Arc<dyn Resources>,
         metrics: &Metrics,
+        max_age: Option<Duration>,
     ) -> Result<Arc<Engine>, PrometheusFailure> {
         let rules = match &self.metric_rules {
             Some(file) => rules_file::read(file)?,
             None => RuleSet::default(),
         };
         let warnings = Warnings::new(metrics.clone());
-        let client = self.client()?.on_warnings(move |query, all| warnings.hear(query, all));
+        let client = self.connection.client()?.with_max_age(max_age);
+        let client = client.on_warnings(move |query, all| warnings.hear(query, all));
         let engine = Engine::new(Arc::new(client), rules, resources, Timings::default());
         Ok(Arc::new(engine))
     }
@@ -213,7 +263,7 @@ mod tests {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
             Ok(parsed) => {
                 let known = Arc::new(KnownResources::everyday());
-                match parsed.prometheus.engine(known, &Metrics::new()) {
+                match parsed.prometheus.engine(known, &Metrics::new(), None) {
                     Ok(engine) => engine.queries().client().url().to_owned(),
                     Err(error) => error.to_string(),
                 }
@@ -231,7 +281,20 @@ mod tests {
             ),
             ("", "--prometheus-url must say where"),
             ("--prometheus-url p:9090", "must begin with http:// or https://"),
-            ("--prometheus-url http://u:p@host", "must have no user name"),
+            (
+                "--prometheus-url http://u:p@host",
+                "Prometheus: http://***@host: must have no user name",
+            ),
+            ("--prometheus-url ftp://u:p@host", "Prometheus: ftp://***@host: must begin with"),
+            (
+                "--prometheus-url http://p --prometheus-token-file /none/token",
+                "--prometheus-token-file: /none/token: No such file",
+            ),
+            (
+                "--prometheus-url http://p --prometheus-username a --prometheus-password-file /none/p",
+                "--prometheus-password-file: /none/p: No such file",
+            ),
+            ("--prometheus-username a", "error: the following required arguments"),
             ("--prometheus-url http://p?x=1", "must end before the question mark"),
             (
                 "--prometheus-url http://p --prometheus-header nonsense",

@@ -1,28 +1,26 @@
 //! `podscale run`: the controller on a real cluster.
 
-use super::pipeline::{self, PipelineError, Reading};
-use super::{conclude, leader, logs, print_error, recording, serving, signal, triggers};
-use crate::admin::{Admin, AdminError, Shown};
+mod failure;
+mod reading;
+
+use super::{conclude, leader, logs, pipeline, print_error, recording, serving, signal, triggers};
+use crate::admin::{Admin, Shown};
 use crate::controller::manage::{Manage, Which};
 use crate::controller::observer::{Log, Observer};
 use crate::controller::refresh::RefreshRate;
-use crate::controller::{Config, Controller, MetricSources, Role, Watchers};
+use crate::controller::{Config, Controller, Watchers};
 use crate::dashboard::Hub;
-use crate::dialect::{self, AnyDialect};
-use crate::kubelets::Purpose;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
-use crate::record::RecordError;
 use crate::settings::{ResourceMetrics, address, amount, duration, namespace, span, sync_period};
-use crate::telemetry::{self, DecisionMetrics, Telemetry, TelemetryError};
+use crate::telemetry::{self, DecisionMetrics, Telemetry};
 use clap::Args;
+use failure::Failure;
 use podscale_client::clock::Clock;
-use podscale_client::connect::{self, Cluster, ConnectError};
-use podscale_client::election::candidate::LeaseTimingsError;
+use podscale_client::connect;
 use podscale_client::instrument::Instruments;
 use podscale_client::rate_limit::Rate;
 use podscale_core::Settings;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,8 +29,9 @@ use std::time::Duration;
 
 /// Run the controller on a cluster.
 ///
-/// Watches the HorizontalPodAutoscalers of the cluster that the kubeconfig names, or of the one it
-/// runs in, and scales their targets as Kubernetes' own controller does. Flags that
+/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects, too) of
+/// the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
+/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale install --crds). Flags that
 /// kube-controller-manager has carry its names, and most of them its defaults; some have a short
 /// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
@@ -225,38 +224,6 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Begins to read what is decided by and what is served.
-    fn read(
-        &self,
-        cluster: &Cluster,
-        clock: Clock,
-        metrics: &Metrics,
-        role: &Role,
-    ) -> Result<Reading, PipelineError> {
-        let served = self.serve_metrics.then(|| self.serving.wanted(self.resource_metrics));
-        let mut wanted = served.unwrap_or_default();
-        match self.resource_metrics {
-            ResourceMetrics::Kubelet if wanted.kubelets.is_none() => {
-                wanted.kubelets = Some(Purpose::Deciding(role.leading.clone()));
-            }
-            ResourceMetrics::Prometheus => wanted.prometheus = true,
-            ResourceMetrics::Kubelet | ResourceMetrics::Api => {}
-        }
-        self.pipeline.start(cluster, clock, metrics, wanted)
-    }
-
-    /// The kinds of objects that are managed, and where metrics are read for them.
-    fn decides_by(
-        &self,
-        cluster: &Cluster,
-        clock: Clock,
-        reading: &Reading,
-    ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
-        let native = (dialect::built_in(), reading.sources(self.resource_metrics));
-        let (namespace, manage) = (self.election.own_namespace(cluster), self.config().manage);
-        self.triggers.add(cluster, namespace, clock, manage, native)
-    }
-
     fn settings(&self) -> Settings {
         Settings {
             tolerance: self.tolerance,
@@ -309,40 +276,18 @@ impl Arguments {
         self.election.check()?;
         self.telemetry.check()?;
         self.pipeline.check(self.resource_metrics == ResourceMetrics::Prometheus)?;
-        if self.serve_metrics {
-            self.serving.check(&self.pipeline)?;
-        }
+        self.serving.check_beside(
+            &self.pipeline,
+            self.serve_metrics,
+            self.dry_run,
+            self.triggers.are_read_by_hpas(),
+        )?;
         let left = |name: &String| !self.exclude_namespaces.contains(name);
         if self.namespaces.is_empty() || self.namespaces.iter().any(left) {
             return Ok(());
         }
         Err(Failure::NoNamespace)
     }
-}
-
-/// Why the controller could not start.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("--admin-address: {0}")]
-    Admin(#[from] AdminError),
-    #[error(transparent)]
-    Log(#[from] logs::LogError),
-    #[error(transparent)]
-    Telemetry(#[from] TelemetryError),
-    #[error(transparent)]
-    LeaseTimings(#[from] LeaseTimingsError),
-    #[error("--record: {0}")]
-    Record(#[from] RecordError),
-    #[error("--serve-metrics: {0}")]
-    Serve(#[from] serving::Failure),
-    #[error(transparent)]
-    Pipeline(#[from] PipelineError),
-    #[error("--exclude-namespaces leaves none of those that --namespaces names")]
-    NoNamespace,
-    #[error("cannot start: {0}")]
-    Runtime(io::Error),
 }
 
 /// Runs the command.
@@ -404,14 +349,14 @@ async fn control(
         arguments.election.elect(&cluster, clock, &watchers.metrics, arguments.dry_run);
     let (client, config) = (&cluster.client, arguments.config());
     let reading = arguments.read(&cluster, clock, &watchers.metrics, &role)?;
-    let served = match (arguments.serve_metrics, arguments.serving.has_singlecloud()) {
-        (true, _) => Some(arguments.serving.served(&reading, client)),
+    let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
+    let served = match (arguments.serve_metrics, arguments.serving.serves_besides_metrics()) {
+        (true, _) => Some(arguments.served(&reading, client, &sources)),
         (false, true) => Some(arguments.serving.served_without_metrics()),
         (false, false) => None,
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
-    let (dialects, sources) = arguments.decides_by(&cluster, clock, &reading);
     let leading = &role.leading;
     let jobs = triggers::start_jobs(client, clock, &sources, &config, leading, &instruments);
     let controller =
@@ -430,7 +375,7 @@ async fn control(
     Ok(())
 }
 
-fn announce(arguments: &Arguments, cluster: &Cluster, admin: SocketAddr) {
+fn announce(arguments: &Arguments, cluster: &connect::Cluster, admin: SocketAddr) {
     let (version, namespace) =
         (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(cluster));
     let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());

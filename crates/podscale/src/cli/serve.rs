@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets or from Prometheus), and for
 /// custom and external metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
 /// API server's aggregation: in the place of metrics-server and prometheus-adapter. Flags that these have
-/// carry their names. SIGTERM and Ctrl-C shut it down
-/// gracefully.
+/// carry their names. Other flags serve an admission webhook for autoscalers, and singlecloud's API. SIGTERM and
+/// Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
@@ -92,7 +92,8 @@ fn check(arguments: &Arguments) -> Result<(), ServeFailure> {
     let prometheus = arguments.pipeline.has_prometheus()
         || arguments.resource_metrics == ServedMetrics::Prometheus;
     arguments.pipeline.check(prometheus).map_err(Failure::from)?;
-    Ok(arguments.serving.check(&arguments.pipeline)?)
+    arguments.serving.check(&arguments.pipeline)?;
+    Ok(arguments.serving.check_rules(&arguments.pipeline)?)
 }
 
 fn start(arguments: &Arguments) -> Result<(), ServeFailure> {
@@ -120,4 +121,41 @@ async fn serve(arguments: &Arguments, metrics: Metrics) -> Result<(), Failure> {
     tracing::info!("ending");
     running.stop().await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn what_is_served_must_come_from_somewhere() {
+        let prometheus = "--prometheus-url=http://p";
+        for (line, problem) in [
+            ("--serve=resource".to_owned(), None),
+            (format!("--serve=custom {prometheus} --metric-rules=x"), None),
+            (format!("--serve=custom {prometheus} --singlecloud-port=1"), None),
+            ("--serve=custom".to_owned(), Some("--serve custom: nothing says where")),
+            (format!("--serve=custom {prometheus}"), Some("--serve custom: nothing says which")),
+            (
+                format!("--serve=external {prometheus}"),
+                Some("--serve external: nothing says which"),
+            ),
+        ] {
+            let words = ["serve"].into_iter().chain(line.split(' '));
+            let parsed = Line::try_parse_from(words).expect(&line);
+            let found = check(&parsed.arguments).err().map(|error| error.to_string());
+            let fits = match (&found, problem) {
+                (Some(found), Some(problem)) => found.contains(problem),
+                (found, problem) => found.is_none() && problem.is_none(),
+            };
+            assert!(fits, "{line}: {found:?}");
+        }
+    }
 }

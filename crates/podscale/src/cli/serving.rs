@@ -1,5 +1,9 @@
-//! The flags about serving the metrics APIs, which `podscale serve` and `podscale run` share, and
-//! starting the server from them.
+//! The flags about serving the metrics APIs and the admission webhook, which `podscale serve` and `podscale run`
+//! share, and starting the server from them.
+
+mod check;
+#[cfg(test)]
+mod tests;
 
 use super::pipeline::{self, PipelineError, Reading, Wanted};
 use super::singlecloud;
@@ -15,7 +19,6 @@ use crate::serve::routes::{Routes, RoutesError};
 use crate::serve::{CertificateSource, Config, Context, ServeError, Served, Server};
 use crate::settings::{MetricsApi, ResourceMetrics, address, name, namespace};
 use clap::Args;
-use clap::builder::ArgPredicate;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::{self, Cluster, ConnectError};
@@ -32,16 +35,8 @@ use tokio::sync::oneshot;
 #[group(id = "serving")]
 #[command(next_help_heading = "Serving metrics")]
 pub struct Arguments {
-    /// Which metrics APIs to serve.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "API,...",
-        value_delimiter = ',',
-        default_value = "resource",
-        default_value_if("singlecloud_port", ArgPredicate::IsPresent, None::<&str>),
-        env = "PODSCALE_SERVE"
-    )]
+    /// Which metrics APIs to serve. If not given, resource; or none, if singlecloud's API or only the webhook is served.
+    #[arg(long, value_enum, value_name = "API,...", value_delimiter = ',', env = "PODSCALE_SERVE")]
     serve: Vec<MetricsApi>,
 
     /// The address to serve on.
@@ -71,8 +66,8 @@ pub struct Arguments {
     )]
     tls_private_key_file: Option<PathBuf>,
 
-    /// The Service that leads here: for its name certificates are made, and APIServices that name it
-    /// get their caBundle.
+    /// The Service that leads here: for its name certificates are made, and APIServices and webhooks that
+    /// name it get their caBundle.
     #[arg(
         long,
         value_name = "NAME",
@@ -104,6 +99,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
     external_metrics_routes: Option<PathBuf>,
 
+    /// Answer the API server's questions about autoscalers that are being written: an admission webhook, at
+    /// /validate of the same port. Those whose spec makes no sense are refused. `podscale serve` serves no metrics
+    /// API then, unless --serve says so.
+    #[arg(long, env = "PODSCALE_WEBHOOK")]
+    webhook: bool,
+
     #[command(flatten)]
     singlecloud: singlecloud::Arguments,
 }
@@ -123,6 +124,26 @@ pub enum Failure {
     /// Custom or external metrics are wanted, but nothing says where they come from.
     #[error("--serve {0}: nothing says where these metrics come from; --prometheus-url does")]
     NoSource(&'static str),
+    /// Nothing says which custom or external metrics there are.
+    #[error(
+        "--serve {0}: nothing says which metrics there are; --metric-rules or \
+         --metric-rules-configmap does"
+    )]
+    NoRules(&'static str),
+    /// The certificate would be written.
+    #[error(
+        "--dry-run writes nothing, but a serving certificate of its own is kept in a Secret and in \
+         APIServices; give one with --tls-cert-file and --tls-private-key-file"
+    )]
+    DryRun,
+    /// A flag is about something that is not served.
+    #[error("{flag} has no effect without {needs}")]
+    NoEffect {
+        /// The flag.
+        flag: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
     /// Kubelets or Prometheus cannot be read.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -132,48 +153,43 @@ pub enum Failure {
 }
 
 impl Arguments {
-    /// Whether the flags make sense together.
-    ///
-    /// # Errors
-    /// Says what does not.
-    pub fn check(&self, pipeline: &pipeline::Arguments) -> Result<(), Failure> {
-        let known = pipeline.has_prometheus();
-        if self.serve.contains(&MetricsApi::Custom) && !known {
-            return Err(Failure::NoSource("custom"));
-        }
-        if self.routes()?.is_empty() && self.serve.contains(&MetricsApi::External) && !known {
-            return Err(Failure::NoSource("external"));
-        }
-        Ok(())
+    fn wants(&self, api: MetricsApi) -> bool {
+        let usual = self.serve.is_empty() && !self.singlecloud.is_given();
+        self.serve.contains(&api) || usual && api == MetricsApi::Resource
     }
 
     /// What must be read for what is served, if cpu and memory come from there: from the kubelets, unless
     /// it is Prometheus.
     #[must_use]
     pub fn wanted(&self, resource: ResourceMetrics) -> Wanted {
-        let wants = |api: MetricsApi| self.serve.contains(&api);
-        let roster = wants(MetricsApi::Resource) && resource == ResourceMetrics::Prometheus;
-        let kubelets = wants(MetricsApi::Resource) && !roster;
+        let roster = self.wants(MetricsApi::Resource) && resource == ResourceMetrics::Prometheus;
+        let kubelets = self.wants(MetricsApi::Resource) && !roster;
+        let others = self.wants(MetricsApi::Custom) || self.wants(MetricsApi::External);
         Wanted {
             kubelets: kubelets.then_some(Purpose::Serving),
-            prometheus: roster || wants(MetricsApi::Custom) || wants(MetricsApi::External),
+            prometheus: roster || others,
             roster,
+            ..Wanted::default()
         }
     }
 
-    /// Whether singlecloud's API is served.
+    /// Whether anything is served besides metrics: singlecloud's API, or the admission webhook.
     #[must_use]
-    pub fn has_singlecloud(&self) -> bool {
-        self.singlecloud.is_given()
+    pub fn serves_besides_metrics(&self) -> bool {
+        self.singlecloud.is_given() || self.webhook
+    }
+
+    /// Whether `podscale serve` is asked for the admission webhook and nothing else.
+    fn serves_only_webhook(&self) -> bool {
+        self.webhook && self.serve.is_empty()
     }
 
     /// What is served, from what is read.
     #[must_use]
     pub fn served(&self, reading: &Reading, client: &Client) -> Served {
-        let wants = |api: MetricsApi| self.serve.contains(&api);
-        let engine = |api| reading.engine.clone().filter(|_| wants(api));
+        let engine = |api| reading.engine.clone().filter(|_| self.wants(api));
         Served {
-            resource: wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
+            resource: self.wants(MetricsApi::Resource).then(|| usage(reading)).flatten(),
             custom: engine(MetricsApi::Custom).map(|engine| {
                 let client = client.clone();
                 Arc::new(RuledCustomMetrics { engine, client }) as custom::Provider
@@ -181,6 +197,7 @@ impl Arguments {
             external: engine(MetricsApi::External)
                 .map(|engine| Arc::new(RuledExternalMetrics(engine)) as external::Provider),
             singlecloud: self.singlecloud.options(self.bind_address, engine(MetricsApi::Custom)),
+            webhook: self.webhook,
         }
     }
 
@@ -188,7 +205,7 @@ impl Arguments {
     #[must_use]
     pub fn served_without_metrics(&self) -> Served {
         let singlecloud = self.singlecloud.options(self.bind_address, None);
-        Served { singlecloud, ..Served::default() }
+        Served { singlecloud, webhook: self.webhook, ..Served::default() }
     }
 
     fn routes(&self) -> Result<Routes, RoutesError> {
@@ -227,10 +244,14 @@ impl Arguments {
     ) -> Result<Running, Failure> {
         let instruments: Instruments = Arc::new(metrics.clone());
         let cluster = connect::connect(kubeconfig, context, None, &instruments).await?;
-        let mut wanted = self.wanted(resource);
+        let only = self.serves_only_webhook();
+        let mut wanted = if only { Wanted::default() } else { self.wanted(resource) };
         wanted.prometheus &= pipeline.has_prometheus();
         let reading = pipeline.start(&cluster, Clock::wall(), &metrics, wanted)?;
-        let served = self.served(&reading, &cluster.client);
+        let served = match only {
+            true => self.served_without_metrics(),
+            false => self.served(&reading, &cluster.client),
+        };
         let server = self.serve(cluster, served, metrics, Readiness::new()).await?;
         Ok(Running { server, _reading: reading })
     }
@@ -247,7 +268,7 @@ impl Arguments {
         let server =
             Server::start(config, served, Context { client, clock, metrics, readiness }).await?;
         let (version, address) = (env!("CARGO_PKG_VERSION"), server.address());
-        tracing::info!(version, server = %cluster.url, %address, "serving metrics");
+        tracing::info!(version, server = %cluster.url, %address, webhook = self.webhook, "serving");
         if let Some(address) = server.singlecloud_address() {
             tracing::info!(%address, "serving singlecloud's API");
         }
@@ -290,7 +311,7 @@ impl Arguments {
                     let _ = stopped.await;
                     server.stop().await;
                 }
-                Err(error) => tracing::error!(%error, "metrics are not served"),
+                Err(error) => tracing::error!(%error, "nothing is served"),
             }
         };
         let thread = std::thread::Builder::new().name("serve".to_owned());

@@ -5,7 +5,9 @@ use crate::controller::{Config, MetricSources};
 use crate::dialect::scaled_object::ScaledObjects;
 use crate::dialect::{AnyDialect, Managed};
 use crate::scaled_jobs::{self, ScaledJobs};
-use crate::settings::namespace;
+use crate::serve::Served;
+use crate::serve::triggers::TriggerMetrics;
+use crate::settings::{TriggerMode, namespace};
 use crate::triggers::{Limits, Triggers};
 use clap::Args;
 use kube::Client;
@@ -15,6 +17,7 @@ use podscale_client::election::Term;
 use podscale_client::instrument::Instruments;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// Flags about triggers of event sources.
@@ -42,9 +45,35 @@ pub struct Arguments {
     /// The folder with the files that filePath of ClusterTriggerAuthentications names.
     #[arg(long, value_name = "DIR", requires = "triggers", env = "PODSCALE_TRIGGER_FILES")]
     trigger_files: Option<PathBuf>,
+
+    /// Who decides how many replicas an active target has. With hpa, each ScaledObject gets an HPA that reads its
+    /// triggers as external metrics, which --serve-metrics --serve external serves.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "MODE",
+        requires = "triggers",
+        env = "PODSCALE_TRIGGER_MODE"
+    )]
+    trigger_mode: TriggerMode,
 }
 
 impl Arguments {
+    /// Whether HPAs read the triggers.
+    #[must_use]
+    pub fn are_read_by_hpas(&self) -> bool {
+        self.triggers && self.trigger_mode == TriggerMode::Hpa
+    }
+
+    /// Puts the triggers before the external metrics that are served, if HPAs read them.
+    pub fn serve(&self, sources: &MetricSources, served: &mut Served) {
+        if let Some(triggers) = sources.triggers.clone().filter(|_| self.are_read_by_hpas()) {
+            let (runtime, others) = (Handle::current(), served.external.take());
+            served.external = Some(Arc::new(TriggerMetrics { triggers, runtime, others }));
+        }
+    }
+
     /// Adds what has triggers to what is managed, and triggers to what is read, if that is wanted.
     pub fn add(
         &self,
@@ -62,7 +91,8 @@ impl Arguments {
             };
             let triggers = Arc::new(Triggers::new(&cluster.client, clock, limits));
             let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
-            dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), is_managed)));
+            let objects = ScaledObjects::new(Arc::clone(&triggers), is_managed);
+            dialects.push(Arc::new(objects.in_mode(self.trigger_mode)));
             sources.triggers = Some(triggers);
         }
         (dialects, sources)

@@ -1,21 +1,22 @@
 //! `podscale validate`: says what is wrong with files before anybody uses them.
 
 mod adapter;
+mod apart;
 mod autoscaler;
 mod cluster;
 mod custom;
+mod kind;
 mod report;
 mod sarif;
+mod words;
 
 use super::manifests::{self, Manifest};
 use super::{print, print_error};
 use autoscaler::Candidate;
 use clap::Args;
 use podscale_api::document::{self, Content, Document, Place};
-use podscale_api::hpa::v2;
 use podscale_api::lint::{self, Workload};
 use podscale_api::singlecloud;
-use podscale_api::written::Written;
 use report::{Finding, OutputFormat, Report, Severity};
 use serde_json::Value;
 use std::process::ExitCode;
@@ -30,7 +31,8 @@ use std::sync::Arc;
 /// hold one under config.yaml. Other objects are passed over.
 ///
 /// A lint is silenced for one object by its annotation podscale.dev/ignore-lints, for all by --ignore. --cluster
-/// asks the cluster of the kubeconfig as well: whether targets exist, metrics answer and pods have requests.
+/// asks the cluster of the kubeconfig as well: whether targets exist, metrics answer and pods have requests. Queries
+/// of PodAutoscalers are asked of the Prometheus that --prometheus-url names.
 ///
 /// Exit codes: 0 if nothing is wrong (warnings are allowed, unless --deny-warnings), 1 if something is, 2 if a
 /// file cannot be read, the cluster cannot be asked, or for a usage error.
@@ -93,8 +95,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let asked = cluster::ask(&arguments.cluster, &check.candidates);
     let report = check.finish(&arguments.ignore, asked.as_ref().ok().and_then(Option::as_ref));
     print(&report.render(arguments.output));
-    if let Err(error) = &asked {
-        print_error(error);
+    match &asked {
+        Ok(answers) => answers.iter().flat_map(|answers| &answers.notes).for_each(print_error),
+        Err(error) => print_error(error),
     }
     if !unreadable.is_empty() || asked.is_err() {
         ExitCode::from(2)
@@ -103,6 +106,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// What an API server, singlecloud's API or the controller would refuse in an object; nothing if it is no
+/// autoscaler.
+pub(super) fn refusals(object: &Value) -> Vec<String> {
+    let candidate = Candidate::new(&"".into(), object, &Arc::default(), "");
+    let findings = candidate.map(|mut candidate| candidate.check()).unwrap_or_default();
+    let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
+    errors.map(|finding| format!("{}: {}", finding.field, finding.problem)).collect()
 }
 
 impl Check {
@@ -167,20 +179,18 @@ impl Check {
             return true;
         }
         let version = object["apiVersion"].as_str().unwrap_or_default();
-        let group = version.split_once('/').map_or("", |(group, _)| group);
-        let problem = match kind {
-            _ if kind == v2::KIND || Written::of_kind(group, kind).is_some() => {
-                format!("no matches for kind \"{kind}\" in version \"{version}\"")
+        let (field, problem) = match (kind::misspelt(version, kind), kind) {
+            (Some((field, problem)), _) => (format!("{path}{field}"), problem),
+            (None, "") => {
+                let problem = format!("not a document that can be checked: {}", KINDS.join(", "));
+                (path.trim_end_matches('.').to_owned(), problem)
             }
-            "" => format!("not a document that can be checked: {}", KINDS.join(", ")),
             _ => {
                 self.workloads.extend(Workload::read(object));
                 return false;
             }
         };
-        let place = places.find(path.trim_end_matches('.'));
-        let field = format!("{path}apiVersion").trim_start_matches('.').to_owned();
-        let field = if kind.is_empty() { String::new() } else { field };
+        let place = places.find(&field);
         let remark = Remark { place, severity: Severity::Error, field, problem };
         self.report.add(Finding::of(file, "refused", remark));
         true

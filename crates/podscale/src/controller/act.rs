@@ -2,6 +2,7 @@
 //! nothing.
 
 mod costs;
+mod hpa;
 
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
@@ -203,7 +204,7 @@ impl Actor {
 
     /// Records the events of a decision.
     pub(super) fn record(&self, object: &Managed, events: &[Event]) {
-        record(&self.recorder, object, events);
+        record(&self.recorder.named(object.key.kind.component()), object, events);
     }
 
     /// Records events that upstream does not have.

@@ -129,7 +129,8 @@ impl Observatory {
         let others = if only_owned { Vec::new() } else { self.index.selector_overlap(key, &pods) };
         let named: Vec<(&str, &str)> = others.iter().map(|(name, s)| (&**name, &**s)).collect();
         let seen: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
-        let around = Surroundings { selector, pods: &seen, others: &named };
+        let kind = key.kind.name;
+        let around = Surroundings { kind, selector, pods: &seen, others: &named };
         let (selection, readings) = match select(model, &around) {
             Ok(selected) => {
                 let read = |(place, answer)| reading(&selected, place, answer);

@@ -26,6 +26,8 @@ pub struct Decided<'a> {
     pub took: &'a Took,
     /// What it was made on, if somebody wants to know.
     pub(crate) inputs: Option<&'a Inputs>,
+    /// Which other controller or autoscaler is in the way, if nothing is written for that.
+    pub conflict: Option<&'a str>,
 }
 
 impl<'a> Decided<'a> {
@@ -37,7 +39,7 @@ impl<'a> Decided<'a> {
         outcome: &'a pass::Outcome,
         took: &'a Took,
     ) -> Decided<'a> {
-        Decided { object, snapshot, outcome, took, inputs: None }
+        Decided { object, snapshot, outcome, took, inputs: None, conflict: None }
     }
 
     /// Whose pass it was.

@@ -1,23 +1,26 @@
 //! One reconcile of one object: observe, run the pass, perform what it asks for, report.
 
+mod beside;
+mod conflict;
 mod costs;
 mod own_status;
 mod upkeep;
 
 use super::act::Actor;
 use super::dry_run::{self, Attempt, Comparison, ObservedWrite};
-use super::index::{Index, ReconcileStart, ReconcileState, StatusStored, same_target_message};
+use super::index::{Index, ReconcileStart, ReconcileState, StatusStored};
 use super::observe::{Observation, Observatory, ObserveRequest};
 use super::observer::{Decided, Observer};
-use super::ownership::{Management, conflict_message, says_conflict};
+use super::ownership::{Management, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{After, CONFLICT_REASON, Key, Managed, NewStatus, TARGET_TAKEN, WireObject};
+use crate::dialect::{After, Key, Managed, NewStatus, WireObject};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
 use crate::time::now;
+use conflict::{Conflict, conflict};
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
@@ -142,7 +145,10 @@ impl Reconciler {
         }
         observation.took.whole = observation.began.elapsed();
         let (took, inputs) = (&observation.took, observation.inputs.as_deref());
-        let decided = Decided { object, snapshot: &snapshot, outcome: &outcome, took, inputs };
+        let conflict = conflict(object, &state).map(|conflict| conflict.message);
+        let conflict = conflict.as_deref();
+        let decided =
+            Decided { object, snapshot: &snapshot, outcome: &outcome, took, inputs, conflict };
         // What left nothing behind is no step of a Recording: the next one does not follow from it.
         for observer in self.observers.iter().filter(|o| same_inputs || !o.wants_inputs()) {
             observer.decided(&decided);
@@ -173,9 +179,11 @@ impl Reconciler {
             pass.scale_ended(write, at);
         }
         self.commit(object, pass, &state.recalled, attempt);
+        let hpa = self.keep_hpa(object, state).await;
         let (snapshot, target) = (pass.snapshot(), observation.target.as_ref().ok());
-        let target = target.map(|target| &*target.resource);
-        if let Some(own) = object.wire.after(After { snapshot, outcome: pass.outcome(), target }) {
+        let (target, hpa) = (target.map(|target| &*target.resource), hpa.as_ref());
+        let after = After { snapshot, outcome: pass.outcome(), target, hpa };
+        if let Some(own) = object.wire.after(after) {
             return Ok(Some(self.write_own_status(object, pass, own, state).await));
         }
         if let Write::Status(change) = pass.next_write() {
@@ -217,8 +225,12 @@ impl Reconciler {
 
     /// Why nothing is written for an object, if so.
     fn withheld(&self, state: &ReconcileState) -> Option<Withheld> {
-        let ceded = state.management != Management::Active;
-        dry_run::withheld(self.dry_run).or(ceded.then_some(Withheld::OtherController))
+        let ceded = match (state.management, &state.precedent) {
+            (Management::Active, _) => None,
+            (_, Some(_)) => Some(Withheld::TargetTaken),
+            (_, None) => Some(Withheld::OtherController),
+        };
+        dry_run::withheld(self.dry_run).or(ceded)
     }
 
     /// Keeps what was learned.
@@ -288,14 +300,28 @@ impl Reconciler {
         if dry_run::withheld(self.dry_run).is_some() {
             return;
         }
+        let snapshot = pass.snapshot();
+        let found = snapshot.scale.as_ref().ok().map(|scale| scale.spec_replicas);
         match state.management {
+            // Its status is its own, and shows the size that the other autoscaler gives the target.
+            Management::Ceded
+                if state.precedent.is_some()
+                    && found.is_some_and(|found| found != snapshot.status.current_replicas) =>
+            {
+                self.store_conflict(object, state, found, snapshot.now).await;
+            }
             Management::Ceded => {}
             Management::SteppingBack => {
-                self.report_conflict(object, state, pass.snapshot().now).await;
+                if let Some(Conflict { reason, message, .. }) =
+                    self.store_conflict(object, state, found, snapshot.now).await
+                {
+                    tracing::warn!(autoscaler = %object.key, "{message}");
+                    self.actor.warn(object, reason, message);
+                }
             }
             Management::Active
-                if says_conflict(pass.snapshot().status)
-                    && !pass.decision().changes_status(pass.snapshot()) =>
+                if (says_conflict(snapshot.status) || object.wire.is_status_stale(snapshot))
+                    && !pass.decision().changes_status(snapshot) =>
             {
                 // That it could not be taken back shows at the next reconcile.
                 let _ = self.store_status(object, pass).await;
@@ -304,24 +330,27 @@ impl Reconciler {
         }
     }
 
-    /// Reports once, in the status, as an event and in the log, that another controller manages the
-    /// object, or that another autoscaler has its target.
-    async fn report_conflict(&self, object: &Managed, state: &ReconcileState, now: Time) {
-        let (reason, message, what) = match state.precedent.clone() {
-            Some(other) => {
-                let behind = state.behind.as_deref();
-                let message = same_target_message(&other, behind, &object.model.target);
-                (TARGET_TAKEN, message, StatusStored::SameTarget(other))
-            }
-            None => (CONFLICT_REASON, conflict_message(object.metadata()), StatusStored::Conflict),
-        };
-        let status = NewStatus::Conflict { reason, message: &message, now };
-        // What could not be stored is reported again by the next reconcile.
-        if let Ok(stored) = self.actor.store_status(object, object.wire.with_status(status)).await {
-            self.index.status_stored(stored, what);
-            tracing::warn!(autoscaler = %object.key, "{message}");
-            self.actor.warn(object, reason, message);
-        }
+    /// Stores in the status that another controller manages the object, or that another autoscaler has its
+    /// target. What could not be stored is stored by the next reconcile.
+    async fn store_conflict(
+        &self,
+        object: &Managed,
+        state: &ReconcileState,
+        replicas: Option<i32>,
+        now: Time,
+    ) -> Option<Conflict> {
+        let conflict = conflict(object, state)?;
+        let (reason, message) = (conflict.reason, &*conflict.message);
+        let status = NewStatus::Conflict { reason, message, replicas, now };
+        let stored = self.actor.store_status(object, object.wire.with_status(status)).await.ok()?;
+        self.index.status_stored(
+            stored,
+            match &state.precedent {
+                Some(other) => StatusStored::SameTarget(other.clone()),
+                None => StatusStored::Conflict,
+            },
+        );
+        Some(conflict)
     }
 
     /// Takes a target out of the ownership of its autoscaler, if another controller has put it there. One

@@ -76,8 +76,12 @@ impl Cluster {
         call::get(&self.client("tester"), path, about).await.expect("an answer")
     }
 
+    /// How many replicas are asked for; API servers leave a zero out.
     async fn replicas(&self) -> Value {
-        self.get(SCALE).await["spec"]["replicas"].take()
+        match self.get(SCALE).await["spec"]["replicas"].take() {
+            Value::Null => json!(0),
+            replicas => replicas,
+        }
     }
 
     async fn resize(&self, replicas: i32) {

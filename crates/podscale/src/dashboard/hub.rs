@@ -76,7 +76,10 @@ impl Glimpse {
         Row {
             view: self.latest.view(),
             outcome: self.latest.outcome,
-            reason: self.latest.reason(),
+            reason: match self.latest.conflict() {
+                Some(conflict) => conflict.to_owned(),
+                None => self.latest.reason(),
+            },
             trend: self.trend.clone(),
         }
     }

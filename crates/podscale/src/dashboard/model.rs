@@ -35,6 +35,9 @@ pub struct AutoscalerView {
     /// When the target was last given another size.
     #[serde(serialize_with = "optional_milliseconds", deserialize_with = "maybe_time")]
     pub last_scale: Option<Time>,
+    /// Which other controller or autoscaler is in its way, if nothing is done for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
 }
 
 /// By what the dashboard knows an object: `namespace/name`, and for any other kind than
@@ -55,7 +58,7 @@ pub struct MetricView {
     pub name: String,
     /// The unit of the numbers below.
     pub unit: Unit,
-    /// What it says now; `None` where it could not be read, or has no pods to be shared among.
+    /// What it says now; `None` where it was not read, or has no pods to be shared among.
     pub value: Option<f64>,
     /// What it is compared with; `None` where the spec gives nothing usable.
     pub goal: Option<f64>,
@@ -97,6 +100,8 @@ pub enum MetricState {
     NoPods,
     /// It could not be read.
     Unread,
+    /// It was not to be read: a pause, a hold or a bound decided without it, or nothing could be decided.
+    NotAsked,
 }
 
 /// One condition of an autoscaler's status.

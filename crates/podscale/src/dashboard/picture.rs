@@ -5,7 +5,8 @@ use super::model::{
 };
 use crate::controller::observer::Decided;
 use crate::controller::outcome::{OutcomeKind, holds};
-use crate::dialect::Kind;
+use crate::dialect::{CONFLICT_CONDITION, Kind};
+use podscale_api::hpa::wording;
 use podscale_core::model::{MetricTarget, Milli, Source};
 use podscale_core::status::{Condition, Current};
 use podscale_core::steps::{Proposal, Steps, Verdict};
@@ -29,14 +30,16 @@ pub struct Picture {
     conditions: Box<[Condition]>,
     error: Option<Box<str>>,
     steps: Steps,
+    conflict: Option<Box<str>>,
 }
 
 impl Picture {
     /// Of an object after a pass.
     #[must_use]
     pub fn of(decided: &Decided<'_>) -> Picture {
-        let Decided { object, snapshot, outcome, .. } = decided;
-        Picture::new(object.key.kind, &object.model, snapshot, &outcome.decision)
+        let Decided { object, snapshot, outcome, conflict, .. } = decided;
+        let picture = Picture::new(object.key.kind, &object.model, snapshot, &outcome.decision);
+        Picture { conflict: conflict.map(Into::into), ..picture }
     }
 
     /// Of an object of this kind after a decision whose writes have ended. `autoscaler` is that of the
@@ -70,6 +73,7 @@ impl Picture {
             conditions: status.conditions.into_boxed_slice(),
             error: decision.error.clone(),
             steps: decision.steps.clone(),
+            conflict: None,
         }
     }
 
@@ -83,9 +87,24 @@ impl Picture {
         self.rescale.map(|rescale| rescale.to)
     }
 
-    /// The fewest and the most replicas it may set.
+    /// The fewest and the most replicas it may set, by the schedule in force if there is one.
     pub(super) fn bounds(&self) -> (i32, i32) {
-        (self.autoscaler.min_replicas, self.autoscaler.max_replicas)
+        let scheduled = self.steps.iter().find_map(|step| match step {
+            Step::Scheduled(scheduled) => Some(scheduled.bounds),
+            _ => None,
+        });
+        // Where nothing could be decided, no step says it.
+        let at_the_time = || {
+            let schedules = self.autoscaler.extensions.as_deref()?.schedules.as_ref()?;
+            Some(schedules.at(self.time, self.autoscaler.bounds())?.bounds)
+        };
+        let bounds = scheduled.or_else(at_the_time).unwrap_or_else(|| self.autoscaler.bounds());
+        (bounds.min, bounds.max)
+    }
+
+    /// Which other controller or autoscaler is in the way, if so.
+    pub(super) fn conflict(&self) -> Option<&str> {
+        self.conflict.as_deref()
     }
 
     /// Value and goal of each metric.
@@ -98,20 +117,32 @@ impl Picture {
     #[must_use]
     pub fn view(&self) -> AutoscalerView {
         let autoscaler = &*self.autoscaler;
-        let metrics = autoscaler.metrics.iter().enumerate();
+        let (min, max) = self.bounds();
+        let is_known = |condition: &&Condition| {
+            // One that is stored may have ended.
+            let is_conflict =
+                condition.kind.as_ref().is_err_and(|name| **name == *CONFLICT_CONDITION);
+            !is_conflict || self.conflict.is_some()
+        };
         AutoscalerView {
             key: self.key(),
             namespace: autoscaler.namespace.to_string(),
             name: autoscaler.name.to_string(),
             kind: self.kind.name.to_owned(),
             target: format!("{}/{}", autoscaler.target.kind, autoscaler.target.name),
-            min: autoscaler.min_replicas,
-            max: autoscaler.max_replicas,
+            min,
+            max,
             current: self.current,
             desired: self.desired,
-            metrics: metrics.map(|(at, metric)| metric_view(metric, self.proposal(at))).collect(),
-            conditions: self.conditions.iter().map(condition_view).collect(),
+            metrics: (0..autoscaler.metrics.len()).filter_map(|at| self.metric_view(at)).collect(),
+            conditions: self
+                .conditions
+                .iter()
+                .filter(is_known)
+                .map(|condition| condition_view(condition, self.kind))
+                .collect(),
             last_scale: self.last_scale,
+            conflict: self.conflict.as_deref().map(str::to_owned),
         }
     }
 
@@ -171,9 +202,44 @@ impl Picture {
             _ => None,
         })
     }
+
+    /// Whether the metric at a place of the spec was to be read and could not be.
+    fn is_unread(&self, place: usize) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Invalid { metric, .. } => metric as usize == place,
+            _ => false,
+        })
+    }
+
+    fn metric_view(&self, place: usize) -> Option<MetricView> {
+        let metric = self.autoscaler.metrics.get(place)?;
+        let proposal = self.proposal(place);
+        let unit = unit(metric);
+        let value = Value::of(proposal);
+        let goal = goal(metric.target);
+        let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
+        Some(MetricView {
+            name: explain::metric_name(&self.autoscaler, u32::try_from(place).ok()?),
+            unit,
+            value: value.number(),
+            goal,
+            current: match value {
+                Value::NoPods => NO_PODS.to_owned(),
+                value => words(value.number()),
+            },
+            target: words(goal),
+            ratio: proposal.map(|p| p.ratio).filter(|ratio| ratio.is_finite()),
+            state: match proposal {
+                Some(proposal) => state(proposal),
+                None if self.is_unread(place) => MetricState::Unread,
+                None => MetricState::NotAsked,
+            },
+        })
+    }
 }
 
-fn condition_view(condition: &Condition) -> ConditionView {
+fn condition_view(condition: &Condition, kind: &Kind) -> ConditionView {
+    let name = if kind.is_native() { wording::HPA } else { kind.name };
     ConditionView {
         kind: match &condition.kind {
             Ok(kind) => kind.name().to_owned(),
@@ -181,7 +247,7 @@ fn condition_view(condition: &Condition) -> ConditionView {
         },
         status: condition.status.name().to_owned(),
         reason: condition.note.reason().to_owned(),
-        message: condition.note.message().into_owned(),
+        message: wording::about(&condition.note.message(), name).into_owned(),
         since: condition.since,
     }
 }
@@ -189,26 +255,6 @@ fn condition_view(condition: &Condition) -> ConditionView {
 /// Whether a step is a metric that is off its target.
 fn asks(step: &Step<'_>) -> bool {
     matches!(step, Step::Proposal(proposal) if proposal.verdict != Verdict::WithinTolerance)
-}
-
-fn metric_view(metric: &Metric, proposal: Option<&Proposal>) -> MetricView {
-    let unit = unit(metric);
-    let value = Value::of(proposal);
-    let goal = goal(metric.target);
-    let words = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| unit.text(n));
-    MetricView {
-        name: explain::source_name(&metric.source),
-        unit,
-        value: value.number(),
-        goal,
-        current: match value {
-            Value::NoPods => NO_PODS.to_owned(),
-            value => words(value.number()),
-        },
-        target: words(goal),
-        ratio: proposal.map(|p| p.ratio).filter(|ratio| ratio.is_finite()),
-        state: proposal.map_or(MetricState::Unread, state),
-    }
 }
 
 fn goal(target: MetricTarget) -> Option<f64> {

@@ -2,7 +2,8 @@
 //! may be ours or the original one, which has no status subresource.
 
 use super::{
-    Dialect, Key, Kind, Managed, NewStatus, WireObject, keep_status_writers, set_conflict,
+    Dialect, Key, Kind, Managed, NewStatus, WireObject, condition, keep_status_writers,
+    set_conflict,
 };
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, PLURAL, RESOURCE, StatusStored, translate};
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
@@ -21,6 +22,9 @@ pub static CHPA: Kind = Kind {
     resource: RESOURCE,
     presence: Presence::Optional,
 };
+
+/// The condition that says whether its target can be given another size.
+const ABLE_TO_SCALE: &str = "AbleToScale";
 
 /// The dialect.
 pub struct Chpas;
@@ -70,7 +74,15 @@ impl WireObject for Chpa {
             NewStatus::Decided { decision, snapshot } => {
                 translate::decided_status(self, decision, snapshot)
             }
-            NewStatus::Conflict { .. } => self.status.clone().unwrap_or_default(),
+            NewStatus::Conflict { reason, message, replicas, now } => {
+                let mut stored = self.status.clone().unwrap_or_default();
+                stored.current_replicas = replicas.unwrap_or(stored.current_replicas);
+                // The column that shows it is about what has this condition.
+                stored.conditions.retain(|condition| condition.r#type != ABLE_TO_SCALE);
+                let able = condition(ABLE_TO_SCALE, "False", (reason, message), now);
+                stored.conditions.insert(0, able);
+                stored
+            }
         };
         set_conflict(&mut new.conditions, &status);
         Box::new(Chpa { status: Some(new), ..self.clone() })

@@ -122,8 +122,12 @@ mod tests {
             "status": {"currentReplicas": 2, "desiredReplicas": 2},
         }))
         .expect("an autoscaler");
-        let conflict =
-            |message, now| NewStatus::Conflict { reason: CONFLICT_REASON, message, now: Time(now) };
+        let conflict = |message, now| NewStatus::Conflict {
+            reason: CONFLICT_REASON,
+            message,
+            replicas: None,
+            now: Time(now),
+        };
         let mut said = hpa.with_status(conflict("why", 0));
         said.set_resource_version("8".to_owned());
         let body: serde_json::Value =

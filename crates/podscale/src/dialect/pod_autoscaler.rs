@@ -18,7 +18,7 @@ use podscale_api::pod_autoscaler::{
 use podscale_api::time::Timestamp;
 use podscale_api::translate::pod_autoscaler::{self as translate, status};
 use podscale_client::watch::{Presence, Watched};
-use podscale_core::Status;
+use podscale_core::{Snapshot, Status};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,11 +88,9 @@ impl WireObject for PodAutoscaler {
                 wire.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
                 with(self, wire)
             }
-            NewStatus::Conflict { reason, message, now } => {
-                let mut wire = self.status.clone().unwrap_or_default();
-                let (name, message) = ((CONFLICT_CONDITION, true), message.to_owned());
-                status::set_condition(&mut wire, self, name, reason, message, now);
-                with(self, wire)
+            NewStatus::Conflict { reason, message, replicas, now } => {
+                let name = (CONFLICT_CONDITION, reason);
+                with(self, status::in_conflict(self, name, message, replicas, now))
             }
         }
     }
@@ -117,6 +115,10 @@ impl WireObject for PodAutoscaler {
 
     fn recorded(&self) -> HorizontalPodAutoscaler {
         recorded(self)
+    }
+
+    fn is_status_stale(&self, snapshot: &Snapshot<'_>) -> bool {
+        status::is_stale(self, snapshot)
     }
 
     fn sync_period(&self) -> Option<Duration> {
@@ -167,7 +169,10 @@ mod tests {
     #[test]
     fn a_conflict_is_a_condition_in_the_standard_form() {
         let object = object(json!({}));
-        let conflict = |message, now| NewStatus::Conflict { reason: "TargetTaken", message, now };
+        let conflict = |message, now| {
+            let (reason, replicas) = ("TargetTaken", Some(4));
+            NewStatus::Conflict { reason, message, replicas, now }
+        };
         let said = object.wire.with_status(conflict("why", Time(0)));
         let mut said = said.with_status(conflict("still", Time(9_000_000)));
         said.set_resource_version("8".to_owned());
@@ -176,9 +181,20 @@ mod tests {
             (&body["kind"], &body["metadata"]["resourceVersion"]),
             (&json!(KIND), &json!("8"))
         );
-        let expected = json!([{"type": CONFLICT_CONDITION, "status": "True", "reason": "TargetTaken",
-            "message": "still", "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": 3}]);
-        assert_eq!(body["status"]["conditions"], expected);
+        let condition = |name: &str, status: &str| {
+            json!({"type": name, "status": status, "reason": "TargetTaken", "message": "still",
+                "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": 3})
+        };
+        let expected = [condition(CONFLICT_CONDITION, "True"), condition("ScalingActive", "False")];
+        let mut status = body["status"].clone();
+        assert_eq!(status["conditions"].take(), json!(expected));
+        let shown = ["reference", "targets", "minReplicas", "maxReplicas", "currentReplicas"];
+        let shown = shown.map(|field| status[field].to_string()).join(" ");
+        assert_eq!(shown, "\"Deployment/web\" \"cpu: <unknown>/80%\" 1 3 4");
+        assert_eq!(
+            (&status["mode"], &status["reason"]),
+            (&json!("Conflict"), &json!("TargetTaken"))
+        );
     }
 
     #[test]

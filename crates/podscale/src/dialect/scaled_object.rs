@@ -7,15 +7,17 @@ mod resolver;
 mod tests;
 
 use super::{
-    After, AnyDialect, CONFLICT_CONDITION, Key, Kind, Managed, NewStatus, OwnStatus, Upkeep,
-    WireObject,
+    After, AnyDialect, Beside, CONFLICT_CONDITION, Key, Kind, Managed, NewStatus, OwnStatus,
+    Upkeep, WireObject,
 };
+use crate::settings::TriggerMode as Mode;
 use crate::triggers::Triggers;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use inbox::Inbox;
 use kube::Client;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
+use podscale_api::keda::annotations::{Orders, Pause};
 use podscale_api::keda::check::CheckError;
 use podscale_api::keda::scaled_object::status::{ScaledObjectStatus, TargetResource};
 use podscale_api::keda::scaled_object::{
@@ -24,10 +26,12 @@ use podscale_api::keda::scaled_object::{
 use podscale_api::keda::{API_VERSION, Condition, FINALIZER};
 use podscale_api::meta::ObjectMeta;
 use podscale_api::time::Timestamp;
+use podscale_api::translate::scaled_object::own_hpa::{HpaSeen, note_hpa, own_hpa};
 use podscale_api::translate::scaled_object::status::{ACTIVE, Passed, get, to_wire};
 use podscale_api::translate::scaled_object::{self as translate, TriggerMetric, events};
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, Watched, follow};
+use podscale_core::model::Scope;
 use podscale_core::status::{self, ConditionStatus, Note};
 use podscale_core::{Autoscaler, Event, Status, StatusChange};
 use resolver::Resolver;
@@ -49,6 +53,8 @@ pub static SCALED_OBJECT: Kind = Kind {
 /// How often an HPA is reconciled: more often than triggers are polled by default. A ScaledObject whose target is not
 /// idle is one, as long as it is not to be polled more often.
 const HPA_PERIOD: Duration = Duration::from_secs(15);
+/// The version that HPAs are labelled with.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Why an object that is being deleted is not acted on.
 const DELETED: &str = "the ScaledObject is being deleted";
 /// The reason of the condition Active of an object that has nothing to do.
@@ -61,13 +67,20 @@ pub type IsManaged = Arc<dyn Fn(&Managed) -> bool + Send + Sync>;
 pub struct ScaledObjects {
     triggers: Arc<Triggers>,
     is_managed: IsManaged,
+    mode: Mode,
 }
 
 impl ScaledObjects {
     /// Its objects have these triggers.
     #[must_use]
     pub fn new(triggers: Arc<Triggers>, is_managed: IsManaged) -> ScaledObjects {
-        ScaledObjects { triggers, is_managed }
+        ScaledObjects { triggers, is_managed, mode: Mode::Direct }
+    }
+
+    /// The same with another one who decides.
+    #[must_use]
+    pub fn in_mode(self, mode: Mode) -> ScaledObjects {
+        ScaledObjects { mode, ..self }
     }
 }
 
@@ -106,7 +119,7 @@ impl AnyDialect for ScaledObjects {
             let watching = follow(client, &path, resource, *presence, instruments, arrive);
             let authentications = self.triggers.follow_authentications(client, instruments);
             let mut resolver =
-                Resolver::new(Arc::clone(&self.triggers), Arc::clone(&self.is_managed));
+                Resolver::new(Arc::clone(&self.triggers), Arc::clone(&self.is_managed), self.mode);
             let resolving = resolver.run(&inbox, &mut *apply);
             tokio::join!(watching, authentications, resolving);
         }
@@ -120,22 +133,30 @@ struct Resolved {
     object: Arc<ScaledObject>,
     checked: Result<(), CheckError>,
     model: Arc<Autoscaler>,
+    mode: Mode,
 }
 
 /// What an object means, given what its triggers measure.
-fn managed(object: &Arc<ScaledObject>, metrics: &Result<Vec<TriggerMetric>, String>) -> Managed {
+fn managed(
+    object: &Arc<ScaledObject>,
+    metrics: &Result<Vec<TriggerMetric>, String>,
+    mode: Mode,
+) -> Managed {
     let mut model = translate::autoscaler(object, metrics);
-    if object.metadata.deletion_timestamp.is_some()
-        && let Some(extensions) = &mut model.extensions
-    {
-        // It is in nobody's way any more.
-        extensions.invalid = Some(DELETED.into());
+    if let Some(extensions) = &mut model.extensions {
+        if object.metadata.deletion_timestamp.is_some() {
+            // It is in nobody's way any more.
+            extensions.invalid = Some(DELETED.into());
+        }
+        if mode == Mode::Hpa {
+            extensions.activation.scope = Scope::Activation;
+        }
     }
     let model = Arc::new(model);
     let (namespace, name) = (Arc::clone(&model.namespace), Arc::clone(&model.name));
     let key = Key { namespace, name, kind: &SCALED_OBJECT };
     let checked = translate::checked(object, metrics);
-    let wire = Resolved { object: Arc::clone(object), checked, model: Arc::clone(&model) };
+    let wire = Resolved { object: Arc::clone(object), checked, model: Arc::clone(&model), mode };
     Managed { key, model, wire: Arc::new(wire) }
 }
 
@@ -235,25 +256,48 @@ impl WireObject for Resolved {
         translate::recorded(&self.object, &self.model, &self.checked)
     }
 
-    fn after(&self, passed: After<'_>) -> Option<OwnStatus> {
+    fn after(&self, after: After<'_>) -> Option<OwnStatus> {
         let kind = self.object.spec.scale_target_ref.kind();
-        let target = passed.target.map(|target| TargetResource {
+        let target = after.target.map(|target| TargetResource {
             group: target.group.clone(),
             version: target.version.clone(),
             kind: kind.to_owned(),
             resource: target.plural.clone(),
         });
-        let After { snapshot, outcome, .. } = passed;
+        let After { snapshot, outcome, .. } = after;
         let (object, checked) = (&*self.object, &self.checked);
         let passed = Passed { object, checked, snapshot, outcome, target: target.as_ref() };
         let mut new = to_wire(passed);
         drop_conflict(&mut new);
+        if let Some(seen) = after.hpa.filter(|seen| !(is_paused(object) && **seen == HpaSeen::Gone))
+        {
+            note_hpa(&mut new, seen);
+        }
         // As the API server stores it.
         new.last_active_time =
             new.last_active_time.map(|Timestamp(at)| Timestamp(at.whole_seconds()));
         let events = events::events(passed, &new);
         let change = change(object.status.as_ref(), &new);
         Some(OwnStatus { object: Box::new(self.with(new)), change, events })
+    }
+
+    fn hpa_name(&self) -> Option<String> {
+        (self.mode == Mode::Hpa).then(|| self.object.hpa_name())
+    }
+
+    /// In the other mode, and under another name, there may be one from before.
+    fn beside(&self) -> Option<Beside> {
+        let is_wanted = self.mode == Mode::Hpa;
+        if is_wanted && self.checked.is_err() {
+            return None;
+        }
+        let object = Arc::clone(&self.object);
+        let wanted = is_wanted.then(|| own_hpa(&object, &self.model, VERSION)).flatten();
+        let known = object.status.as_ref().map(|status| status.hpa_name.clone());
+        let is_other = |name: &String| wanted.as_ref().is_none_or(|hpa| hpa.metadata.name != *name);
+        let unwanted = known.filter(|name| !name.is_empty() && is_other(name));
+        let nothing = wanted.is_none() && unwanted.is_none();
+        (!nothing).then(|| Beside { wanted: wanted.map(Box::new), unwanted, object })
     }
 
     fn upkeep(&self) -> Option<Upkeep> {
@@ -301,6 +345,10 @@ impl Resolved {
         ];
         Upkeep::Release { restore, patch: Some(patch), events }
     }
+}
+
+fn is_paused(object: &ScaledObject) -> bool {
+    Orders::read(&object.metadata.annotations).pause != Pause::No
 }
 
 /// What an object waits for before it goes.

@@ -3,7 +3,7 @@
 
 use super::roles::rule;
 use super::singlecloud::{SINGLECLOUD_PORT, SinglecloudOptions};
-use super::{NAME, labels};
+use super::{NAME, labels, webhook};
 use crate::settings::{MetricsApi, ResourceMetrics};
 use podscale_metrics::{custom, external, resource};
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ pub const SERVING_PORT: u16 = 6443;
 
 /// By this component APIServices can be left out, until there is somebody who serves.
 const METRICS_API: &str = "metrics-api";
-/// The port at which the API server finds the metrics APIs.
-const HTTPS_PORT: u16 = 443;
+/// The port at which the API server finds the metrics APIs and the admission webhook.
+pub(super) const HTTPS_PORT: u16 = 443;
 const API_REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The group of an API and its versions.
@@ -43,12 +43,19 @@ pub struct MetricOptions {
     pub rules: Option<String>,
     /// Singlecloud's API for autoscalers, if it is served.
     pub singlecloud: Option<SinglecloudOptions>,
+    /// Whether the admission webhook is served, on the port of the metrics APIs.
+    pub webhook: bool,
 }
 
 impl MetricOptions {
     /// Whether anything is served.
     #[must_use]
     pub(super) fn serves(&self) -> bool {
+        self.is_asked_by_users() || self.webhook
+    }
+
+    /// Whether anything is served for which it matters who asks.
+    fn is_asked_by_users(&self) -> bool {
         !self.serve.is_empty() || self.singlecloud.is_some()
     }
 
@@ -85,6 +92,9 @@ impl MetricOptions {
         if self.serves() {
             arguments.push(format!("--service-namespace={namespace}"));
         }
+        if self.webhook {
+            arguments.push("--webhook".to_owned());
+        }
         arguments.extend(self.singlecloud.iter().flat_map(SinglecloudOptions::arguments));
         arguments
     }
@@ -98,7 +108,7 @@ impl MetricOptions {
         if self.reads_kubelets() {
             rules.push(rule("", &["nodes/metrics"], &["get"]));
         }
-        if self.serves() {
+        if self.is_asked_by_users() {
             rules.push(rule("authentication.k8s.io", &["tokenreviews"], &["create"]));
             rules.push(rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]));
         }
@@ -107,6 +117,9 @@ impl MetricOptions {
                 "apiGroups": [API_REGISTRATION], "resources": ["apiservices"],
                 "resourceNames": self.api_service_names(), "verbs": ["get", "patch"],
             }));
+        }
+        if self.webhook {
+            rules.push(webhook::cluster_rule());
         }
         if self.serve.contains(&MetricsApi::Custom) {
             // Objects are found by their labels. Pods may be listed anyway.
@@ -152,7 +165,13 @@ impl MetricOptions {
         if !self.serves() {
             return Vec::new();
         }
-        let mut objects = vec![self.service(namespace), authentication_reader(namespace)];
+        let mut objects = vec![self.service(namespace)];
+        if self.is_asked_by_users() {
+            objects.push(authentication_reader(namespace));
+        }
+        if self.webhook {
+            objects.push(webhook::configuration(namespace));
+        }
         objects.extend(self.singlecloud.iter().flat_map(|api| api.manifests(namespace)));
         if self.serves_resource() {
             objects.push(metrics_reader());

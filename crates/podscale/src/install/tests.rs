@@ -1,5 +1,6 @@
 use super::*;
-use crate::settings::{MetricsApi, ResourceMetrics};
+use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -37,6 +38,7 @@ fn everything() -> Options {
         prometheus_url: Some("http://prometheus.monitoring:9090".to_owned()),
         rules: Some("metric-rules".to_owned()),
         singlecloud: Some(singlecloud()),
+        webhook: true,
     };
     let scales = vec!["argoproj.io/rollouts".parse().expect("a resource")];
     Options {
@@ -51,7 +53,7 @@ fn everything() -> Options {
 }
 
 fn in_shop() -> TriggerOptions {
-    TriggerOptions { namespaces: vec!["shop".to_owned()] }
+    TriggerOptions { namespaces: vec!["shop".to_owned()], ..TriggerOptions::default() }
 }
 
 #[test]
@@ -67,6 +69,9 @@ fn every_manifest_is_one_of_kubernetes() {
             "Deployment" => check::<Deployment>(&manifest),
             "Service" => check::<Service>(&manifest),
             "APIService" => check::<APIService>(&manifest),
+            "ValidatingWebhookConfiguration" => {
+                check::<ValidatingWebhookConfiguration>(&manifest);
+            }
             "PodDisruptionBudget" => check::<PodDisruptionBudget>(&manifest),
             "CustomResourceDefinition" => check::<CustomResourceDefinition>(&manifest),
             other => panic!("what is a {other}?"),
@@ -129,7 +134,8 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
                     || (resource == "jobs" && rule["apiGroups"] == json!(["batch"]))
                     || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "pods" && rule["verbs"] == json!(["patch"]))
-                    || (resource == "apiservices" && !rule["resourceNames"].is_null());
+                    || (["apiservices", "validatingwebhookconfigurations"].contains(&resource)
+                        && !rule["resourceNames"].is_null());
                 assert!(!writes || may, "{rule}");
             }
         }
@@ -234,6 +240,10 @@ fn each_piece_brings_the_rights_it_needs_and_no_others() {
             "configmaps [watch]".to_owned(),
         ),
         (
+            MetricOptions { webhook: true, ..MetricOptions::default() },
+            format!("validatingwebhookconfigurations [get,patch]; {secret}"),
+        ),
+        (
             MetricOptions { singlecloud: Some(singlecloud()), ..MetricOptions::default() },
             format!(
                 "tokenreviews [create]; subjectaccessreviews [create]; horizontalpodautoscalers \
@@ -299,4 +309,54 @@ fn credentials_of_triggers_may_be_got_where_it_is_said_and_nowhere_else() {
     assert_eq!(own, got);
     assert_eq!(elsewhere, ["Role shop", "RoleBinding shop"]);
     assert_eq!(flags, ["--triggers", "--trigger-namespaces=shop"]);
+}
+
+#[test]
+fn hpas_are_written_only_where_they_stand_beside_objects() {
+    let verbs = |mode: TriggerMode| {
+        let triggers = Some(TriggerOptions { mode, ..TriggerOptions::default() });
+        let rules = cluster_rules(&Options { triggers, ..Options::default() });
+        let of_hpas = |rule: &&Value| rule["resources"] == json!(["horizontalpodautoscalers"]);
+        let verbs = rules.iter().filter(of_hpas).map(|rule| rule["verbs"].to_string());
+        verbs.collect::<Vec<_>>().join(" ")
+    };
+    let read = "[\"list\",\"watch\"]";
+    assert_eq!(verbs(TriggerMode::Direct), format!("{read} [\"get\",\"delete\"]"));
+    let written = "[\"get\",\"create\",\"update\",\"delete\"]";
+    assert_eq!(verbs(TriggerMode::Hpa), format!("{read} {written}"));
+}
+
+/// Those who extend the table of kinds need not touch this.
+#[test]
+fn the_api_server_asks_about_every_kind_that_is_checked_and_goes_on_without_an_answer() {
+    let options = Options {
+        metrics: MetricOptions { webhook: true, ..MetricOptions::default() },
+        ..Options::default()
+    };
+    let all = manifests(&options);
+    let of_kind = |kind: &str| all.iter().filter(|o| o["kind"] == kind).collect::<Vec<_>>();
+    let configuration = of_kind("ValidatingWebhookConfiguration");
+    let webhook = &configuration[0]["webhooks"][0];
+    for (field, expected) in [
+        ("failurePolicy", json!("Ignore")),
+        ("matchPolicy", json!("Equivalent")),
+        ("sideEffects", json!("None")),
+        ("timeoutSeconds", json!(5)),
+        ("admissionReviewVersions", json!(["v1"])),
+    ] {
+        assert_eq!(webhook[field], expected, "{field}");
+    }
+    let rules = webhook["rules"].as_array().expect("rules").iter();
+    let asked: Vec<String> = rules
+        .map(|rule| format!("{}/{}", text(&rule["apiGroups"][0]), text(&rule["resources"][0])))
+        .collect();
+    let kinds = podscale_api::admission::KINDS.iter();
+    let known: Vec<String> = kinds.map(|kind| format!("{}/{}", kind.group, kind.plural)).collect();
+    assert_eq!(asked, known);
+    let service = &webhook["clientConfig"]["service"];
+    let leads_to =
+        of_kind("Service").into_iter().find(|o| o["metadata"]["name"] == service["name"]);
+    assert_eq!(leads_to.expect("its Service")["spec"]["ports"][0]["port"], service["port"]);
+    let bindings = of_kind("RoleBinding");
+    assert_eq!(bindings.len(), 1, "nobody needs to be recognized: {bindings:?}");
 }

@@ -2,6 +2,7 @@
 
 use super::labels;
 use super::roles::{GROUP, VERSION, rule, subject};
+use crate::settings::TriggerMode;
 use podscale_api::keda::{self, authentication, scaled_job, scaled_object};
 use serde_json::{Value, json};
 
@@ -13,6 +14,8 @@ const IN_NAMESPACES: &str = "podscale-triggers";
 pub struct TriggerOptions {
     /// The namespaces whose Secrets and ConfigMaps may be read; all if there are none.
     pub namespaces: Vec<String>,
+    /// Who decides how many replicas an active target has.
+    pub mode: TriggerMode,
 }
 
 impl TriggerOptions {
@@ -21,6 +24,9 @@ impl TriggerOptions {
         let mut flags = vec!["--triggers".to_owned()];
         if !self.namespaces.is_empty() {
             flags.push(format!("--trigger-namespaces={}", self.namespaces.join(",")));
+        }
+        if self.mode != TriggerMode::default() {
+            flags.push(format!("--trigger-mode={}", self.mode.name()));
         }
         flags
     }
@@ -46,11 +52,24 @@ impl TriggerOptions {
             ),
             rule("apps", &["deployments", "statefulsets"], &["get"]),
             rule("discovery.k8s.io", &["endpointslices"], &["list"]),
+            // Those that stand beside objects, or are left from when they did.
+            rule("autoscaling", &["horizontalpodautoscalers"], self.hpa_verbs()),
         ];
+        if self.mode == TriggerMode::Hpa {
+            // Where it is checked who may keep an object from being deleted before what belongs to it.
+            rules.push(rule(keda::GROUP, &[&format!("{objects}/finalizers")], &["update"]));
+        }
         if self.namespaces.is_empty() {
             rules.push(credentials());
         }
         rules
+    }
+
+    fn hpa_verbs(&self) -> &'static [&'static str] {
+        match self.mode {
+            TriggerMode::Direct => &["get", "delete"],
+            TriggerMode::Hpa => &["get", "create", "update", "delete"],
+        }
     }
 
     /// What it may do in its own namespace, where those are that ClusterTriggerAuthentications refer to, if it may not

@@ -2,11 +2,9 @@
 
 use crate::metrics::Metrics;
 use parking_lot::RwLock;
-use podscale_metrics::kubelet::ScrapeError;
-use podscale_metrics::scraper::{Observer, Scraped};
+use podscale_metrics::scraper::{Failed, Observer, Scraped};
 use podscale_metrics::store::PodKey;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Hears of pods that have new samples.
 pub(super) type Listener = Box<dyn Fn(&[PodKey]) + Send + Sync>;
@@ -34,6 +32,7 @@ impl Observer for Reports {
         let outcome = if scraped.applied.news { "new" } else { "unchanged" };
         self.metrics.scraped(outcome, scraped.took);
         if let Some(malformed) = scraped.scrape.malformed() {
+            self.metrics.scraped_malformed();
             tracing::debug!(%node, %malformed, "metrics of the node's kubelet are incomplete");
         }
         if let Some(outage) = scraped.outage {
@@ -44,15 +43,16 @@ impl Observer for Reports {
         }
     }
 
-    fn failed(&self, node: &Arc<str>, error: &ScrapeError, first: bool, took: Duration) {
-        self.metrics.scraped("failed", took);
-        if first {
+    fn failed(&self, node: &Arc<str>, failed: &Failed<'_>) {
+        let Failed { target: address, error, .. } = failed;
+        self.metrics.scraped("failed", failed.took);
+        if failed.first {
             tracing::warn!(
-                %node, %error,
+                %node, %address, %error,
                 "the node's kubelet cannot be scraped; its last samples are used until they are too old"
             );
         } else {
-            tracing::debug!(%node, %error, "the node's kubelet still cannot be scraped");
+            tracing::debug!(%node, %address, %error, "the node's kubelet still cannot be scraped");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 /// What is counted and measured of kubelets.
 pub(super) struct KubeletMetrics {
     scrapes: Family<Labels<1>, Counter>,
+    malformed: Counter,
     seconds: Histogram,
     nodes: Gauge,
     oldest: Gauge,
@@ -20,6 +21,11 @@ impl KubeletMetrics {
                 "podscale_kubelet_scrapes",
                 "Scrapes of kubelets: with new samples, unchanged or failed",
                 Counter::default,
+            ),
+            malformed: registry.metric(
+                "podscale_kubelet_malformed_scrapes",
+                "Scrapes of kubelets in which something could not be read; the rest of them is used",
+                Counter::default(),
             ),
             seconds: registry.metric(
                 "podscale_kubelet_scrape_duration_seconds",
@@ -46,6 +52,11 @@ impl Metrics {
         let kubelets = &self.0.kubelets;
         kubelets.scrapes.with(&[("outcome", outcome)]).increment();
         kubelets.seconds.observe(took);
+    }
+
+    /// Something in the scrape of a kubelet could not be read.
+    pub(crate) fn scraped_malformed(&self) {
+        self.0.kubelets.malformed.increment();
     }
 
     /// Shows how many nodes there are samples of and how old the oldest is, in seconds; both are

@@ -3,10 +3,13 @@
 use super::instruments::{Counter, Family, Gauge};
 use super::registry::Registry;
 use super::{Labels, Metrics};
+use parking_lot::Mutex;
 
 pub(super) struct RuleMetrics {
     loads: Family<Labels<1>, Counter>,
     errors: Gauge,
+    /// What is wrong with a version that is not used, and with the rules in use.
+    counts: Mutex<(usize, usize)>,
     warnings: Counter,
 }
 
@@ -20,16 +23,25 @@ impl RuleMetrics {
             ),
             errors: registry.metric(
                 "podscale_metric_rules_errors",
-                "What is wrong with the rules for metrics as they are now; while it is not 0 the last \
-                 good ones are used",
+                "What is wrong with the rules for metrics as they are now: errors of a version that is \
+                 not used, selectors that Prometheus refuses, resources that the cluster does not have",
                 Gauge::default(),
             ),
+            counts: Mutex::default(),
             warnings: registry.metric(
                 "podscale_prometheus_warnings",
                 "Warnings that came with answers of Prometheus; values may be missing or wrong then",
                 Counter::default(),
             ),
         }
+    }
+}
+
+impl RuleMetrics {
+    fn count(&self, change: impl FnOnce(&mut (usize, usize))) {
+        let mut counts = self.counts.lock();
+        change(&mut counts);
+        self.errors.set_count(counts.0.saturating_add(counts.1));
     }
 }
 
@@ -43,6 +55,11 @@ impl Metrics {
     pub fn rules_loaded(&self, errors: usize) {
         let outcome = if errors == 0 { "ok" } else { "error" };
         self.0.rules.loads.with(&[("outcome", outcome)]).increment();
-        self.0.rules.errors.set_count(errors);
+        self.0.rules.count(|(unused, _)| *unused = errors);
+    }
+
+    /// So much is wrong with the rules in use.
+    pub(crate) fn rules_in_use_are_wrong(&self, problems: usize) {
+        self.0.rules.count(|(_, in_use)| *in_use = problems);
     }
 }

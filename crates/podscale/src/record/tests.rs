@@ -186,7 +186,8 @@ fn record_again(dry: bool) {
                 let inputs = Some(inputs(step, snapshot, &hpa, &selector));
                 let (object, took) = (managed(hpa.clone()), Took::default());
                 let (object, took, inputs) = (&object, &took, inputs.as_ref());
-                recorder.decided(&Decided { object, snapshot, outcome, took, inputs });
+                let conflict = None;
+                recorder.decided(&Decided { object, snapshot, outcome, took, inputs, conflict });
                 expected += 1;
                 replayed.outcome.status
             });

@@ -1,6 +1,8 @@
 //! What the server says of itself: discovery, OpenAPI, its version, its health and its metrics.
 
-use super::{SAMPLES, Served};
+use super::ca_bundles::Registration;
+use super::routes::Routes;
+use super::{SAMPLES, Served, webhook};
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::readiness::Readiness;
 use axum::extract::State;
@@ -25,20 +27,26 @@ pub(super) fn router(served: Served, metrics: Metrics, readiness: Readiness) -> 
         .route("/version", get(async || Json(version())))
         .route("/openapi/v2", get(async move || Json(swagger.clone())))
         .route("/openapi/v3", get(async move || Json(index.clone())))
-        .route("/livez", get(async || "ok"))
-        .route("/healthz", get(async || "ok"))
-        .with_state(served.clone())
-        .route("/readyz", get(async move || ready(&served, &readiness).await))
         .route(
             "/metrics",
             get(async move || ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())),
-        );
+        )
+        .with_state(served.clone());
     for api in apis {
         let document = api.document();
         let path = format!("/openapi/v3/apis/{}", api.group_version());
         router = router.route(&path, get(async move || Json(document.clone())));
     }
-    router.fallback(async || Refusal::no_path().into_response())
+    router.merge(probes(served, readiness))
+}
+
+/// What everybody may ask.
+pub(super) fn probes(served: Served, readiness: Readiness) -> Router {
+    Router::new()
+        .route("/livez", get(async || "ok"))
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(async move || ready(&served, &readiness).await))
+        .fallback(async || Refusal::no_path().into_response())
 }
 
 /// Ready once it knows whom to trust and has something to answer with.
@@ -162,14 +170,21 @@ impl Served {
         groups
     }
 
-    /// The APIServices that lead to what is served: `v1beta1.metrics.k8s.io`.
+    /// What leads the API server to what is served: APIServices such as `v1beta1.metrics.k8s.io`, and the
+    /// configuration of the webhook.
     #[must_use]
-    pub fn api_services(&self) -> Vec<String> {
-        let name = |api: Api| {
+    pub fn registrations(&self) -> Vec<Registration> {
+        let api_service = |api: Api| {
             let (group, version) = api.group_version().split_once('/').unwrap_or_default();
-            format!("{version}.{group}")
+            Registration::ApiService(format!("{version}.{group}"))
         };
-        self.apis().into_iter().map(name).collect()
+        let webhook = || Registration::Webhooks(webhook::CONFIGURATION.to_owned());
+        self.apis().into_iter().map(api_service).chain(self.webhook.then(webhook)).collect()
+    }
+
+    /// Whether anything is served for which it matters who asks.
+    pub(super) fn is_asked_by_users(&self, routes: &Routes) -> bool {
+        !self.apis().is_empty() || self.singlecloud.is_some() || !routes.is_empty()
     }
 }
 

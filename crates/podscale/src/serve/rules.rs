@@ -1,13 +1,14 @@
 //! Rules for metrics in a ConfigMap that is followed: what is written there is in use seconds later.
 //! A version that is wrong is reported, and the last good one stays in use.
 
+use super::rule_reports::RuleReports;
 use crate::metrics::Metrics;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_client::call::{query, segment};
-use podscale_client::events::{Recorder, Severity};
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
+use podscale_metrics::rules::reload::{Reloaded, Reloader};
 use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 
 /// The key that holds the rules where there are several, as in prometheus-adapter's installations.
 const DEFAULT_KEY: &str = "config.yaml";
-/// How many errors an event names.
-const EVENT_ERRORS: usize = 3;
+/// How many warnings of one version are logged.
+const LOGGED_WARNINGS: usize = 20;
 
 /// Where the rules are: a ConfigMap and one of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,76 +88,93 @@ pub struct RuleWatch {
     pub location: Location,
     /// Counts what was read.
     pub metrics: Metrics,
-    /// Where errors are reported to those who look at the ConfigMap.
-    pub recorder: Recorder,
+    /// Where errors are reported, also to those who look at the ConfigMap.
+    pub reports: Arc<RuleReports>,
 }
 
 impl RuleWatch {
-    /// Until dropped, gives every version that `parse` accepts to `apply`.
-    pub async fn follow<T>(
-        self,
-        parse: impl Fn(&str) -> Result<T, Vec<String>>,
-        mut apply: impl FnMut(T),
-    ) {
+    /// Until dropped, gives every version of the rules to this.
+    pub async fn follow(self, reloader: Reloader) {
         let instruments: Instruments = Arc::new(self.metrics.clone());
-        let mut known: Option<String> = None;
-        let mut take = |config_map: &Value| {
-            let read = self.location.text(config_map).map_err(|problem| vec![problem]);
-            if read.is_ok() && read.as_deref().ok() == known.as_deref() {
-                return;
-            }
-            known = read.as_deref().ok().map(str::to_owned);
-            match read.and_then(&parse) {
-                Ok(rules) => {
-                    apply(rules);
-                    self.metrics.rules_loaded(0);
-                    tracing::info!(config_map = %self.location, "the rules for metrics are in use");
-                }
-                Err(errors) => self.report(config_map, &errors),
-            }
-        };
-        let path = self.location.path();
-        let missing = || {
-            tracing::warn!(
-                config_map = %self.location,
-                "there is no such ConfigMap; the last rules for metrics stay in use"
-            );
-        };
+        let (client, path) = (self.client.clone(), self.location.path());
+        let mut following =
+            Following { watch: self, reloader, seen: false, there: true, errors: 0 };
         let on_change = |change: Change<Value>| match change {
-            Change::All(all) if all.is_empty() => missing(),
-            Change::All(all) => all.iter().for_each(&mut take),
-            Change::Applied(config_map) => take(&config_map),
-            Change::Deleted(_) => missing(),
+            Change::All(all) if all.is_empty() => following.missing(),
+            Change::All(all) => all.iter().for_each(|config_map| following.take(config_map)),
+            Change::Applied(config_map) => following.take(&config_map),
+            Change::Deleted(_) => following.missing(),
         };
         let resource = "configmaps";
-        follow(&self.client, &path, resource, Presence::Always, &instruments, on_change).await;
+        follow(&client, &path, resource, Presence::Always, &instruments, on_change).await;
+    }
+}
+
+struct Following {
+    watch: RuleWatch,
+    reloader: Reloader,
+    /// Whether the ConfigMap was ever there.
+    seen: bool,
+    /// Whether there was a text the last time.
+    there: bool,
+    /// How many errors the last text has.
+    errors: usize,
+}
+
+impl Following {
+    fn take(&mut self, config_map: &Value) {
+        let RuleWatch { location, metrics, reports, .. } = &self.watch;
+        self.seen = true;
+        reports.concern(reference(config_map));
+        let text = match location.text(config_map) {
+            Ok(text) => text,
+            Err(problem) => {
+                self.there = false;
+                return reports.refused(&location.to_string(), &[problem]);
+            }
+        };
+        let again = !std::mem::replace(&mut self.there, true);
+        match self.reloader.load(text) {
+            Reloaded::Unchanged if again => metrics.rules_loaded(self.errors),
+            Reloaded::Unchanged => {}
+            Reloaded::Replaced { rules, warnings } => {
+                self.errors = 0;
+                metrics.rules_loaded(0);
+                tracing::info!(config_map = %location, rules, "the rules for metrics are in use");
+                for warning in warnings.iter().take(LOGGED_WARNINGS) {
+                    tracing::warn!(config_map = %location, %warning, "a rule for metrics is doubtful");
+                }
+            }
+            Reloaded::Kept(errors) => {
+                self.errors = errors.len();
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                reports.refused(&location.to_string(), &errors);
+            }
+        }
     }
 
-    fn report(&self, config_map: &Value, errors: &[String]) {
-        self.metrics.rules_loaded(errors.len());
-        for error in errors {
-            tracing::warn!(config_map = %self.location, error, "a rule for metrics is wrong");
+    fn missing(&mut self) {
+        self.there = false;
+        self.watch.metrics.rules_loaded(1);
+        let config_map = &self.watch.location;
+        if self.seen {
+            tracing::warn!(%config_map, "there is no such ConfigMap; the last rules for metrics stay in use");
+        } else {
+            tracing::warn!(%config_map, "there is no such ConfigMap, so there are no rules for metrics yet");
         }
-        let first: Vec<&str> = errors.iter().take(EVENT_ERRORS).map(String::as_str).collect();
-        let more = match errors.len().saturating_sub(EVENT_ERRORS) {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        let text = format!(
-            "The last good rules stay in use, since these are wrong: {}{more}",
-            first.join("; ")
-        );
-        let field = |name: &str| config_map["metadata"][name].as_str().map(str::to_owned);
-        let about = ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("ConfigMap".to_owned()),
-            namespace: field("namespace"),
-            name: field("name"),
-            uid: field("uid"),
-            resource_version: field("resourceVersion"),
-            ..ObjectReference::default()
-        };
-        self.recorder.record(about, Severity::Warning, "InvalidMetricRules", text);
+    }
+}
+
+fn reference(config_map: &Value) -> ObjectReference {
+    let field = |name: &str| config_map["metadata"][name].as_str().map(str::to_owned);
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("ConfigMap".to_owned()),
+        namespace: field("namespace"),
+        name: field("name"),
+        uid: field("uid"),
+        resource_version: field("resourceVersion"),
+        ..ObjectReference::default()
     }
 }
 

@@ -156,8 +156,8 @@ impl Trusted {
         *self.0.write() = Arc::new(trust);
     }
 
-    /// Follows the ConfigMap until dropped; `read` is called once it was read for the first time. What
-    /// cannot be read, or is deleted, leaves everything as it was.
+    /// Follows the ConfigMap until dropped; `read` is called once it was read for the first time, or is known not
+    /// to be there. What cannot be read, or is deleted, leaves everything as it was.
     pub async fn follow(
         self,
         client: kube::Client,
@@ -180,6 +180,13 @@ impl Trusted {
             ),
         };
         let apply = |change: Change<Value>| match change {
+            Change::All(all) if all.is_empty() => {
+                tracing::warn!(
+                    "there is no ConfigMap kube-system/extension-apiserver-authentication; only tokens are \
+                     trusted until there is"
+                );
+                read();
+            }
             Change::All(all) => all.iter().for_each(take),
             Change::Applied(config_map) => take(&config_map),
             Change::Deleted(_) => {}

@@ -1,17 +1,15 @@
 //! What pods use, from the kubelets that are scraped directly. New samples are announced to the
 //! objects whose pods they are of.
 
-mod interests;
-
 use super::MetricSource;
 use super::answer::Answer;
+use super::interests::Interests;
 use super::question::Question;
 use super::subscriptions::{Notifier, Topic};
 use crate::kubelets::Kubelets;
 use crate::pods::Pods;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use interests::Interests;
 use podscale_api::metrics::{ContainerMetrics, MetricsMeta, PodMetrics, Usage};
 use podscale_api::pod::Pod;
 use podscale_api::quantity::{Format, Quantity};

@@ -5,8 +5,11 @@ use super::MetricSource;
 use super::answer::Answer;
 use super::cache::Cache;
 use super::circuit_breaker::CircuitBreaker;
+use super::interests::Interests;
 use super::namespaces::Namespaces;
 use super::question::Question;
+use super::refresh::{Recent, Refresh};
+use super::subscriptions::Topic;
 use crate::metrics::Metrics;
 use crate::pods::Pods;
 use futures::FutureExt;
@@ -27,7 +30,8 @@ use podscale_metrics::prometheus::PrometheusError;
 use podscale_metrics::rules::ResourceRules;
 use podscale_metrics::rules::engine::{Engine, EngineError};
 use podscale_metrics::rules::usage::{Measured, Scope, Used};
-use std::collections::HashMap;
+use podscale_metrics::store::PodKey;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,7 +72,31 @@ impl Usage {
         let pods = self.0.get(&pod.metadata.namespace)?;
         pods.get(&pod.metadata.name).map(Vec::as_slice)
     }
+
+    /// The pods whose values are not those of another answer: the times of answers are always others.
+    fn changed_since(&self, before: &Usage) -> Vec<PodKey> {
+        let same = |new: &[Used], old: &[Used]| {
+            new.len() == old.len()
+                && new.iter().all(|new| {
+                    let equal = |old: &&Used| old.container == new.container;
+                    old.iter().find(equal).is_some_and(|old| old.milli == new.milli)
+                })
+        };
+        let mut changed = Vec::new();
+        for (namespace, pods) in &self.0 {
+            let known = before.0.get(namespace);
+            for (name, used) in pods {
+                if !known.and_then(|known| known.get(name)).is_some_and(|old| same(used, old)) {
+                    changed.push(((**namespace).into(), (**name).into()));
+                }
+            }
+        }
+        changed
+    }
 }
+
+/// One query: for a namespace, or for all of them.
+type Asked = (Measured, Option<Box<str>>);
 
 /// Prometheus as the source of what pods use.
 pub(super) struct PrometheusUsage {
@@ -78,7 +106,11 @@ pub(super) struct PrometheusUsage {
     pods: Arc<Pods>,
     clock: Clock,
     namespaces: Mutex<Namespaces>,
-    answers: Cache<(Measured, Option<Box<str>>), Read>,
+    answers: Cache<Asked, Read>,
+    /// Whose pods somebody asked about.
+    interests: Interests,
+    /// What was asked lately, and the answers.
+    recent: Recent<Asked, Arc<Usage>>,
     breaker: CircuitBreaker,
     metrics: Metrics,
 }
@@ -98,6 +130,8 @@ impl PrometheusUsage {
             clock,
             namespaces: Mutex::new(Namespaces::new(clock.now())),
             answers: Cache::new(clock, LONGEST_KEPT),
+            interests: Interests::default(),
+            recent: Recent::default(),
             breaker: CircuitBreaker::new("prometheus"),
             metrics,
         }
@@ -110,10 +144,19 @@ impl PrometheusUsage {
         };
         let many = self.namespaces.lock().asks_for_all(namespace, self.clock.now());
         let all = many && rules.of(measured).serves_cluster();
-        let asked: Option<Box<str>> = if all { None } else { Some(namespace.into()) };
-        let max_age = max_age.max(YOUNGEST_ASKED);
-        let fetch = || self.fetch(measured, asked.clone(), rules, max_age);
-        self.answers.get((measured, asked.clone()), max_age, fetch).await
+        let asked: Asked = (measured, if all { None } else { Some(namespace.into()) });
+        self.recent.ask(asked.clone(), self.clock.now());
+        let usage = self.read(asked.clone(), rules, max_age.max(YOUNGEST_ASKED)).await;
+        if let Ok(usage) = &usage {
+            self.recent.first(&asked, || Arc::clone(usage));
+        }
+        usage
+    }
+
+    async fn read(&self, asked: Asked, rules: &ResourceRules, max_age: Duration) -> Read {
+        let (measured, namespace) = asked.clone();
+        let fetch = || self.fetch(measured, namespace, rules, max_age);
+        self.answers.get(asked, max_age, fetch).await
     }
 
     async fn fetch(
@@ -223,6 +266,36 @@ impl MetricSource for PrometheusUsage {
             match self.usage(measured, question.namespace, question.max_age).await {
                 Ok(usage) => Answer::Resource(self.of_pods(&usage, measured, &question)),
                 Err(problem) => Answer::Failed(problem),
+            }
+        }
+        .boxed()
+    }
+
+    fn topic(&self, question: &Question<'_>) -> Option<Topic> {
+        self.interests.topic(question.namespace, question.pods, self.clock.now())
+    }
+}
+
+impl Refresh for PrometheusUsage {
+    type Question = Asked;
+
+    fn recent(&self) -> Vec<Asked> {
+        self.recent.questions(self.clock.now())
+    }
+
+    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, HashSet<Topic>> {
+        async move {
+            let rules = self.engine.rules();
+            let Some(rules) = rules.resource().or(self.everyday.as_ref()) else {
+                return HashSet::new();
+            };
+            // A failure is met when somebody decides.
+            let Ok(usage) = self.read(asked.clone(), rules, max_age).await else {
+                return HashSet::new();
+            };
+            match self.recent.replace(&asked, Arc::clone(&usage)) {
+                Some(before) => self.interests.concerned(&usage.changed_since(&before), &self.pods),
+                None => HashSet::new(),
             }
         }
         .boxed()

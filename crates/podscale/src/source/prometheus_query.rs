@@ -9,15 +9,18 @@ use super::answer::Answer;
 use super::circuit_breaker::CircuitBreaker;
 use super::prometheus::prometheus_error;
 use super::question::Question;
+use super::refresh::{Recent, Refresh};
+use super::subscriptions::Topic;
 use crate::metrics::Metrics;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use podscale_client::clock::Clock;
 use podscale_core::Time;
 use podscale_core::model::{Milli, PrometheusQuery, Source};
 use podscale_metrics::prometheus::{Answer as Answered, Client, Config, Queries, SetupError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The Prometheus servers that specs may name.
 #[derive(Default)]
@@ -26,6 +29,19 @@ pub struct PrometheusServers {
     own: Option<Server>,
     /// Others, by their addresses.
     others: BTreeMap<String, Server>,
+}
+
+/// What became of a query that was only to be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// No server is known that it may go to.
+    NotAsked,
+    /// It cannot be answered, or not with one amount.
+    Failed(String),
+    /// It is answered without a value.
+    NoValue,
+    /// It has a value.
+    Value,
 }
 
 struct Server {
@@ -56,9 +72,21 @@ impl PrometheusServers {
         Ok(PrometheusServers { own: own.map(Server::new), others: others? })
     }
 
-    /// The server that a query goes to.
-    fn find(&self, query: &PrometheusQuery) -> Result<&Server, Arc<str>> {
-        let Some(address) = query.server.as_deref() else {
+    /// What a query gives now, for those who want to know whether it can be answered.
+    pub async fn probe(&self, server: Option<&str>, query: &str) -> Probe {
+        let Ok(server) = self.find(server) else { return Probe::NotAsked };
+        let answer = server.queries.client().query(query).await;
+        match answer.map_err(prometheus_error).map(|answer| one_value(&answer)) {
+            Ok(Answer::Failed(why)) => Probe::Failed(why.to_string()),
+            Ok(Answer::Value(Some(_))) => Probe::Value,
+            Ok(_) => Probe::NoValue,
+            Err(error) => Probe::Failed(error.to_string()),
+        }
+    }
+
+    /// The server that a query goes to, by the address that its spec names.
+    fn find(&self, address: Option<&str>) -> Result<&Server, Arc<str>> {
+        let Some(address) = address else {
             let missing = "it is not said where Prometheus is: the spec names no server, and the \
                            controller was started without --prometheus-url";
             return self.own.as_ref().ok_or_else(|| missing.into());
@@ -79,23 +107,41 @@ fn plain(url: &str) -> &str {
 /// Answers queries.
 pub(super) struct PrometheusQueries {
     servers: Arc<PrometheusServers>,
+    clock: Clock,
+    /// What was asked lately, by server and query, and the values that were given.
+    recent: Recent<Asked, Option<Milli>>,
     metrics: Metrics,
+}
+
+/// The server that a spec names, and the query.
+type Asked = (Option<Arc<str>>, Arc<str>);
+
+fn asked(query: &PrometheusQuery) -> Asked {
+    (query.server.clone(), Arc::clone(&query.query))
+}
+
+fn topic((server, query): &Asked) -> Topic {
+    Topic(format!("prometheus {} {query}", server.as_deref().unwrap_or_default()).into())
 }
 
 impl PrometheusQueries {
     /// Asks these servers.
-    pub(super) fn new(servers: Arc<PrometheusServers>, metrics: Metrics) -> PrometheusQueries {
-        PrometheusQueries { servers, metrics }
+    pub(super) fn new(
+        servers: Arc<PrometheusServers>,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> PrometheusQueries {
+        PrometheusQueries { servers, clock, recent: Recent::default(), metrics }
     }
 
-    async fn value(&self, query: &PrometheusQuery, question: &Question<'_>) -> Answer {
-        let server = match self.servers.find(query) {
+    async fn value(&self, query: &PrometheusQuery, max_age: Duration) -> Answer {
+        let server = match self.servers.find(query.server.as_deref()) {
             Ok(server) => server,
             Err(problem) => return Answer::Failed(problem),
         };
         let began = Instant::now();
         let ask = async {
-            let answer = server.queries.get(&query.query, question.max_age).await;
+            let answer = server.queries.get(&query.query, max_age).await;
             answer.map_err(prometheus_error)
         };
         let answer = server.breaker.call(ask).await;
@@ -133,8 +179,48 @@ impl MetricSource for PrometheusQueries {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
         async move {
             match question.metric {
-                Source::Prometheus(query) => self.value(query, &question).await,
+                Source::Prometheus(query) => {
+                    let answer = self.value(query, question.max_age).await;
+                    if let Answer::Value(value) = &answer {
+                        self.recent.first(&asked(query), || value.map(|(milli, _)| milli));
+                    }
+                    answer
+                }
                 _ => Answer::Nothing,
+            }
+        }
+        .boxed()
+    }
+
+    fn topic(&self, question: &Question<'_>) -> Option<Topic> {
+        let Source::Prometheus(query) = question.metric else { return None };
+        let asked = asked(query);
+        let topic = topic(&asked);
+        // What no server may be asked for is not asked again.
+        let known = self.servers.find(query.server.as_deref()).is_ok();
+        (known && self.recent.ask(asked, self.clock.now())).then_some(topic)
+    }
+}
+
+impl Refresh for PrometheusQueries {
+    type Question = Asked;
+
+    fn recent(&self) -> Vec<Asked> {
+        self.recent.questions(self.clock.now())
+    }
+
+    fn again(&self, asked: Asked, max_age: Duration) -> BoxFuture<'_, HashSet<Topic>> {
+        async move {
+            let (server, text) = asked.clone();
+            let query = PrometheusQuery { name: Arc::clone(&text), server, query: text };
+            let Answer::Value(value) = self.value(&query, max_age).await else {
+                // A failure is met when somebody decides.
+                return HashSet::new();
+            };
+            let value = value.map(|(milli, _)| milli);
+            match self.recent.replace(&asked, value) {
+                Some(before) if before != value => HashSet::from([topic(&asked)]),
+                _ => HashSet::new(),
             }
         }
         .boxed()
@@ -144,10 +230,12 @@ impl MetricSource for PrometheusQueries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Refreshing;
+    use crate::source::subscriptions::notifications;
     use axum::routing::post;
     use axum::{Json, Router};
     use serde_json::{Value, json};
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A Prometheus that gives one value, several, or nothing, as the query says.
     async fn prometheus() -> String {
@@ -188,7 +276,7 @@ mod tests {
             ("none of its own", &other, None, "one", "it is not said where Prometheus is"),
             ("a stranger", &none, Some(url.as_str()), "one", "is not one of the controller's"),
         ] {
-            let source = PrometheusQueries::new(Arc::clone(servers), Metrics::new());
+            let source = PrometheusQueries::new(Arc::clone(servers), Clock::wall(), Metrics::new());
             let query = PrometheusQuery {
                 name: "q".into(),
                 server: server.map(Into::into),
@@ -205,5 +293,51 @@ mod tests {
             };
             assert!(found.contains(expected), "{what}: {found}");
         }
+    }
+
+    /// A Prometheus whose only value rises every second time that it is asked.
+    async fn rising() -> (String, Arc<AtomicU32>) {
+        let asked = Arc::<AtomicU32>::default();
+        let count = Arc::clone(&asked);
+        let answer = move || async move {
+            let value = (count.fetch_add(1, Ordering::Relaxed) / 2).to_string();
+            let result = json!([{"metric": {}, "value": [1_700_000_000, value]}]);
+            Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
+        };
+        let router = Router::new().route("/api/v1/query", post(answer));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (format!("http://{address}"), asked)
+    }
+
+    #[tokio::test]
+    async fn a_query_is_asked_again_and_announced_when_its_value_changes() {
+        let (url, requests) = rising().await;
+        let own = Arc::new(Client::new(Config::new(&url)).expect("a client"));
+        let servers = Arc::new(PrometheusServers::new(Some(own), &[]).expect("servers"));
+        let source = PrometheusQueries::new(servers, Clock::wall(), Metrics::new());
+        let (notifier, mut announcements) = notifications();
+        let refreshing = Refreshing { every: Duration::ZERO, notifier };
+        refreshing.round(&source).await;
+        assert_eq!(requests.load(Ordering::Relaxed), 0, "nobody asked anything");
+        let query = |server: Option<&str>| {
+            let server = server.map(Into::into);
+            Source::Prometheus(PrometheusQuery { name: "q".into(), server, query: "x".into() })
+        };
+        let ask = |metric| Question { namespace: "n", metric, pods: "", max_age: Duration::ZERO };
+        let (own, stranger) = (query(None), query(Some("http://stranger")));
+        assert_eq!(source.topic(&ask(&stranger)), None, "not allowed, so not asked again");
+        let topic = source.topic(&ask(&own)).expect("a topic");
+        assert_eq!(source.topic(&ask(&own)).as_ref(), Some(&topic), "one for all who ask the same");
+        source.ask(ask(&own)).await;
+        let mut announced = Vec::new();
+        for _ in 0..4 {
+            refreshing.round(&source).await;
+            let heard = announcements.next().now_or_never().flatten();
+            announced.push(heard == Some(HashSet::from([topic.clone()])));
+        }
+        // The values are 0 for who asked, and then 0, 1, 1, 2.
+        assert_eq!(announced, [false, true, false, true]);
     }
 }

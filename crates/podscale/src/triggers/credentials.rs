@@ -86,6 +86,10 @@ impl Triggers {
                 found.insert(reference.parameter.clone(), value);
             }
         }
+        if let Some(vault) = &spec.hashi_corp_vault {
+            let values = self.vault(reads, vault, asked.name, asked.namespace).await?;
+            found.extend(values.iter().cloned());
+        }
         for token in &spec.bound_service_account_token {
             let value = self.token(asked.namespace, &token.service_account_name).await?;
             found.insert(token.parameter.clone(), value);
@@ -116,7 +120,6 @@ fn unread_source(spec: &AuthenticationSpec) -> Option<&'static str> {
     let has_identity = identity.is_some_and(|it| !matches!(&*it.provider, "" | "none"));
     let sources = [
         ("podIdentity", has_identity),
-        ("hashiCorpVault", spec.hashi_corp_vault.is_some()),
         ("azureKeyVault", spec.azure_key_vault.is_some()),
         ("gcpSecretManager", spec.gcp_secret_manager.is_some()),
         ("awsSecretManager", spec.aws_secret_manager.is_some()),

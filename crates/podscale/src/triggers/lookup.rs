@@ -1,6 +1,6 @@
 //! Looks up what triggers refer to in the cluster.
 
-use super::{Limits, Triggers};
+use super::{AuthenticationName, Limits, Triggers};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
@@ -84,9 +84,19 @@ impl Store {
 #[derive(Default)]
 pub(crate) struct Reads {
     answers: Mutex<HashMap<String, Answer>>,
+    vaults: Mutex<HashMap<AuthenticationName, FromVault>>,
 }
 
 type Answer = Arc<OnceCell<Result<Arc<Value>, CallError>>>;
+/// Parameters with their values.
+type FromVault = Arc<OnceCell<Result<Arc<[(String, Secret)]>, LookupError>>>;
+
+impl Reads {
+    /// The place for what an authentication has in Vault.
+    pub(super) fn vault(&self, name: &AuthenticationName) -> FromVault {
+        Arc::clone(self.vaults.lock().entry(name.clone()).or_default())
+    }
+}
 
 impl Limits {
     /// Whether credentials of a namespace are read.

@@ -1,3 +1,5 @@
+mod vault;
+
 use super::*;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
@@ -95,7 +97,7 @@ fn authentications(triggers: &Triggers) {
         ("no-text", json!({"secretTargetRef": key("password", "redis", "odd")})),
         ("broken", json!({"secretTargetRef": key("password", "broken", "password")})),
         ("file", json!({"filePath": "redis.json"})),
-        ("vault", json!({"hashiCorpVault": {"address": "http://vault"}})),
+        ("vault", json!({"azureKeyVault": {"vaultUri": "http://vault"}})),
         ("no-identity", json!({"podIdentity": {"provider": "none"}})),
     ] {
         let object = json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec});
@@ -207,7 +209,7 @@ async fn what_is_missing_is_named_and_no_value_is() {
         ("no-variable", ": the container has no variable \"ABSENT\"".to_owned()),
         ("no-container", ": Deployment \"web\" has no container \"third\"".to_owned()),
         ("file", ": filePath is only for ClusterTriggerAuthentications".to_owned()),
-        ("vault", ": hashiCorpVault is not supported".to_owned()),
+        ("vault", ": azureKeyVault is not supported".to_owned()),
         (
             "ClusterTriggerAuthentication/file",
             ": filePath needs a controller that was started with --trigger-files".to_owned(),

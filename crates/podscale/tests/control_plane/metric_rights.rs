@@ -1,5 +1,5 @@
-//! The rights that `podscale install` asks for besides those of the controller, when metrics are read and served:
-//! they are enough, and without any one of them something is refused that is named in the log or the answer.
+//! The rights that `podscale install` asks for besides those of the controller, when metrics are read and served, and
+//! the admission webhook: they are enough, and without any one of them something is refused that is named in the log or the answer.
 
 use super::fixture::{Workspace, api};
 use super::harness::Harness;
@@ -11,7 +11,7 @@ use super::serve::node::{Node, Used};
 use anyhow::{Context, Result, ensure};
 use axum::http::Request;
 use http_body_util::BodyExt;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::client::Body;
 use kube::{Client, Config};
 use libtest_mimic::Trial;
@@ -24,11 +24,12 @@ const RULES: &str = "metric-rules";
 /// The binding with which it may read whom to trust.
 const TRUST: (&str, &str) = ("podscale-authentication-reader", "kube-system");
 /// Everything that can be read and served. Nobody answers for Prometheus, which needs no rights of Kubernetes.
-const FLAGS: [&str; 4] = [
+const FLAGS: [&str; 5] = [
     "--resource-metrics=kubelet",
     "--serve-metrics=resource,custom,external",
     "--metric-rules=metric-rules",
     "--prometheus-url=http://127.0.0.1:9",
+    "--webhook",
 ];
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
@@ -61,7 +62,7 @@ async fn exactly_those_for_metrics(plane: &ControlPlane) -> Result<()> {
         "data": {"config.yaml": "rules: []"}});
     space.create(config_map).await?;
     let manifests = manifests(NAMESPACE, &FLAGS)?;
-    let kinds = ["Account", "Role", "Binding", "APIService"];
+    let kinds = ["Account", "Role", "Binding", "APIService", "Configuration"];
     let is_applied = |object: &&Value| {
         object["kind"].as_str().is_some_and(|kind| kinds.iter().any(|end| kind.ends_with(end)))
     };
@@ -146,6 +147,11 @@ impl Setup<'_> {
         Ok((code, String::from_utf8_lossy(&body).into_owned()))
     }
 
+    fn webhooks(&self) -> Api<DynamicObject> {
+        let (version, kind) = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
+        api(&self.plane.client, None, version, kind)
+    }
+
     async fn all_are_enough(&self, secret: Option<&str>) -> Result<()> {
         self.set_secret(secret).await?;
         let (mut program, port) = self.start()?;
@@ -158,9 +164,12 @@ impl Setup<'_> {
         self.space.until("what is served and read", &(404, true, 1.0, 1.0), works).await?;
         let api_service = super::aggregation::registrations(&self.plane.client);
         self.space
-            .until("whether the caBundle is written", &true, async || {
+            .until("whether each caBundle is written", &true, async || {
                 let object = api_service.get("v1beta1.metrics.k8s.io").await?;
-                Ok(object.data["spec"]["caBundle"].is_string())
+                let webhook = &self.webhooks().get("podscale").await?.data["webhooks"][0];
+                let bundles =
+                    [&object.data["spec"]["caBundle"], &webhook["clientConfig"]["caBundle"]];
+                Ok(bundles.into_iter().all(Value::is_string))
             })
             .await?;
         let refused = refusals(&program).await?;
@@ -200,6 +209,14 @@ impl Setup<'_> {
             let patch = json!({"spec": {"caBundle": null}});
             let params = PatchParams::default();
             bundles.patch("v1beta1.metrics.k8s.io", &params, &Patch::Merge(&patch)).await?;
+        }
+        if left_out.resource == "validatingwebhookconfigurations" {
+            let mut webhooks = self.webhooks().get("podscale").await?.data["webhooks"].clone();
+            webhooks[0]["clientConfig"]["caBundle"] = Value::Null;
+            let patch = json!({"webhooks": webhooks});
+            self.webhooks()
+                .patch("podscale", &PatchParams::default(), &Patch::Merge(&patch))
+                .await?;
         }
         let words = match left_out.resource.as_str() {
             // Kubelets say no more than that.

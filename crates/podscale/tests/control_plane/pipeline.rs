@@ -9,6 +9,8 @@ mod named_metrics;
 mod prometheus;
 #[path = "pipeline/resource_rules.rs"]
 mod resource_rules;
+#[path = "pipeline/validated.rs"]
+mod validated;
 
 pub use prometheus::{Prometheus, possible};
 
@@ -76,7 +78,7 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
             let plane = ControlPlane::start(&folder.join(name)).await?;
             upstream_scales(&plane).await
         });
-    vec![trial, named_metrics::trial(harness)]
+    vec![trial, named_metrics::trial(harness), validated::trial(harness)]
 }
 
 /// The workloads, with the metric of each and what one replica of it is meant to do.

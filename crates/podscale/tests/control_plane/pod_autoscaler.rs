@@ -1,6 +1,7 @@
 //! PodAutoscalers on a real control plane: their definition comes while the controller runs, good ones
 //! scale, bad ones are refused in words that help, and kubectl shows what happens.
 
+use super::adopted::adopt;
 use super::fixture::{Fixture, autoscaler, load};
 use super::harness::Harness;
 use super::metrics::Usage;
@@ -15,10 +16,9 @@ use podscale::install::{Options, cluster_rules};
 use podscale_api::crds;
 use podscale_api::pod::DELETION_COST;
 use serde_json::{Value, json};
-use std::process::Command;
 
-const VERSION: &str = "podscale.dev/v1alpha1";
-const KIND: &str = "PodAutoscaler";
+pub const VERSION: &str = "podscale.dev/v1alpha1";
+pub const KIND: &str = "PodAutoscaler";
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
     vec![harness.alone("pod_autoscaler::from_definition_to_columns", from_definition_to_columns)]
@@ -81,7 +81,7 @@ async fn busy_pods_last(fixture: &Fixture) -> Result<()> {
 }
 
 /// Applies an object with kubectl; whether that went well, and what it said.
-fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
+pub fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
     let plane = &fixture.environment.plane;
     let file = plane.folder().join("applied.json");
     std::fs::write(&file, object.to_string())?;
@@ -89,7 +89,7 @@ fn apply(fixture: &Fixture, object: &Value) -> Result<(bool, String)> {
     kubectl(plane, &["apply", "--namespace", &fixture.namespace, "--filename", file])
 }
 
-fn shown(fixture: &Fixture, arguments: &[&str]) -> Result<String> {
+pub fn shown(fixture: &Fixture, arguments: &[&str]) -> Result<String> {
     let all = [arguments, &["--namespace", &fixture.namespace]].concat();
     let (ok, text) = kubectl(&fixture.environment.plane, &all)?;
     ensure!(ok, "kubectl {arguments:?}: {text}");
@@ -155,6 +155,7 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
             "MAX",
             "REPLICAS",
             "MODE",
+            "REASON",
             "AGE",
             "Deployment/web",
             "web: 1/1 (avg)",
@@ -190,7 +191,27 @@ async fn up_and_down(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
+/// What a metric does without a value is a word or an object, which takes a field without a type.
+fn missing(on_missing: Value) -> Value {
+    let target = json!({"type": "Value", "value": "5"});
+    json!({"metrics": [{"type": "Prometheus", "onMissing": on_missing,
+        "prometheus": {"query": "up", "target": target}}]})
+}
+
 fn refused(fixture: &Fixture) -> Result<()> {
+    for on_missing in [json!("Hold"), json!("LastValue"), json!({"replicas": 3}), json!(3)] {
+        let object = pod_autoscaler("tried", missing(on_missing.clone()));
+        let file = fixture.environment.plane.folder().join("tried.json");
+        std::fs::write(&file, object.to_string())?;
+        let file = file.to_str().context("UTF-8")?;
+        for how in [&["--server-side"][..], &[]] {
+            let apply = ["apply", "--dry-run=server", "--output=json", "--filename", file];
+            let stored: Value =
+                serde_json::from_str(&shown(fixture, &[&apply[..], how].concat())?)?;
+            let kept = &stored["spec"]["metrics"][0]["onMissing"];
+            ensure!(*kept == on_missing, "{on_missing} became {kept}");
+        }
+    }
     let prometheus =
         |source: Value| json!({"metrics": [{"type": "Prometheus", "prometheus": source}]});
     for (change, says) in [
@@ -199,6 +220,12 @@ fn refused(fixture: &Fixture) -> Result<()> {
             "spec.minReplicas: Invalid value: must not be greater than maxReplicas",
         ),
         (json!({"maxReplicas": null}), "spec.maxReplicas: Required value"),
+        (missing(json!("Panic")), "spec.metrics[0].onMissing"),
+        (missing(json!(-3)), "spec.metrics[0].onMissing"),
+        (missing(json!(true)), "spec.metrics[0].onMissing"),
+        (missing(json!([])), "spec.metrics[0].onMissing"),
+        (missing(json!({"replica": 3})), "spec.metrics[0].onMissing.replicas: Required value"),
+        (missing(json!({"replicas": -1})), "spec.metrics[0].onMissing.replicas: Invalid value: -1"),
         (json!({"combine": "Expression"}), "spec.expression: Invalid value"),
         (json!({"expression": "web + 1"}), "must be set exactly if combine is Expression"),
         (json!({"metrics": [{"type": "Pods"}]}), "must be set exactly if type is Pods"),
@@ -270,16 +297,8 @@ async fn adopted(fixture: &Fixture) -> Result<()> {
     fixture.autoscaler("paced", (1, 8), load("paced"), behavior).await?;
     fixture.until_replicas("paced", 2).await?;
     fixture.until_event("paced", "Normal SuccessfulRescale New size: 2").await?;
-    let adopt = |flags: &[&str]| -> Result<String> {
-        let place = format!("{}/paced", fixture.namespace);
-        let kubeconfig = format!("--kubeconfig={}", fixture.environment.plane.kubeconfig.display());
-        let answer = Command::new(env!("CARGO_BIN_EXE_podscale"))
-            .args(["adopt", &kubeconfig, &place])
-            .args(flags)
-            .output()?;
-        ensure!(answer.status.success(), "{answer:?}");
-        Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
-    };
+    let place = format!("{}/paced", fixture.namespace);
+    let adopt = |flags: &[&str]| adopt(fixture, &[&[&*place], flags].concat());
     let limited = async |resource: &str| -> Result<()> {
         let path = "jsonpath={.status.conditions[?(@.type==\"ScalingLimited\")].reason}";
         fixture
@@ -316,6 +335,9 @@ async fn taken(fixture: &Fixture) -> Result<()> {
             Ok(text.contains(says) && text.contains("TargetTaken"))
         })
         .await?;
+    let columns = shown(fixture, &["get", "pa", "other"])?;
+    let words = ["Deployment/native", "Conflict", "TargetTaken"];
+    ensure!(words.iter().all(|word| columns.contains(word)), "{columns}");
     ensure!(fixture.replicas("native").await? == 2, "the native one decides");
     fixture.delete(VERSION, KIND, "other").await
 }

@@ -195,7 +195,8 @@ fn kubectl_works(plane: &ControlPlane) -> Result<()> {
 async fn beside_the_controller(plane: &ControlPlane, port: u16) -> Result<()> {
     let before = direct::authority(plane).await?;
     let (address, secure) = ("--bind-address=127.0.0.1", format!("--secure-port={port}"));
-    let flags = ["--dry-run", "--serve-metrics", address, &secure];
+    let idle = ["--leader-elect=false", "--namespaces=nowhere"];
+    let flags = [idle[0], idle[1], "--serve-metrics", address, &secure];
     let mut program = Program::quick("run-and-serve", plane, &flags)?;
     let asked = direct::Asked { port, path: "/readyz", ..direct::Asked::default() };
     until_ready(&asked, plane).await.with_context(|| program.log_tail())?;

@@ -1,6 +1,11 @@
 //! What a collector gets from `podscale run`: the real OpenTelemetry Collector, with the configuration
 //! of the documentation; and one that never answers.
 
+#[path = "telemetry/kinds.rs"]
+mod kinds;
+#[path = "telemetry/tls.rs"]
+mod tls;
+
 use super::{Folder, Replica, create, get, until};
 use axum::Router;
 use podscale_apiserver::{ApiServer, Config};
@@ -170,12 +175,16 @@ fn autoscaler(name: &str, least: i32) -> Value {
                 "target": {"type": "AverageValue", "averageValue": "800m"}}}]}})
 }
 
-async fn put_objects(client: &kube::Client) {
+async fn put_deployment(client: &kube::Client) {
     let template = json!({"metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}});
     create(client, DEPLOYMENT, target).await;
+}
+
+async fn put_objects(client: &kube::Client) {
+    put_deployment(client).await;
     create(client, AUTOSCALERS, autoscaler("web", 3)).await;
     create(client, AUTOSCALERS, autoscaler("lost", 1)).await;
 }
@@ -337,37 +346,6 @@ fn rescale(spans: &[Value]) -> Option<Value> {
     let is_it =
         |span: &&Value| span["name"] == "reconcile" && attribute(span, "podscale.outcome") == "up";
     spans.iter().rfind(is_it).cloned()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_collector_may_want_tls_and_a_certificate() {
-    let Some(program) = program() else { return };
-    let (client, url) = serve().await;
-    put_objects(&client).await;
-    let (folder, port) = (Folder::new("tls"), free_port());
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let (certificate, key) = (folder.0.join("certificate.pem"), folder.0.join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem()).expect("written");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
-    let tls = format!(
-        "\n        tls: {{cert_file: {certificate}, key_file: {key}, client_ca_file: {certificate}}}"
-    );
-    let collector = Collector::start_with(&program, &folder, port, &tls);
-    let endpoint = format!("https://localhost:{port}");
-    let _replica = Replica::start_with(
-        &folder.kubeconfig(&url),
-        &["--otlp-endpoint", &endpoint],
-        &[
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &certificate),
-            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &certificate),
-            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &key),
-            ("OTEL_TRACES_EXPORTER", "none"),
-            ("OTEL_METRICS_EXPORTER", "none"),
-        ],
-    );
-    until("log lines over TLS", async || !collector.logs().is_empty()).await;
-    assert!(collector.spans().is_empty(), "spans were not asked for");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -118,11 +118,11 @@ fn case(
 
 /// All of them.
 pub fn cases() -> Vec<Case> {
-    let wave = [(0, 50.0), (60, 220.0), (240, 60.0)];
-    let memory_wave = [(0, 20.0), (60, 110.0), (240, 20.0)];
-    let gentle = [(0, 100.0), (60, 180.0), (240, 100.0)];
-    let burst = [(0, 0.0), (30, 20.0), (210, 0.0)];
-    let awake = [(0, 0.0), (45, 12.0), (150, 0.0)];
+    let wave = [(0, 50.0), (30, 220.0), (150, 60.0)];
+    let memory_wave = [(0, 20.0), (30, 110.0), (150, 20.0)];
+    let gentle = [(0, 100.0), (30, 180.0), (150, 100.0)];
+    let burst = [(0, 0.0), (30, 20.0), (130, 0.0)];
+    let awake = [(0, 0.0), (30, 12.0), (100, 0.0)];
     let memory = json!({"rpsPerPod": 60, "cpuMsPerRequest": 1, "memoryBytesPerRequest": 4_000_000,
         "baseMemoryBytes": 50_000_000, "latencySeconds": 1});
     let described = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "object"});
@@ -166,7 +166,7 @@ pub fn cases() -> Vec<Case> {
         case("both", &wave, service(), both(), down()),
         case("policies", &wave, service(), plain(), policies),
         case("held", &wave, service(), plain(), held),
-        Case { rollout: Some(150), ..case("rollout", &wave, service(), cpu(), down()) },
+        Case { rollout: Some(90), ..case("rollout", &wave, service(), cpu(), down()) },
         Case { without_samples: true, ..case("no-samples", &wave, service(), both(), down()) },
         Case {
             own_kind: true,
@@ -177,7 +177,7 @@ pub fn cases() -> Vec<Case> {
 
 /// The scenario that has them all.
 pub fn text(cases: &[Case]) -> String {
-    let mut text = format!("name: truth\nspeed: 10\nnodes: 8\n{ENVIRONMENT}\nworkloads:\n");
+    let mut text = format!("name: truth\nnodes: 8\n{ENVIRONMENT}\nworkloads:\n");
     for Case { name, steps, model, .. } in cases {
         let base = steps[0].1;
         let workload = json!({"name": name, "model": model, "container": "app",

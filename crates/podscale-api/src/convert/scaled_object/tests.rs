@@ -71,9 +71,21 @@ fn a_pod_autoscaler_can_say_most_of_it() {
 fn an_hpa_can_say_less() {
     let (hpa, lost) = to(&object(), "hpa.v2");
     assert_eq!(hpa["spec"]["metrics"].as_array().map(Vec::len), Some(1));
-    for field in ["spec.metrics[1]", "spec.schedules[0]", "spec.triggers[3]"] {
+    // As the object names them.
+    for field in [
+        "spec.triggers[1]",
+        "spec.triggers[2]",
+        "spec.triggers[3]",
+        "spec.minReplicaCount",
+        "spec.cooldownPeriod",
+        "spec.pollingInterval",
+        "spec.fallback.replicas",
+        "spec.fallback.failureThreshold",
+        "metadata.annotations[autoscaling.keda.sh/paused-scale-in]",
+    ] {
         assert!(lost.contains(&field.to_owned()), "{field}: {lost:?}");
     }
+    assert_eq!(lost.len(), 9, "{lost:?}");
     let (back, lost) = to(&hpa, "so");
     assert_eq!(lost, [""; 0]);
     assert_eq!(back["spec"]["triggers"][0]["metadata"]["value"], "60");

@@ -1,7 +1,7 @@
 //! The fields of a metric.
 
-use super::{REPLICAS, SEGMENT};
-use crate::pod_autoscaler::schema::{Field, Object, Shape, field, rule, rule_of};
+use super::REPLICAS;
+use crate::pod_autoscaler::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
 
 /// How often metrics are read anew at the very least; what they are kept for must be longer.
 const AT_LEAST_A_SECOND: &str = "duration(self) >= duration('1s')";
@@ -25,7 +25,7 @@ pub(super) static METRIC: Object = Object {
         .required(),
         field(
             "name",
-            Shape::Pattern(63, "^[A-Za-z_][A-Za-z0-9_]*$"),
+            Shape::Pattern(63, NAME),
             "What an expression, and the decisions in the status, call it; unique among the metrics.",
         ),
         field("resource", Shape::Object(&RESOURCE), "What each pod uses of a resource."),
@@ -123,9 +123,9 @@ static MAX_AGE: Field = field(
 
 static ON_MISSING: Field = field(
     "onMissing",
-    Shape::CountOr(&["Hold", "Ignore", "LastValue"]),
+    Shape::ReplicasOr(&["Hold", "Ignore", "LastValue"]),
     "What to do while the metric has no value: Hold keeps the size from going down, Ignore decides by the other metrics, \
-     LastValue uses the last value that was read, a number proposes so many replicas. Hold is what the HPA \
+     LastValue uses the last value that was read, {replicas: 3} proposes three replicas. Hold is what the HPA \
      does: the others may scale up, but nothing scales down.",
 )
 .default("\"Hold\"");

@@ -17,7 +17,14 @@ pub(in crate::pod_autoscaler) static STATUS: Object = Object {
         field(
             "mode",
             Shape::Text(64),
-            "What it does now: Active, DryRun, Paused, a direction that is paused, or the size that is held.",
+            "What it does now: Active, DryRun, Paused, a direction that is paused, the size that is held, \
+             Conflict if another autoscaler or controller has the target, or Invalid.",
+        ),
+        field(
+            "reason",
+            Shape::Text(1024),
+            "The reason of the condition that matters most now, for kubectl get: what keeps it from scaling, \
+             what limits it, or that all is well.",
         ),
         field(
             "activeSchedule",

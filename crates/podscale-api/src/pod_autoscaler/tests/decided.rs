@@ -27,7 +27,7 @@ fn one_step() -> Vec<Value> {
 
 /// Fields that the controller acts on before or after anything is decided: the file and the name of the test
 /// that fails if it does not.
-const ELSEWHERE: [(&str, &str, &str); 10] = [
+const ELSEWHERE: [(&str, &str, &str); 14] = [
     ("TargetRef.apiVersion", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.kind", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.name", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
@@ -42,7 +42,13 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("PrometheusSource.server", QUERIES, "one_value_is_an_answer_and_servers_must_be_allowed"),
     ("PrometheusSource.query", QUERIES, "one_value_is_an_answer_and_servers_must_be_allowed"),
     ("DescribedObject.apiVersion", SOURCES, "each_type_asks_the_path_that_kubernetes_knows"),
+    ("Predict.confidence", FORECASTS, "the_margin_grows_with_the_confidence"),
+    ("Predict.scaleInGuard", AHEAD, "pods_that_are_needed_again_soon_are_kept"),
+    ("Headroom.confidence", AHEAD, "there_is_room_for_what_the_demand_usually_gains"),
+    ("Headroom.limitPercent", AHEAD, "there_is_room_for_what_the_demand_usually_gains"),
 ];
+const FORECASTS: &str = "podscale-core/src/predict/tests.rs";
+const AHEAD: &str = "podscale-core/tests/extended/ahead.rs";
 const PODS: &str = "podscale/src/controller/tests/pod_autoscaler.rs";
 const COSTS: &str = "podscale/src/controller/tests/pod_autoscaler/costs.rs";
 const OF_CONTROLLER: &str = "podscale/src/controller/tests/pod_autoscaler/named.rs";

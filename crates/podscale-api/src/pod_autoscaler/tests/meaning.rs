@@ -54,11 +54,12 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         ("server", _) => texts("http://a", "http://b"),
         ("apiVersion", _) => texts("a/v1", "b/v1"),
         ("metric", Shape::Pattern(..)) => texts("cpu", "rps"),
+        ("length" | "arrivals", _) => texts("queue", "hits"),
         (_, Shape::Text(_) | Shape::Pattern(..)) => texts("aa", "bb"),
         (_, Shape::OneOf(words)) => texts(words[0], words[1]),
         (_, Shape::Integer(..)) => Some([json!(12), json!(13)]),
         (_, Shape::Quantity | Shape::PositiveQuantity) => texts("1", "2"),
-        (_, Shape::CountOr(words)) => Some([json!(words[1]), json!(3)]),
+        (_, Shape::ReplicasOr(words)) => Some([json!(words[1]), json!({"replicas": 3})]),
         (_, Shape::Duration) => texts("70s", "80s"),
         (_, Shape::Time) => texts("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
         (_, Shape::Labels) => Some([json!({"a": "b"}), json!({"a": "c"})]),
@@ -93,6 +94,8 @@ fn the_model_changes_with_every_field() {
     }
     // How often an object is decided is for the controller, which asks the object itself.
     meant.insert((SPEC.name, "syncPeriod"));
+    // A profile says what is not given, and here everything is.
+    meant.insert((SPEC.name, "profile"));
     let ignored: Vec<_> = present.difference(&meant).collect();
     assert!(ignored.is_empty(), "fields without a meaning: {ignored:?}");
     let missing: Vec<_> = all(&SPEC).difference(&present).copied().collect();

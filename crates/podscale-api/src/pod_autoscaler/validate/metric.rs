@@ -1,10 +1,10 @@
 //! What is wrong with what a metric has beyond an HPA's.
 
-use super::{SECOND, check_duration, check_least, check_word};
+use super::{SECOND, check_duration, check_word};
 use crate::expression::CURRENT_REPLICAS;
 use crate::field_error::{BadValue, FieldError, FieldPath};
 use crate::hpa::v2::metric_type as hpa_type;
-use crate::pod_autoscaler::spec::{Metric, OnMissing, metric_type};
+use crate::pod_autoscaler::spec::{Metric, ON_MISSING, OnMissing, metric_type};
 
 pub(super) fn check(metric: &Metric, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -13,14 +13,14 @@ pub(super) fn check(metric: &Metric, path: &FieldPath) -> Vec<FieldError> {
     errors.extend(check_duration(metric.max_age.as_deref(), SECOND, &path.child("maxAge")));
     let field = path.child("onMissing");
     match &metric.on_missing {
-        Some(OnMissing::Replicas(replicas)) => {
-            errors.extend(check_least(Some(*replicas), 0, &field))
+        Some(OnMissing::Replicas(replicas)) if *replicas < 0 => {
+            errors.push(FieldError::invalid(&field, *replicas, format!("must be {ON_MISSING}")));
         }
-        Some(OnMissing::Word(word)) => {
-            let words = ["Hold", "Ignore", "LastValue"];
-            errors.extend(check_word(Some(word), &words, &field));
+        Some(OnMissing::Word(word)) if !["Hold", "Ignore", "LastValue"].contains(&&**word) => {
+            let detail = format!("must be {ON_MISSING}");
+            errors.push(FieldError::invalid(&field, word.as_str(), detail));
         }
-        None => {}
+        _ => {}
     }
     let (field, words) = (path.child("utilizationOf"), ["Requests", "Limits"]);
     errors.extend(check_word(metric.utilization_of.as_deref(), &words, &field));

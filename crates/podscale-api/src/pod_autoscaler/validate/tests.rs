@@ -32,6 +32,19 @@ fn prometheus(source: Value) -> Value {
     json!({"metrics": [{"type": "Prometheus", "prometheus": source}]})
 }
 
+/// A queue of two metrics that are there, with these fields.
+fn served(change: Value) -> Value {
+    let external = |name: &str| {
+        json!({"type": "External", "name": name, "external": {"metric": {"name": name},
+            "target": {"type": "AverageValue", "averageValue": "5"}}})
+    };
+    let mut queue = json!({"length": "waiting", "arrivals": "coming"});
+    for (name, value) in change.as_object().expect("fields") {
+        queue[name] = value.clone();
+    }
+    json!({"metrics": [external("waiting"), external("coming")], "queue": queue})
+}
+
 fn schedule(change: Value) -> Value {
     let mut schedule =
         json!({"name": "day", "start": "0 8 * * *", "end": "0 18 * * *", "minReplicas": 2});
@@ -47,13 +60,16 @@ fn good_objects_have_no_errors() {
     for change in [
         json!({}),
         metric(
-            json!({"maxAge": "30s", "onMissing": 3, "aggregate": "P95", "watermarks": {"low": "2", "high": "8"}}),
+            json!({"maxAge": "30s", "onMissing": {"replicas": 3}, "aggregate": "P95", "watermarks": {"low": "2", "high": "8"}}),
         ),
         prometheus(
             json!({"query": "sum(up)", "server": "https://prometheus:9090/prom", "target": target}),
         ),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
         json!({"podDeletionCost": {"metric": "cpu"}}),
+        json!({"window": {"stable": "1h", "panic": "0s"}}),
+        served(json!({"itemsPerSecond": "2.5", "within": "1s"})),
+        json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}, "headroom": {"confidence": 1, "limitPercent": 1000}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
         json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
@@ -83,7 +99,36 @@ fn bad_ones_name_the_field() {
         ),
         (
             json!({"combine": "Expression", "expression": "memory"}),
-            "spec.expression: Invalid value: \"memory\": unknown metric \"memory\"; known are cpu",
+            "spec.expression: Invalid value: \"memory\": line 1, column 1: unknown metric \"memory\"; known are cpu",
+        ),
+        (
+            json!({"profile": "Wild"}),
+            "spec.profile: Unsupported value: \"Wild\": supported values: \"Balanced\", \"Cheap\", \"Safe\"",
+        ),
+        (
+            served(json!({"length": "cpu", "arrivals": "", "itemsPerSecond": "0", "within": "0s"})),
+            "spec.queue.length: Invalid value: \"cpu\": must be the name of a metric of type Object, External or Prometheus; spec.queue.arrivals: Invalid value: \"\": must be the name of a metric of type Object, External or Prometheus; spec.queue.itemsPerSecond: Invalid value: \"0\": must be positive; spec.queue.within: Invalid value: \"0s\": must be at least 1s",
+        ),
+        (served(json!({})), "spec.queue.itemsPerSecond: Required value"),
+        (
+            json!({"window": {"stable": "2h", "panicThresholdPercent": 99}}),
+            "spec.window.stable: Invalid value: \"2h\": must be from 1s to 1h; spec.window.panicThresholdPercent: Invalid value: 99: must be from 100 to 1000",
+        ),
+        (
+            json!({"startUpTime": "-1s"}),
+            "spec.startUpTime: Invalid value: \"-1s\": must not be negative",
+        ),
+        (
+            json!({"predict": {"confidence": 100, "scaleInGuard": "-1m"}}),
+            "spec.predict.confidence: Invalid value: 100: must be from 1 to 99; spec.predict.scaleInGuard: Invalid value: \"-1m\": must not be negative",
+        ),
+        (
+            json!({"headroom": {"confidence": 0, "limitPercent": -1}}),
+            "spec.headroom.confidence: Invalid value: 0: must be from 1 to 99; spec.headroom.limitPercent: Invalid value: -1: must be from 0 to 1000",
+        ),
+        (
+            json!({"lead": {"limitPercent": 1001}}),
+            "spec.lead.limitPercent: Invalid value: 1001: must be from 0 to 1000",
         ),
         (
             metric(json!({"name": "9"})),
@@ -99,11 +144,11 @@ fn bad_ones_name_the_field() {
         ),
         (
             metric(json!({"onMissing": "Panic"})),
-            "spec.metrics[0].onMissing: Unsupported value: \"Panic\": supported values: \"Hold\", \"Ignore\", \"LastValue\"",
+            "spec.metrics[0].onMissing: Invalid value: \"Panic\": must be Hold, Ignore, LastValue or {replicas: N} with an N from 0 on",
         ),
         (
-            metric(json!({"onMissing": -1})),
-            "spec.metrics[0].onMissing: Invalid value: -1: must be greater than or equal to 0",
+            metric(json!({"onMissing": {"replicas": -1}})),
+            "spec.metrics[0].onMissing: Invalid value: -1: must be Hold, Ignore, LastValue or {replicas: N} with an N from 0 on",
         ),
         (
             metric(json!({"watermarks": {"low": "9", "high": "8"}})),
@@ -134,6 +179,15 @@ fn bad_ones_name_the_field() {
         (
             schedule(json!({"duration": "8h"})),
             "spec.schedules[0].end: Invalid value: \"0 18 * * *\": must set either end or duration",
+        ),
+        (
+            schedule(
+                json!({"start": "x", "timeZone": "Nowhere", "ramp": "soon", "minReplicas": 11}),
+            ),
+            "spec.schedules[0].minReplicas: Invalid value: 11: must not be greater than maxReplicas, which is 10; \
+             spec.schedules[0].start: Invalid value: \"x\": a cron expression has 5 fields, not 1; \
+             spec.schedules[0].ramp: Invalid value: \"soon\": time: invalid duration \"soon\"; \
+             spec.schedules[0].timeZone: Invalid value: \"Nowhere\": unknown time zone \"Nowhere\"",
         ),
         (
             schedule(json!({"minReplicas": 11})),

@@ -2,22 +2,29 @@
 
 use super::prometheus_query;
 use crate::hpa::v2::{self, HorizontalPodAutoscalerStatus};
-use crate::pod_autoscaler::PodAutoscaler;
+use crate::hpa::wording::{about, condition_about};
 use crate::pod_autoscaler::spec::{self, metric_type};
 use crate::pod_autoscaler::status::{
     DecisionStatus, MOST_DECISIONS, MetricStatus, PodAutoscalerStatus, PrometheusStatus,
 };
+use crate::pod_autoscaler::{KIND, PodAutoscaler};
 use crate::translate::status as hpa;
 use podscale_core::decision::MetricResults;
-use podscale_core::model::{Bounds, Control, Mode, Source};
-use podscale_core::status::{Condition, Current, Status, StoredMetric};
+use podscale_core::model::Source;
+use podscale_core::status::{Condition, ConditionKind, Current, Status, StoredMetric};
 use podscale_core::{Decision, Snapshot, Time};
 use std::sync::Arc;
 
 mod columns;
+mod standing;
+
+pub use standing::is_stale;
+use standing::{Standing, found, reason};
 
 /// The condition that says whether the spec can be used.
 pub const VALID: &str = "Valid";
+/// What it does while another autoscaler or controller is in its way.
+const CONFLICT: &str = "Conflict";
 
 /// What a stored status says, as the rules see it.
 #[must_use]
@@ -29,7 +36,7 @@ pub fn from_wire(status: &PodAutoscalerStatus) -> Status {
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
         metrics: status.current_metrics.iter().map(stored_metric).collect(),
-        conditions: status.conditions.iter().map(hpa::condition).collect(),
+        conditions: status.conditions.iter().map(|c| hpa::condition(c, KIND)).collect(),
     }
 }
 
@@ -56,37 +63,69 @@ pub fn to_wire(
     let status = decision.status(snapshot);
     let stored = pa.status.clone().unwrap_or_default();
     let results = || decision.read_metrics().zip(&pa.spec.metrics);
-    let bounds = bounds(snapshot);
+    let Standing { mode, schedule, bounds } = Standing::at(snapshot.autoscaler, now);
+    let conditions: Vec<v2::Condition> =
+        status.conditions.iter().map(|c| condition(c, generation, now)).collect();
     let mut new = PodAutoscalerStatus {
-        observed_generation: status.observed_generation,
+        observed_generation: Some(generation),
         last_scale_time: status.last_scale.map(hpa::stored_time),
-        current_replicas: status.current_replicas,
+        current_replicas: found(snapshot, decision.found).unwrap_or(status.current_replicas),
         desired_replicas: status.desired_replicas,
         reference: columns::reference(&pa.spec.scale_target_ref),
         targets: match decision.metrics {
-            MetricResults::Untouched => stored.targets,
-            MetricResults::NotRead => {
-                columns::targets(pa.spec.metrics.iter().map(|metric| (None, metric)))
-            }
+            MetricResults::Untouched if !stored.targets.is_empty() => stored.targets,
+            MetricResults::Untouched | MetricResults::NotRead => columns::unknown_targets(pa),
             MetricResults::Read => columns::targets(results()),
         },
-        mode: mode(snapshot),
-        active_schedule: bounds.1.map(|name| name.to_string()).unwrap_or_default(),
-        min_replicas: Some(bounds.0.min),
-        max_replicas: Some(bounds.0.max),
+        mode,
+        reason: reason(&conditions),
+        active_schedule: schedule,
+        min_replicas: Some(bounds.min),
+        max_replicas: Some(bounds.max),
         current_metrics: match decision.metrics {
             MetricResults::Untouched => stored.current_metrics,
             MetricResults::NotRead => Vec::new(),
             MetricResults::Read => results().map(|(c, spec)| metric(c.as_ref(), spec)).collect(),
         },
         decisions: decisions(decision, snapshot, stored.decisions),
-        conditions: status.conditions.iter().map(|c| condition(c, generation, now)).collect(),
+        conditions,
     };
     let (valid, reason, message) = match snapshot.autoscaler.invalid() {
         None => (true, "Accepted", "the spec can be used"),
         Some(why) => (false, "Invalid", &**why),
     };
     set_condition(&mut new, pa, (VALID, valid), reason, message.to_owned(), now);
+    new
+}
+
+/// The status to store while another autoscaler or controller is in the way, given the size that the target
+/// has: a condition of this name says so, and what is shown is about the spec as it is.
+#[must_use]
+pub fn in_conflict(
+    pa: &PodAutoscaler,
+    (name, reason): (&str, &str),
+    message: &str,
+    replicas: Option<i32>,
+    now: Time,
+) -> PodAutoscalerStatus {
+    let stored = pa.status.clone().unwrap_or_default();
+    let Standing { schedule, bounds, .. } = Standing::at(&super::autoscaler(pa), now);
+    let mut new = PodAutoscalerStatus {
+        observed_generation: Some(pa.metadata.generation),
+        current_replicas: replicas.unwrap_or(stored.current_replicas),
+        reference: columns::reference(&pa.spec.scale_target_ref),
+        targets: columns::unknown_targets(pa),
+        mode: CONFLICT.to_owned(),
+        reason: reason.to_owned(),
+        active_schedule: schedule,
+        min_replicas: Some(bounds.min),
+        max_replicas: Some(bounds.max),
+        ..stored
+    };
+    set_condition(&mut new, pa, (name, true), reason, message.to_owned(), now);
+    // Whoever waits for it to be active does not wait for the other one.
+    let active = (ConditionKind::ScalingActive.name(), false);
+    set_condition(&mut new, pa, active, reason, message.to_owned(), now);
     new
 }
 
@@ -128,7 +167,7 @@ fn condition(condition: &Condition, generation: i64, now: Time) -> v2::Condition
         status: condition.status.name().to_owned(),
         last_transition_time: Some(hpa::stored_time(condition.since.unwrap_or(now))),
         reason: condition.note.reason().to_owned(),
-        message: condition.note.message().into_owned(),
+        message: about(&condition.note.message(), KIND).into_owned(),
         observed_generation: Some(generation),
     }
 }
@@ -170,47 +209,18 @@ fn decisions(
     stored
 }
 
-/// The bounds now, and the schedule that set them.
-fn bounds(snapshot: &Snapshot<'_>) -> (Bounds, Option<Arc<str>>) {
-    let base = snapshot.autoscaler.bounds();
-    let extensions = snapshot.autoscaler.extensions.as_deref();
-    let scheduled = extensions
-        .and_then(|extensions| extensions.schedules.as_ref())
-        .and_then(|schedules| schedules.at(snapshot.now, base));
-    match scheduled {
-        Some(scheduled) => (scheduled.bounds, Some(scheduled.schedule)),
-        None => (base, None),
-    }
-}
-
-/// What it does now, in a word.
-fn mode(snapshot: &Snapshot<'_>) -> String {
-    let extensions = snapshot.autoscaler.extensions.as_deref();
-    let control = extensions.map_or_else(Control::default, |extensions| extensions.control);
-    let now = snapshot.now;
-    let paused = (control.pause_up_at(now).is_some(), control.pause_down_at(now).is_some());
-    match (control.mode_at(now), control.hold_at(now), paused) {
-        (Mode::Paused, ..) | (Mode::Active, _, (true, true)) => "Paused".to_owned(),
-        (Mode::DryRun, ..) => "DryRun".to_owned(),
-        (Mode::Active, Some(hold), _) => format!("Hold({})", hold.replicas),
-        (Mode::Active, None, (true, false)) => "NoScaleUp".to_owned(),
-        (Mode::Active, None, (false, true)) => "NoScaleDown".to_owned(),
-        (Mode::Active, None, (false, false)) => "Active".to_owned(),
-    }
-}
-
 /// A status with what another one of the HPA's form says.
 #[must_use]
 pub fn with_hpa_form(
     stored: Option<&PodAutoscalerStatus>,
-    hpa: &HorizontalPodAutoscalerStatus,
+    other: &HorizontalPodAutoscalerStatus,
 ) -> PodAutoscalerStatus {
     PodAutoscalerStatus {
-        observed_generation: hpa.observed_generation,
-        last_scale_time: hpa.last_scale_time,
-        current_replicas: hpa.current_replicas,
-        desired_replicas: hpa.desired_replicas,
-        conditions: hpa.conditions.clone(),
+        observed_generation: other.observed_generation,
+        last_scale_time: other.last_scale_time,
+        current_replicas: other.current_replicas,
+        desired_replicas: other.desired_replicas,
+        conditions: other.conditions.iter().map(|c| condition_about(c, KIND)).collect(),
         ..stored.cloned().unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use crate::hpa::v2::{HorizontalPodAutoscaler, MetricSpec, MetricTarget};
 use crate::keda::scaled_object::{KIND, ScaledObject, ScaledObjectSpec};
 use crate::recording::Origin;
 use crate::time::Timestamp;
-use podscale_core::model::{EventSource, Milli, Source, Targets, Trigger, TriggerOf};
+use podscale_core::model::{EventSource, Milli, Scope, Source, Targets, Trigger, TriggerOf};
 use podscale_core::{Autoscaler, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +27,9 @@ struct Noted {
     /// When its status says that it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_active_time: Option<Timestamp>,
+    /// Whether an HPA beside it decides how many replicas an active target has.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    left_to_hpa: bool,
 }
 
 /// An object in the form that Recordings hold.
@@ -36,12 +39,14 @@ pub fn recorded(
     model: &Autoscaler,
     checked: &Result<(), CheckError>,
 ) -> HorizontalPodAutoscaler {
+    let extensions = model.extensions.as_deref();
     let of_triggers = checked.as_ref().err().filter(|error| error.step == step::HPA);
     let noted = Noted {
         object: object.spec.clone(),
         inputs: model.metrics.iter().flat_map(|metric| inputs(&metric.source)).collect(),
         problem: of_triggers.map(|error| error.problem.clone()),
         last_active_time: object.status.as_ref().and_then(|status| status.last_active_time),
+        left_to_hpa: extensions.is_some_and(|it| it.activation.scope == Scope::Activation),
     };
     let mut hpa = hpa_form(object, model);
     Origin::note(KIND, &serde_json::to_value(noted).unwrap_or_default(), &mut hpa);
@@ -70,7 +75,13 @@ pub fn replayed(hpa: &HorizontalPodAutoscaler, noted: Value) -> Autoscaler {
     triggers.extend(noted.inputs.iter().map(|name| external(name, Targets::default())));
     let triggers = noted.problem.map_or(Ok(triggers), Err);
     let object = ScaledObject { metadata: hpa.metadata.clone(), spec, ..ScaledObject::default() };
-    autoscaler(&object, &triggers)
+    let mut model = autoscaler(&object, &triggers);
+    if let Some(extensions) = &mut model.extensions
+        && noted.left_to_hpa
+    {
+        extensions.activation.scope = Scope::Activation;
+    }
+    model
 }
 
 /// What a recorded object's status said, as far as it has a part in decisions.

@@ -22,6 +22,15 @@ pub(super) struct Resolved<'a> {
     pub(super) stands_in: Option<i32>,
 }
 
+/// What the value of a trigger may depend on besides its source.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    /// The size of the target.
+    pub(super) current: i32,
+    /// How many of its pods serve.
+    pub(super) ready: usize,
+}
+
 /// What the metric at this place says; of a trigger, how it fares is remembered.
 pub(super) fn resolve<'a>(
     context: &Context<'a>,
@@ -32,6 +41,22 @@ pub(super) fn resolve<'a>(
     memory: &mut Memory,
 ) -> Resolved<'a> {
     let reading = context.snapshot.readings.get(place);
+    if !matches!(*metric.source, Source::Trigger(_)) {
+        return Resolved { reading: reading.map(Cow::Borrowed), stands_in: None };
+    }
+    let ready = pods.iter().filter(|pod| pod.is_serving()).count();
+    let around = Around { current: context.current(), ready };
+    resolve_reading(metric, rules, reading, around, memory)
+}
+
+/// What a metric says whose source said this.
+pub(super) fn resolve_reading<'a>(
+    metric: &Metric,
+    rules: &MetricRules,
+    reading: Option<&'a Reading>,
+    around: Around,
+    memory: &mut Memory,
+) -> Resolved<'a> {
     let found = match &*metric.source {
         Source::Trigger(Trigger { name, of: TriggerOf::Source(_) }) => {
             match failing(reading, name, rules, memory) {
@@ -40,7 +65,7 @@ pub(super) fn resolve<'a>(
             }
         }
         Source::Trigger(Trigger { of: TriggerOf::Formula(composite), .. }) => {
-            made(context, composite, reading, rules, memory)
+            made(around.current, composite, reading, rules, memory)
         }
         _ => Found::AsItIs,
     };
@@ -51,7 +76,7 @@ pub(super) fn resolve<'a>(
             (Some(Cow::Owned(Reading::Trigger { value, active, taken })), None)
         }
         Found::Failed(error) => (Some(Cow::Owned(Reading::Failed(error))), None),
-        Found::StandIn => stand_in(context, pods, metric, rules),
+        Found::StandIn => stand_in(around, metric, rules),
     };
     Resolved { reading, stands_in }
 }
@@ -139,7 +164,7 @@ pub(super) fn forget(context: &Context<'_>, memory: &mut Memory) {
 
 /// What a formula makes of its inputs. One that is broken breaks it, until it has failed too often.
 fn made(
-    context: &Context<'_>,
+    current: i32,
     composite: &Composite,
     reading: Option<&Reading>,
     rules: &MetricRules,
@@ -175,7 +200,7 @@ fn made(
     if let Some(error) = broken {
         return Found::Failed(error);
     }
-    match formula::evaluate(&composite.formula, &answers, context.current()) {
+    match formula::evaluate(&composite.formula, &answers, current) {
         Ok(value) => Found::Made(Milli((value * 1000.0) as i64), oldest),
         Err(FormulaFailure::Missing(_)) if spare && is_too_often => Found::StandIn,
         Err(FormulaFailure::Missing(input)) => {
@@ -189,18 +214,15 @@ fn made(
 /// The value with which a metric asks for the size that stands in for it. It counts as active, so that the
 /// target is not put to sleep, and is woken.
 fn stand_in<'a>(
-    context: &Context<'_>,
-    pods: &[Pod],
+    Around { current, ready }: Around,
     metric: &Metric,
     rules: &MetricRules,
 ) -> (Option<Cow<'a, Reading>>, Option<i32>) {
-    let current = context.current();
     let replicas = rules.stand_in.map_or(current, |stand_in| stand_in.size.at(current));
     let wanted = f64::from(replicas);
     let value = match metric.target {
         MetricTarget::AverageValue(Milli(target)) => Some(target as f64 * wanted),
         MetricTarget::Value(Milli(target)) => {
-            let ready = pods.iter().filter(|pod| pod.is_serving()).count();
             (ready > 0).then(|| target as f64 * wanted / ready as f64)
         }
         MetricTarget::Utilization(_) | MetricTarget::Unset => None,

@@ -52,12 +52,12 @@ fn every_answer_to_a_query_has_its_outcome() {
         (
             200,
             vector(r#"{"metric":{},"histogram":[1,{"count":"1"}]}"#),
-            "warning: 1 samples were left out: a histogram is not one number",
+            "warning: 1 sample was left out: a histogram is not one number",
         ),
         (
             200,
             vector(r#"{"metric":{},"value":[1e300,"1"]}"#),
-            "warning: 1 samples were left out: they have no time or no number",
+            "warning: 1 sample was left out: they have no time or no number",
         ),
         (
             200,

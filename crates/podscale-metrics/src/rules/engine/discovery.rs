@@ -29,6 +29,32 @@ pub struct Discovered {
     pub failures: Vec<(Box<str>, PrometheusError)>,
 }
 
+impl Discovered {
+    /// The rules whose selectors Prometheus does not understand, and what it says. They never give anything,
+    /// whatever is asked for.
+    pub fn refused(&self) -> impl Iterator<Item = (&str, &PrometheusError)> {
+        let refused = self.failures.iter().filter(|(_, error)| is_wrong(error));
+        refused.map(|(query, error)| (&**query, error))
+    }
+
+    /// Why it cannot be said which metrics there are, if it cannot. A selector that is wrong says nothing
+    /// about the metrics of others.
+    pub(super) fn doubt(&self) -> Option<PrometheusError> {
+        self.unanswered().next().map(|(_, error)| error.clone())
+    }
+
+    /// The selectors that Prometheus could not answer for now, and why.
+    pub fn unanswered(&self) -> impl Iterator<Item = (&str, &PrometheusError)> {
+        let others = self.failures.iter().filter(|(_, error)| !is_wrong(error));
+        others.map(|(query, error)| (&**query, error))
+    }
+}
+
+/// Whether Prometheus refused a selector because it is none.
+fn is_wrong(error: &PrometheusError) -> bool {
+    matches!(error, PrometheusError::Refused { code: 400, .. })
+}
+
 /// What is known of series.
 #[derive(Default)]
 pub(super) struct Discovery {
@@ -83,7 +109,7 @@ impl Discovery {
     /// Waits while a round goes on; why the last one failed, if it did.
     pub(super) async fn settled(&self) -> Option<PrometheusError> {
         let last = self.last.lock().await;
-        last.as_ref()?.outcome.failures.first().map(|(_, error)| error.clone())
+        last.as_ref()?.outcome.doubt()
     }
 
     /// Asks for the series of all rules.

@@ -3,6 +3,7 @@ use crate::prometheus::Config;
 use crate::rules::KnownResources;
 use axum::Router;
 use axum::extract::Form;
+use axum::http::StatusCode;
 use axum::routing::post;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -17,7 +18,15 @@ struct Fake {
 }
 
 impl Fake {
-    fn list(&self) -> String {
+    fn list(&self, selector: &str) -> (StatusCode, String) {
+        if selector.contains("wrong{") {
+            let text = r#"{"status":"error","errorType":"bad_data","error":"unexpected end"}"#;
+            return (StatusCode::BAD_REQUEST, text.to_owned());
+        }
+        (StatusCode::OK, self.series())
+    }
+
+    fn series(&self) -> String {
         *self.lists.lock() += 1;
         if *self.broken.lock() {
             return r#"{"status":"error","errorType":"internal","error":"broken"}"#.to_owned();
@@ -53,9 +62,11 @@ async fn engine(fake: &Arc<Fake>, unknown: Duration) -> Engine {
     let query = move |Form(form): Form<HashMap<String, String>>| async move {
         queries.query(form.get("query").map_or("", String::as_str))
     };
-    let router = Router::new()
-        .route("/api/v1/series", post(move || async move { lists.list() }))
-        .route("/api/v1/query", post(query));
+    let series = move |Form(form): Form<HashMap<String, String>>| async move {
+        lists.list(form.get("match[]").map_or("", String::as_str))
+    };
+    let router =
+        Router::new().route("/api/v1/series", post(series)).route("/api/v1/query", post(query));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -98,6 +109,7 @@ async fn a_metric_is_looked_up_when_it_is_asked_for() {
     assert_eq!(*fake.lists.lock(), 2);
     for _ in 0..5 {
         assert_eq!(ask(&engine, "y", &["a"]).await, NONE);
+        assert_eq!(ask(&engine, "y", &[]).await, NONE);
     }
     assert_eq!(*fake.lists.lock(), 4, "an unknown name is looked up once");
     fake.series.lock().push("y");
@@ -192,4 +204,46 @@ async fn derived_rules_stay_when_the_configured_ones_change() {
     engine.replace_derived(RuleSet::default());
     assert_eq!(ask(&engine, "other", &["a"]).await, "a=1");
     assert!(ask(&engine, "derived", &["a"]).await.contains("could not find"));
+}
+
+#[tokio::test]
+async fn a_selector_that_is_wrong_costs_only_its_own_rule() {
+    let fake = Arc::new(Fake::default());
+    fake.series.lock().push("x");
+    let engine = engine(&fake, Duration::ZERO).await;
+    let wrong = "externalRules:\n- seriesQuery: 'wrong{}'\n  resources: {namespaced: false}\n  metricsQuery: a\n";
+    engine.replace_derived(RuleSet::parse(wrong).expect("rules"));
+    assert_eq!(ask(&engine, "x", &["a"]).await, "a=1");
+    for _ in 0..2 {
+        assert_eq!(ask(&engine, "y", &["a"]).await, NONE);
+    }
+    let round = engine.refresh().await;
+    let refused: Vec<(&str, String)> =
+        round.refused().map(|(query, error)| (query, error.to_string())).collect();
+    let says = "Prometheus answered 400 bad_data: unexpected end".to_owned();
+    assert_eq!(refused, [("wrong{}", says)]);
+    assert_eq!(engine.rules().rules_of("wrong{}"), ["externalRules[0]"]);
+}
+
+#[tokio::test]
+async fn series_are_looked_up_at_once_after_the_rules_were_replaced() {
+    let fake = Arc::new(Fake::default());
+    let engine = engine(&fake, Duration::from_secs(600)).await;
+    let rounds = Mutex::new(0);
+    let following = engine.refresh_forever(|_| {
+        *rounds.lock() += 1;
+        if *rounds.lock() == 1 {
+            engine.replace(RuleSet::parse(RULES).expect("rules"));
+        }
+    });
+    let two = async {
+        while *rounds.lock() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+    };
+    let deadline = Duration::from_secs(30);
+    let both = async {
+        tokio::select! { () = following => {}, () = two => {} }
+    };
+    tokio::time::timeout(deadline, both).await.expect("two rounds, long before the schedule");
 }

@@ -150,7 +150,7 @@ async fn api() -> SocketAddr {
         )
         .route("/busy", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "too  much\nto do") }))
         .route("/large", get(|| async { "x".repeat(9 << 20) }))
-        .route("/never", get(|| std::future::pending::<&str>()))
+        .route("/never", get(std::future::pending::<&str>))
         .route("/n", get(|| async { "{\"n\": 2}" }));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");

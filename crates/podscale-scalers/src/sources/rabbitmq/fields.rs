@@ -72,7 +72,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> (Question, String) {
         Protocol::Http => {
             let uri = management::uri(&address, &vhost, &queue, regex.then_some(page)).into();
             let queues = Queues { operation: regex.then_some(operation), ready_only };
-            let auth = credentials.of_http(&address);
+            let auth = Box::new(credentials.of_http(&address));
             Asked::Http { address, auth, uri, queues, timeout }
         }
         Protocol::Amqp => {

@@ -94,7 +94,7 @@ async fn given(more: &str, answers: &[(&str, Vec<bytes::Bytes>, &'static str)]) 
     let parsed = parse(&spec_of("temporal", &text)).expect("a trigger");
     let scaler = connect(parsed, &context).expect("a scaler");
     for (name, messages, status) in answers {
-        script.lock().insert(method(name), (messages.clone(), status));
+        script.lock().insert(method(name), (messages.clone(), *status));
     }
     match scaler.poll(soon()).await {
         Ok(values) => format!("{} {}", values[0].value, values[0].active),
@@ -147,12 +147,12 @@ async fn versions_of_workers_have_tasks_of_their_own() {
     for (more, status, counts, running, expected) in [
         ("", protocol::CURRENT, &all[..], 0, "7 true"),
         ("queueTypes=workflow", protocol::CURRENT, &all[..], 0, "4 false"),
-        (RUNNING, protocol::CURRENT, &[], 0, "0 false"),
-        (RUNNING, protocol::CURRENT, &[], 2, "0 true"),
-        (RUNNING, protocol::RAMPING, &[], 2, "0 true"),
-        (RUNNING, protocol::DRAINING, &[], 0, "0 true"),
+        (RUNNING, protocol::CURRENT, &all[..0], 0, "0 false"),
+        (RUNNING, protocol::CURRENT, &all[..0], 2, "0 true"),
+        (RUNNING, protocol::RAMPING, &all[..0], 2, "0 true"),
+        (RUNNING, protocol::DRAINING, &all[..0], 0, "0 true"),
         // It has drained: workflows that are counted a moment too late do not matter.
-        (RUNNING, 5, &[], 2, "0 false"),
+        (RUNNING, 5, &all[..0], 2, "0 false"),
     ] {
         let counted = vec![answer(&CountWorkflowExecutionsResponse { count: running })];
         let answers = [

@@ -3,6 +3,7 @@ mod takeover;
 use super::*;
 use clap::Parser;
 use podscale_api::pod_autoscaler::crd;
+use podscale_api::singlecloud::TARGET_UID;
 use podscale_apiserver::{ApiServer, Config};
 
 #[derive(Parser)]
@@ -48,13 +49,80 @@ async fn names(client: &Client) -> String {
     texts.join(" | ")
 }
 
+/// Runs the command; what it says, or why it fails.
+async fn run(client: &Client, line: &str) -> Result<String, String> {
+    let (arguments, mut said) = (arguments(line).expect("flags"), String::new());
+    let done = replace_all(client, &arguments, &mut |text: &str| said.push_str(text)).await;
+    done.map(|()| said).map_err(|error| error.to_string())
+}
+
+async fn change(client: &Client, path: &str, patch: &Value) {
+    let about = About { resource: "", name: "" };
+    call::send::<Value>(client, "PATCH", path, patch, about).await.expect("changed");
+}
+
+#[tokio::test]
+async fn edits_are_not_lost_by_accident() {
+    let client = cluster().await;
+    run(&client, "default/web").await.expect("adopted");
+    let dry = run(&client, "default/web --undo --dry-run").await.expect("shown");
+    assert!(dry.starts_with("---\n# would be deleted\n"), "{dry}");
+    for absent in ["managedFields", "uid", "resourceVersion", "status:"] {
+        assert!(!dry.contains(absent), "{absent} in\n{dry}");
+    }
+    let path = "/apis/podscale.dev/v1alpha1/namespaces/default/podautoscalers/web";
+    let schedule = json!({"name": "n", "start": "0 22 * * *", "duration": "8h", "maxReplicas": 2});
+    let patch = json!({"spec": {"maxReplicas": 9, "schedules": [schedule]}});
+    change(&client, path, &patch).await;
+    let both = ["spec.maxReplicas: 5 became 9", "spec.schedules was added"];
+    let dry = run(&client, "default/web --undo --dry-run").await.expect("shown");
+    let error = run(&client, "default/web --undo").await.expect_err("edited");
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(names(&client).await, "api,db | web");
+    let done = run(&client, "default/web --undo --force").await.expect("undone");
+    for edit in both {
+        for text in [&dry, &error, &done] {
+            assert!(text.contains(edit), "no {edit} in {text}");
+        }
+    }
+    assert_eq!(names(&client).await, "api,db,web | ");
+}
+
+#[tokio::test]
+async fn what_others_keep_is_skipped() {
+    let client = cluster().await;
+    let path = |name: &str| format!("/apis/autoscaling/v2/namespaces/default/{HPAS}/{name}");
+    let kept = json!({"metadata": {"annotations": {TARGET_UID: "u"}}});
+    change(&client, &path("web"), &kept).await;
+    let owner =
+        json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "q", "uid": "u"});
+    let owned = json!({"metadata": {"ownerReferences": [owner]}});
+    change(&client, &path("api"), &owned).await;
+    let said = run(&client, "--all").await.expect("the others are adopted");
+    let expected = "\
+default/api: skipped, it belongs to ScaledObject \"q\", which would make it again
+default/db: a PodAutoscaler has taken the place of the HPA
+default/web: skipped, it is kept by singlecloud's API, which would not find it any more
+";
+    assert_eq!(said, expected);
+    assert_eq!(names(&client).await, "api,web | db");
+    let error = run(&client, "default/web").await.expect_err("refused");
+    assert!(error.starts_with("it is kept by singlecloud's API"), "{error}");
+}
+
+#[tokio::test]
+async fn without_the_definition_the_error_says_how_to_get_it() {
+    let client = Client::new(ApiServer::new(Config::default()).router(), "default");
+    for line in ["default/web", "default/web --undo", "--all --undo", "--all"] {
+        let error = run(&client, line).await.expect_err("not defined");
+        assert!(error.contains("podscale install --crds"), "{line}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn objects_change_places_and_back() {
     let client = cluster().await;
-    let run = async |line: &str| {
-        let arguments = arguments(line).expect("flags");
-        replace_all(&client, &arguments).await.map_err(|error| error.to_string())
-    };
+    let run = async |line: &str| run(&client, line).await;
     assert_eq!(names(&client).await, "api,db,web | ");
     run("default/web --dry-run").await.expect("shown");
     assert_eq!(names(&client).await, "api,db,web | ", "nothing was changed");
@@ -65,7 +133,13 @@ async fn objects_change_places_and_back() {
     assert_eq!(names(&client).await, "db | api,web");
     run("--all --undo").await.expect("undone");
     assert_eq!(names(&client).await, "api,db,web | ");
-    run("--all --namespace elsewhere").await.expect("nothing to do");
+    let said = run("--all --namespace elsewhere").await.expect("nothing to do");
+    let expected = "nothing to do: there is no HorizontalPodAutoscaler in namespace elsewhere\n";
+    assert_eq!(said, expected);
+    let said = run("--selector a=b --undo").await.expect("nothing to do");
+    let expected = "nothing to do: there is no PodAutoscaler that has taken the place of an HPA with \
+                    labels a=b\n";
+    assert_eq!(said, expected);
     run("--all").await.expect("adopted");
     assert_eq!(names(&client).await, " | api,db,web");
     // One that is in the way stops only its own.
@@ -89,6 +163,7 @@ fn wrong_flags_are_refused() {
         ("shop/web --all", "cannot be used with"),
         ("--selector a=b=c", "'--selector"),
         ("shop/web -n shop", "cannot be used with"),
+        ("shop/web --force", "--undo"),
     ] {
         let error = arguments(line).expect_err("refused");
         assert!(error.contains(words), "{line}: {error}");

@@ -59,13 +59,65 @@ fn only_autoscalers_change() {
 fn files_follow_each_other() {
     let outcome = converted(&[V1, "a: 1", "---\nb: 2\n", ""], "hpa.v2");
     assert_eq!(outcome.text, format!("{AS_V2}---\na: 1\n---\nb: 2\n"));
+    // Values of JSON follow each other as they are, but not beside YAML.
+    for (files, expected) in [
+        (vec!["a: 1\n", "{\"b\": 2}"], "a: 1\n---\n{\"b\": 2}"),
+        (vec!["{\"b\": 2} {\"c\": 3}", "a: 1\n"], "{\"b\": 2}\n---\n {\"c\": 3}\n---\na: 1\n"),
+        (
+            vec!["{\"b\": 2}\n{\"c\": 3}\n", "---\na: 1\n"],
+            "{\"b\": 2}\n---\n{\"c\": 3}\n---\na: 1\n",
+        ),
+        (vec!["{\"b\": 2}{\"c\": 3}", "{\"d\": 4}"], "{\"b\": 2}{\"c\": 3}\n{\"d\": 4}"),
+    ] {
+        let text = converted(&files, "hpa.v2").text;
+        assert_eq!(text, expected);
+        let count = document::split(&text).len();
+        let given: usize = files.iter().map(|file| document::split(file).len()).sum();
+        assert_eq!(count, given, "{text}");
+    }
+}
+
+#[test]
+fn what_would_be_refused_is_an_error() {
+    let pa = |spec: &str| {
+        format!(
+            "apiVersion: podscale.dev/v1alpha1\nkind: PodAutoscaler\nmetadata: {{name: web}}\nspec:\n  \
+             scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}\n{spec}"
+        )
+    };
+    let object = "  maxReplicas: 5\n  metrics:\n  - type: Object\n    object: {describedObject: {kind: Namespace}, \
+                  metric: {name: rps}, target: {type: Value, value: '5'}}\n";
+    let singlecloud = SINGLECLOUD.replace("  \"minReplicas\": 1,\n", "");
+    for (text, to, expected) in [
+        (
+            pa("  maxReplicas: 5000\n"),
+            "chpa",
+            "PodAutoscaler web: would be refused as chpa: spec.maxReplicas: Invalid value: 5000: spec.maxReplicas in body should be less than or equal to 1000",
+        ),
+        (
+            pa(object),
+            "hpa.v2",
+            "PodAutoscaler web: would be refused as hpa.v2: spec.metrics[0].object.describedObject.name: Required value",
+        ),
+        (
+            singlecloud,
+            "hpa.v1",
+            "horizontalpodautoscaler web: minReplicas: must be set, to 1 or more: it would be 0, and none of singlecloud's metrics has a value without pods",
+        ),
+    ] {
+        let outcome = converted(&[&text], to);
+        assert_eq!(outcome.errors, [format!("f1: {expected}")]);
+        assert_eq!((outcome.text, outcome.lost), (text, vec![]));
+    }
+    let namespaced = pa(object).replace("{name: web}\nspec", "{name: web, namespace: shop}\nspec");
+    assert_eq!(converted(&[&namespaced], "hpa.v2").errors, [""; 0]);
 }
 
 #[test]
 fn json_stays_json() {
     let object = |version: &str, spec: &str| {
         format!(
-            r#"{{"apiVersion":"{version}","kind":"HorizontalPodAutoscaler","metadata":{{"name":"web"}},"spec":{{"maxReplicas":5{spec}}}}}"#
+            r#"{{"apiVersion":"{version}","kind":"HorizontalPodAutoscaler","metadata":{{"name":"web"}},"spec":{{"maxReplicas":5,"scaleTargetRef":{{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}{spec}}}}}"#
         )
     };
     let v1 = object("autoscaling/v1", r#","targetCPUUtilizationPercentage":50"#);
@@ -163,14 +215,14 @@ fn every_form_becomes_every_other() {
         for to in &names {
             let outcome = converted(&[text], to);
             assert_eq!(outcome.errors, [""; 0], "{from} to {to}");
-            // Only a CHPA says more than the others can.
-            let pace = *from == "chpa" && !["pa", "chpa"].contains(to);
-            assert_eq!(
-                outcome.lost.len(),
-                if pace { 4 } else { 0 },
-                "{from} to {to}: {:?}",
-                outcome.lost
-            );
+            // A CHPA has a pace of its own, which the others cannot say, and not that of an HPA.
+            let lost = match (*from, *to) {
+                ("chpa", "pa" | "chpa") => 0,
+                ("chpa", _) => 4,
+                (_, "chpa") => 1,
+                _ => 0,
+            };
+            assert_eq!(outcome.lost.len(), lost, "{from} to {to}: {:?}", outcome.lost);
             let again = converted(&[&outcome.text], "hpa.v2").text;
             let object: Value = document::split(&again)[0].read().expect("a document").value;
             assert_eq!(object["spec"]["maxReplicas"], 5, "{from} to {to}");

@@ -96,6 +96,31 @@ fn a_withheld_size_and_a_metric_without_pods_are_explained() {
     assert!(!text.contains("failed"), "{text}");
 }
 
+#[test]
+fn a_conflict_and_a_metric_that_was_not_asked_are_explained() {
+    let latest = json!({
+        "time": 60_000, "from": 2, "to": 2, "rescaled": false, "outcome": "paused",
+        "reason": "it is paused; metrics are not read", "lines": ["it is paused; metrics are not read"],
+    });
+    let mut row = row("shop", "web");
+    row["kind"] = json!("PodAutoscaler");
+    row["metrics"][0]["state"] = json!("notAsked");
+    row["metrics"][0]["current"] = json!("unknown");
+    row["conflict"] = json!("HorizontalPodAutoscaler \"old\" scales Deployment \"web\" as well");
+    let detail: AutoscalerDetail = serde_json::from_value(json!({
+        "now": 75_000, "autoscaler": row, "past": {"latest": latest, "decisions": [latest]},
+    }))
+    .expect("detail");
+    let text = words(&detail);
+    for part in [
+        "wants 4.\n\nConflict: HorizontalPodAutoscaler \"old\" scales Deployment \"web\" as well.\n\nLatest",
+        "cpu   unknown of 50%      was not asked",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("could not be read"), "{text}");
+}
+
 #[tokio::test]
 async fn an_unreachable_controller_is_a_clear_error() {
     use clap::Parser;

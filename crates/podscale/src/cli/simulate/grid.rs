@@ -1,7 +1,9 @@
 //! Every object under every load by every policy with every seed, on all cores.
 
+use super::input::Input;
 use super::{Arguments, Output, Planned};
 use crate::simulate::Subject;
+use crate::simulate::edit::Edit;
 use indicatif::{ProgressBar, ProgressStyle};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
@@ -43,10 +45,17 @@ pub(super) struct Grid {
     pub(super) overall: Vec<(String, Summary)>,
 }
 
-/// Who decides in a run: the object itself, or a peer.
+/// Changes of an object that are tried beside it.
+pub(super) struct Variant {
+    pub(super) text: String,
+    pub(super) edits: Vec<Edit>,
+}
+
+/// Who decides in a run: the object itself, the object with some changes, or a peer.
 #[derive(Clone, Copy)]
 pub(super) enum Decider<'a> {
     Own,
+    Variant(&'a Variant),
     Peer(&'a Peer),
 }
 
@@ -54,6 +63,7 @@ impl Decider<'_> {
     fn name(self, subject: &Subject) -> String {
         match self {
             Decider::Own => subject.autoscaler().name.to_string(),
+            Decider::Variant(variant) => variant.text.clone(),
             Decider::Peer(peer) => peer.text().to_owned(),
         }
     }
@@ -61,6 +71,11 @@ impl Decider<'_> {
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
             Decider::Own => simulate(plan, &mut subject.policy()),
+            Decider::Variant(variant) => {
+                let changed = subject.with_object(&subject.object.object, &variant.edits);
+                let changed = changed.map_err(|error| format!("{}: {error}", variant.text))?;
+                simulate(plan, &mut changed.policy())
+            }
             Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))
@@ -72,11 +87,12 @@ impl Grid {
     pub(super) fn run(
         arguments: &Arguments,
         plans: &[Planned<'_>],
+        variants: &[Variant],
         peers: &[Peer],
     ) -> Result<Grid, String> {
-        let deciders: Vec<Decider<'_>> =
-            std::iter::once(Decider::Own).chain(peers.iter().map(Decider::Peer)).collect();
-        let seeds = u64::from(arguments.seeds.get());
+        let own = std::iter::once(Decider::Own).chain(variants.iter().map(Decider::Variant));
+        let deciders: Vec<Decider<'_>> = own.chain(peers.iter().map(Decider::Peer)).collect();
+        let seeds = u64::from(arguments.input.seeds.get());
         let mut jobs = Vec::new();
         for planned in plans {
             for decider in &deciders {
@@ -86,9 +102,9 @@ impl Grid {
             }
         }
         let bar = progress(jobs.len(), "runs");
-        let runs: Result<Vec<Run>, String> = workers(arguments)?.install(|| {
+        let runs: Result<Vec<Run>, String> = workers(&arguments.input)?.install(|| {
             let work = jobs.par_iter().map(|((subject, plan, _), decider, offset)| {
-                let seed = arguments.seed.wrapping_add(*offset);
+                let seed = arguments.input.seed.wrapping_add(*offset);
                 let detail =
                     if *offset == 0 { detail(arguments.output) } else { Detail::default() };
                 let run = decider.run(subject, &Plan { seed, detail, ..plan.clone() });
@@ -109,7 +125,7 @@ impl Grid {
         };
         let trials: Vec<Trial> = plans.iter().map(trial).collect();
         let overall = overall(&trials, &deciders);
-        Ok(Grid { first_seed: arguments.seed, trials, overall })
+        Ok(Grid { first_seed: arguments.input.seed, trials, overall })
     }
 }
 
@@ -162,6 +178,7 @@ fn overall(trials: &[Trial], deciders: &[Decider<'_>]) -> Vec<(String, Summary)>
     let named = deciders.iter().enumerate().map(|(place, decider)| {
         let name = match decider {
             Decider::Own => "these objects".to_owned(),
+            Decider::Variant(variant) => variant.text.clone(),
             Decider::Peer(peer) => peer.text().to_owned(),
         };
         (name, Summary::across(&of(place), oracle.as_deref()))
@@ -183,8 +200,8 @@ pub(super) fn points(output: Output) -> usize {
 }
 
 /// As many threads as were asked for, or as there are cores.
-pub(super) fn workers(arguments: &Arguments) -> Result<rayon::ThreadPool, String> {
-    let threads = arguments.jobs.map_or(0, std::num::NonZeroUsize::get);
+pub(super) fn workers(input: &Input) -> Result<rayon::ThreadPool, String> {
+    let threads = input.jobs.map_or(0, std::num::NonZeroUsize::get);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| format!("cannot start worker threads: {error}"))
 }

@@ -1,5 +1,7 @@
 //! Scores as a page: tables, and a chart of what each policy costs and spares over all loads.
 
+mod goal;
+
 use super::grid::{Grid, Trial};
 use super::table::{cells, seconds, span};
 use podscale_sim::score::Summary;
@@ -28,6 +30,9 @@ pub(super) fn render(grid: &Grid) -> String {
     }
     if let Some(chart) = chart(&overall) {
         let _ = writeln!(out, "```text\n{chart}```\n");
+    }
+    if let Some(cells) = goal::cells(grid) {
+        let _ = writeln!(out, "## Against the best peer\n\n{}", table(&cells));
     }
     for trial in &grid.trials {
         out.push_str(&section(trial));

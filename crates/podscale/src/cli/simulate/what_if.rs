@@ -47,9 +47,9 @@ struct Moment {
 
 /// Compares, and gives the answer in the form that was asked for.
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
-    let edits = arguments.edits()?;
+    let edits = arguments.input.edits()?;
     let mut given = Objects::default();
-    for file in &arguments.files {
+    for file in &arguments.input.files {
         given.add_file(file).map_err(Failure::cannot)?;
     }
     let recorded = demand::read(&arguments.recordings).map_err(Failure::cannot)?;
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
         });
         compared.collect()
     };
-    let compared = workers(arguments).map_err(Failure::Cannot)?.install(work);
+    let compared = workers(&arguments.input).map_err(Failure::Cannot)?.install(work);
     bar.finish_and_clear();
     let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
     for one in compared {
@@ -103,7 +103,7 @@ fn rendered(arguments: &Arguments, comparisons: Vec<Comparison>, failures: &[Str
 
 fn grid(arguments: &Arguments, comparisons: Vec<Comparison>) -> Grid {
     let trials = comparisons.into_iter().map(Comparison::into_trial).collect();
-    Grid { first_seed: arguments.seed, trials, overall: Vec::new() }
+    Grid { first_seed: arguments.input.seed, trials, overall: Vec::new() }
 }
 
 fn compare(
@@ -114,7 +114,7 @@ fn compare(
 ) -> Result<Comparison, String> {
     let Recovered { subject, sizes, unknown } = recovered;
     let changed = changed(&subject, given, edits)?;
-    let objective = arguments.model.options().objective_seconds;
+    let objective = arguments.input.model.options().objective_seconds;
     let explain_at = arguments.explain.map(|at| subject.plan.start.after(settings::span(at)));
     let plan = Plan {
         detail: Detail {
@@ -123,7 +123,7 @@ fn compare(
             explain_at,
             ..Detail::default()
         },
-        seed: arguments.seed,
+        seed: arguments.input.seed,
         objective_seconds: objective.unwrap_or(subject.plan.objective_seconds),
         ..subject.plan.clone()
     };
@@ -135,7 +135,7 @@ fn compare(
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,
         start: plan.start,
-        edits: arguments.edits.clone(),
+        edits: arguments.input.edits.clone(),
         unknown,
         moments: moments(&plan, &unchanged, &changed),
         recorded,

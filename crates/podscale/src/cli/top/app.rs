@@ -171,5 +171,6 @@ pub(super) fn trouble(row: &Row) -> Option<&str> {
     let failed = || (row.outcome == OutcomeKind::Failed).then_some("Failed");
     // A target that somebody set to zero is not active, but that is not trouble.
     let inactive = bad("ScalingActive").filter(|reason| *reason != "ScalingDisabled");
-    bad("AbleToScale").or(inactive).or_else(unread).or_else(failed)
+    let conflict = row.view.conflict.as_ref().map(|_| "Conflict");
+    conflict.or(bad("AbleToScale")).or(inactive).or_else(unread).or_else(failed)
 }

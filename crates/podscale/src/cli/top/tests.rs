@@ -105,13 +105,16 @@ fn a_dry_run_and_another_kind_are_shown_as_such() {
     let mut other = row("shop", "web", 4, 1.2, "True");
     other["key"] = json!("shop/web/scaledobjects.keda.sh");
     other["kind"] = json!("ScaledObject");
+    let mut taken = row("shop", "waits", 4, 1.2, "True");
+    taken["conflict"] = json!("PodAutoscaler \"web\" scales Deployment \"web\" as well");
     let list: AutoscalerList =
-        serde_json::from_value(json!({"now": 1_000_000, "autoscalers": [other, withheld]}))
+        serde_json::from_value(json!({"now": 1_000_000, "autoscalers": [other, taken, withheld]}))
             .expect("rows");
     let mut app = App::new("http://here".into(), Sort::Trouble, String::new());
     app.take(Ok(list));
     let text = table::text(&app, false);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[1].starts_with("shop        web ") && lines[1].ends_with("withheld"), "{text}");
-    assert!(lines[2].starts_with("shop        ScaledObject/web "), "{text}");
+    assert!(lines[1].starts_with("shop        waits ") && lines[1].ends_with("Conflict"), "{text}");
+    assert!(lines[2].starts_with("shop        web ") && lines[2].ends_with("withheld"), "{text}");
+    assert!(lines[3].starts_with("shop        ScaledObject/web "), "{text}");
 }

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 /// The keys of a configuration.
 const KEYS: [&str; 3] = ["rules", "externalRules", "resourceRules"];
-/// The key of a ConfigMap that holds a configuration.
+/// Fields that only such a configuration has.
+const QUERIES: [&str; 3] = ["seriesQuery", "metricsQuery", "containerQuery"];
+/// The key of a ConfigMap that usually holds a configuration.
 const DATA_KEY: &str = "config.yaml";
 
 /// What is to be said about a document; nothing if it is no configuration and holds none.
@@ -18,27 +20,49 @@ pub(super) fn check(value: &Value, document: &Document<'_>) -> Option<Vec<Remark
     if KEYS.iter().any(|key| value.get(key).is_some()) && value.get("kind").is_none() {
         return Some(remarks(document.text, before, ""));
     }
-    if value["kind"] != "ConfigMap" || value["data"].get(DATA_KEY).is_none() {
+    if value["kind"] != "ConfigMap" {
         return None;
     }
     // It has been read once, so it reads.
     let node = Node::read(document.text).ok()?;
-    Some(match held(&node) {
-        Some(Node { tree: Tree::Text(held), line }) => {
-            let start = block_start(document.text, *line).checked_add(before);
-            remarks(held, start.unwrap_or(u32::MAX), "data.config.yaml")
+    let Tree::Map(entries) = &node.get("data")?.tree else { return None };
+    let held: Vec<_> = entries.iter().filter(|(key, node)| is_held(&key.name, node)).collect();
+    let remarks = held.iter().flat_map(|(key, held)| {
+        let within = format!("data.{}", key.name);
+        match held {
+            Node { tree: Tree::Text(text), line } => {
+                let start = block_start(document.text, *line).checked_add(before);
+                remarks(text, start.unwrap_or(u32::MAX), &within)
+            }
+            _ => vec![Remark {
+                place: Place { line: before.saturating_add(node.line), column: 0 },
+                severity: Severity::Error,
+                field: within,
+                problem: "must be text".to_owned(),
+            }],
         }
-        _ => vec![Remark {
-            place: Place { line: before.saturating_add(node.line), column: 0 },
-            severity: Severity::Error,
-            field: "data.config.yaml".to_owned(),
-            problem: "must be text".to_owned(),
-        }],
-    })
+    });
+    (!held.is_empty()).then(|| remarks.collect())
 }
 
-fn held(document: &Node) -> Option<&Node> {
-    document.get("data")?.get(DATA_KEY)
+/// Whether a key of a ConfigMap holds a configuration: other programs have a `config.yaml` too, and their
+/// files may have rules of another kind.
+fn is_held(key: &str, node: &Node) -> bool {
+    let usual = key == DATA_KEY;
+    let text = match &node.tree {
+        Tree::Text(text) => text,
+        Tree::Null => return false,
+        _ => return usual,
+    };
+    let named = match Node::read(text) {
+        Ok(document) => KEYS.iter().any(|key| document.get(key).is_some()),
+        // It may be meant to be one.
+        Err(_) => {
+            let begins = |line: &str| KEYS.iter().any(|key| line.starts_with(&format!("{key}:")));
+            text.lines().any(begins)
+        }
+    };
+    named && (usual || QUERIES.iter().any(|query| text.contains(query)))
 }
 
 /// How many lines are before the first one of a block of text whose value begins at a line; nothing can be

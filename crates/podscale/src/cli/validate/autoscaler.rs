@@ -1,15 +1,15 @@
 //! Checks autoscalers: what an API server would say, and the lints.
 
-use super::Remark;
 use super::custom::{self, Fault};
 use super::report::{Finding, Severity};
+use super::{Remark, apart};
 use podscale_api::document::{Place, Places};
 use podscale_api::hpa::convert::Version;
 use podscale_api::hpa::manifest;
 use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
 use podscale_api::lint::{self, Autoscaler, Manifests, Workload};
 use podscale_api::written::Written;
-use podscale_apiserver::types::decode::{Decoded, decode_at};
+use podscale_apiserver::types::decode::{Decoded, Mismatch, decode_at};
 use podscale_apiserver::types::{self, name_of};
 use serde_json::Value;
 use std::sync::Arc;
@@ -47,6 +47,24 @@ impl Candidate {
     /// The autoscaler, once it could be read.
     pub(super) fn hpa(&self) -> Option<&HorizontalPodAutoscaler> {
         self.hpa.as_ref()
+    }
+
+    /// The queries to Prometheus: the place of each metric, the server that it names, and the query.
+    pub(super) fn queries(&self) -> Vec<(usize, Option<&str>, &str)> {
+        let metrics = self.object.pointer("/spec/metrics").and_then(Value::as_array);
+        let metrics = metrics.filter(|_| self.form == Written::PodAutoscaler);
+        let queries = metrics.into_iter().flatten().enumerate().filter_map(|(index, metric)| {
+            let server =
+                metric["prometheus"]["server"].as_str().filter(|server| !server.is_empty());
+            Some((index, server, metric["prometheus"]["query"].as_str()?))
+        });
+        queries.collect()
+    }
+
+    /// A remark about a field that is no finding.
+    pub(super) fn note(&self, field: &str, text: &str) -> String {
+        let Place { line, column } = self.place(field);
+        format!("{}:{line}:{column}: {}{field}: {text}", self.file, self.path)
     }
 
     /// Something to say about a field, which is named as in `autoscaling/v2`.
@@ -89,22 +107,23 @@ impl Candidate {
     }
 
     fn check_hpa(&mut self) -> Vec<Finding> {
-        let Decoded { value, unknown } = match self.decode() {
-            Ok(decoded) => decoded,
-            Err(finding) => return vec![finding],
-        };
-        let mut findings: Vec<Finding> = unknown
+        let (decoded, mismatches) = apart::checked(&self.object, |object| self.decode(object));
+        let wrong: Vec<&str> = mismatches.iter().map(|mismatch| mismatch.path.as_str()).collect();
+        let mut findings: Vec<Finding> = mismatches
             .iter()
-            .map(|field| {
-                let place = self.place(field);
-                let problem = format!("unknown field \"{field}\"");
-                let field = format!("{}{field}", self.path);
-                let remark = Remark { place, severity: Severity::Error, field, problem };
-                Finding::of(&self.file, "refused", remark)
-            })
+            .map(|mismatch| self.refused_at(&mismatch.path, mismatch.message.clone()))
             .collect();
+        let Some(Decoded { value, unknown }) = decoded else { return findings };
+        findings.extend(
+            unknown
+                .iter()
+                .map(|field| self.refused_at(field, format!("unknown field \"{field}\""))),
+        );
         let mut refuse = |field: &str, problem: String| {
-            findings.push(self.finding("refused", Severity::Error, field, problem));
+            let written = self.form.path(&self.object, field);
+            if !wrong.iter().any(|wrong| apart::is_about(&written, wrong)) {
+                findings.push(self.finding("refused", Severity::Error, field, problem));
+            }
         };
         match manifest::check(&value) {
             Ok(errors) => errors.iter().for_each(|error| refuse(&error.field, error.body())),
@@ -120,20 +139,19 @@ impl Candidate {
         findings
     }
 
-    fn decode(&self) -> Result<Decoded, Finding> {
+    /// A refusal of a field, which is named as the object has it.
+    fn refused_at(&self, field: &str, problem: String) -> Finding {
+        self.finding_at(Fault::new("refused", field, problem))
+    }
+
+    fn decode(&self, object: &Value) -> Result<Decoded, Mismatch> {
         let version = Version::of_object(&self.object).unwrap_or(Version::V2).api_version();
         let version = version.rsplit('/').next().unwrap_or_default();
         let types = types::kubernetes();
         let name = name_of("autoscaling", version, v2::KIND);
-        let refuse = |path: &str, problem: String| {
-            let field = format!("{}{path}", self.path);
-            let place = self.place(path);
-            let remark = Remark { place, severity: Severity::Error, field, problem };
-            Finding::of(&self.file, "refused", remark)
-        };
-        let ty = types.find(&name).ok_or_else(|| refuse("", format!("unknown type {name}")))?;
-        decode_at(types, &ty, self.object.clone())
-            .map_err(|mismatch| refuse(&mismatch.path, mismatch.message))
+        let unknown = || Mismatch { path: String::new(), message: format!("unknown type {name}") };
+        let ty = types.find(&name).ok_or_else(unknown)?;
+        decode_at(types, &ty, object.clone())
     }
 }
 

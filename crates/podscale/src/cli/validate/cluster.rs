@@ -2,7 +2,9 @@
 
 use super::autoscaler::Candidate;
 use super::report::{Finding, Severity};
+use crate::cli::prometheus::{self, PrometheusFailure};
 use crate::metrics::Metrics;
+use crate::source::{Probe, PrometheusServers};
 use clap::Args;
 use kube::Client;
 use podscale_api::LabelSelector;
@@ -42,6 +44,9 @@ pub(super) struct Arguments {
     /// The namespace of objects that name none; the context's if not given.
     #[arg(long, short, value_name = "NAME", requires = "cluster")]
     namespace: Option<String>,
+
+    #[command(flatten)]
+    prometheus: prometheus::Connection,
 }
 
 /// What a cluster said.
@@ -51,6 +56,8 @@ pub(super) struct Answers {
     pub(super) workloads: Vec<Workload>,
     /// What is wrong.
     pub(super) findings: Vec<Finding>,
+    /// What was not asked, and why.
+    pub(super) notes: Vec<String>,
 }
 
 /// Why a cluster cannot be asked.
@@ -62,6 +69,8 @@ pub(super) enum AskError {
     Call(CallError),
     #[error("cannot start: {0}")]
     Runtime(io::Error),
+    #[error(transparent)]
+    Prometheus(#[from] PrometheusFailure),
 }
 
 /// Asks about all autoscalers, if a cluster is to be asked.
@@ -83,16 +92,19 @@ async fn ask_all(arguments: &Arguments, candidates: &[Candidate]) -> Result<Answ
     let client = cluster.client;
     let namespace =
         arguments.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
-    ask_through(client, namespace, candidates).await
+    let servers = arguments.prometheus.servers(None)?;
+    ask_through(client, namespace, &servers, candidates).await
 }
 
 /// Asks about all autoscalers; those that name no namespace are in this one.
 pub(super) async fn ask_through(
     client: Client,
     namespace: String,
+    servers: &PrometheusServers,
     candidates: &[Candidate],
 ) -> Result<Answers, AskError> {
-    let live = Live { mapper: RestMapper::new(client.clone(), Clock::wall()), client, namespace };
+    let mapper = RestMapper::new(client.clone(), Clock::wall());
+    let live = Live { mapper, client, namespace, servers };
     let mut answers = Answers::default();
     for candidate in candidates {
         if let Some(hpa) = candidate.hpa() {
@@ -103,10 +115,11 @@ pub(super) async fn ask_through(
 }
 
 /// A cluster that is asked.
-struct Live {
+struct Live<'a> {
     client: Client,
     mapper: RestMapper,
     namespace: String,
+    servers: &'a PrometheusServers,
 }
 
 /// Why something cannot be had: the cluster says so, or does not answer at all.
@@ -135,13 +148,14 @@ impl From<MapperError> for Trouble {
     }
 }
 
-impl Live {
+impl Live<'_> {
     async fn ask(
         &self,
         candidate: &Candidate,
         hpa: &HorizontalPodAutoscaler,
         answers: &mut Answers,
     ) -> Result<(), AskError> {
+        self.queries(candidate, answers).await;
         let mut find = |rule: &'static str, field: &str, problem: String| {
             answers.findings.push(candidate.finding(rule, Severity::Error, field, problem));
         };
@@ -178,6 +192,30 @@ impl Live {
             }
         }
         Ok(())
+    }
+
+    /// Whether the queries of an autoscaler have values.
+    async fn queries(&self, candidate: &Candidate, answers: &mut Answers) {
+        for (index, server, query) in candidate.queries() {
+            let field = format!("spec.metrics[{index}].prometheus");
+            let problem = match self.servers.probe(server, query).await {
+                Probe::Value => continue,
+                Probe::NotAsked => {
+                    let why = match server {
+                        None => "--prometheus-url does not say where Prometheus is".to_owned(),
+                        Some(server) => format!(
+                            "{server} is neither the --prometheus-url nor a --prometheus-allowed-server"
+                        ),
+                    };
+                    answers.notes.push(candidate.note(&field, &format!("not asked: {why}")));
+                    continue;
+                }
+                Probe::NoValue => "Prometheus answers, but the query has no value".to_owned(),
+                Probe::Failed(why) => why,
+            };
+            let rule = "metric-unavailable";
+            answers.findings.push(candidate.finding(rule, Severity::Error, &field, problem));
+        }
     }
 
     /// The scale of a target and, if it has a template of pods, the target itself.

@@ -1,15 +1,16 @@
 //! Checks autoscalers that are no HorizontalPodAutoscalers: what those would say who take them in, and what the
 //! controller would report of an object that they let in.
 
+use super::apart;
 use super::report::Severity;
+use super::words::{self, Said};
 use crate::triggers::offline;
-use podscale_api::chpa::Chpa;
+use podscale_api::admission::{self, Kind};
 use podscale_api::crds::{chpa, keda};
+use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
-use podscale_api::keda::check;
 use podscale_api::keda::scaled_object::{KIND, ScaledObject};
-use podscale_api::pod_autoscaler::default::default_spec;
-use podscale_api::pod_autoscaler::{PodAutoscaler, crd, validate};
+use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
@@ -34,7 +35,11 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn new(rule: &'static str, field: impl Into<String>, problem: impl Into<String>) -> Fault {
+    pub(super) fn new(
+        rule: &'static str,
+        field: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Fault {
         let (field, problem) = (field.into(), problem.into());
         Fault { rule, severity: Severity::Error, field, problem }
     }
@@ -45,9 +50,16 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
     match form {
         // These are checked as what they are, an API server's own.
         Written::Hpa => Vec::new(),
-        Written::PodAutoscaler => check_custom(&POD_AUTOSCALERS, object, pod_autoscaler),
-        Written::Chpa => check_custom(&CHPAS, object, configurable),
-        Written::ScaledObject => check_custom(&SCALED_OBJECTS, object, scaled_object),
+        Written::PodAutoscaler => {
+            check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS)
+        }
+        Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
+        Written::ScaledObject => {
+            let mut faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
+            let of_triggers = of_triggers(object, &faults);
+            faults.extend(of_triggers);
+            faults
+        }
         Written::Singlecloud => check_singlecloud(object),
     }
 }
@@ -62,59 +74,50 @@ static SCALED_OBJECTS: Resource = LazyLock::new(|| {
     definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
 });
 
-/// What an API server says that has the definition; of what it lets in, what the controller says.
-fn check_custom(
-    resource: &Resource,
-    object: &Value,
-    controller: fn(&Value) -> Vec<Fault>,
-) -> Vec<Fault> {
+/// What only the controller can judge.
+const JUDGED_LATER: [&str; 4] =
+    ["spec.expression", "spec.schedules", "spec.podDeletionCost", "spec.metrics"];
+
+/// What an API server says that has the definition, and what the controller says of what it lets in.
+fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> {
     let Some(resource) = &**resource else { return Vec::new() };
-    let Checked { object, unknown, errors } = match resource.check(object) {
-        Ok(checked) => checked,
-        Err(mismatch) => return vec![Fault::new(REFUSED, mismatch.path, mismatch.message)],
-    };
-    let mut faults: Vec<Fault> = unknown
-        .iter()
-        .map(|field| Fault::new(REFUSED, field, format!("unknown field \"{field}\"")))
+    let (checked, mismatches) = apart::checked(object, |object| resource.check(object));
+    let mut faults: Vec<Fault> = mismatches
+        .into_iter()
+        .map(|mismatch| Fault::new(REFUSED, mismatch.path, mismatch.message))
         .collect();
-    if errors.is_empty() {
-        faults.extend(controller(&object));
-    }
-    let refused = errors.iter().map(|error| Fault::new(REFUSED, &error.field, error.body()));
-    faults.extend(refused);
+    let Some(Checked { object, unknown, errors }) = checked else { return faults };
+    let is_about = |faults: &[Fault], field: &str| {
+        faults.iter().any(|fault| !fault.field.is_empty() && apart::is_about(&fault.field, field))
+    };
+    let errors: Vec<Said> = errors
+        .iter()
+        .filter(|error| !is_about(&faults, &error.field))
+        .map(|error| Said { field: error.field.clone(), problem: error.body() })
+        .collect();
+    let let_in = faults.is_empty() && errors.is_empty();
+    faults.extend(
+        unknown
+            .iter()
+            .map(|field| Fault::new(REFUSED, field, format!("unknown field \"{field}\""))),
+    );
+    let refused = words::plain(errors).into_iter();
+    faults.extend(refused.map(|said| Fault::new(REFUSED, said.field, said.problem)));
+    // Of an object that is refused, what the controller would say of the rest of it.
+    let later = kind.check(&object).into_iter().filter(|cause| {
+        let judged = JUDGED_LATER.iter().any(|field| cause.field.starts_with(field));
+        let_in || (judged && !is_about(&faults, &cause.field))
+    });
+    let later: Vec<Fault> =
+        later.map(|cause| Fault::new(INVALID, cause.field, cause.message)).collect();
+    faults.extend(later);
     faults
 }
 
-fn pod_autoscaler(object: &Value) -> Vec<Fault> {
-    let mut pa = match PodAutoscaler::deserialize(object) {
-        Ok(pa) => pa,
-        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
-    };
-    default_spec(&mut pa.spec);
-    let errors = validate::check(&pa);
-    errors.iter().map(|error| Fault::new(INVALID, &error.field, error.body())).collect()
-}
-
-fn configurable(object: &Value) -> Vec<Fault> {
-    let chpa = match Chpa::deserialize(object) {
-        Ok(chpa) => chpa,
-        Err(error) => return vec![Fault::new(INVALID, "metadata", error.to_string())],
-    };
-    let faults = chpa.faults().into_iter();
-    faults.map(|fault| Fault::new(INVALID, fault.field, fault.problem)).collect()
-}
-
-/// What KEDA's operator and Podscale say of it: its fields together, and the metadata of its triggers.
-fn scaled_object(object: &Value) -> Vec<Fault> {
-    let object = match ScaledObject::deserialize(object) {
-        Ok(object) => object,
-        Err(error) => return vec![Fault::new(INVALID, "spec", error.to_string())],
-    };
-    let mut faults = Vec::new();
-    if let Err(error) = check::scaled_object(&object) {
-        faults.push(Fault::new(INVALID, "spec", error.problem));
-    }
-    faults.extend(offline::faults(&object).into_iter().map(|fault| {
+/// What the sources of its triggers say of their metadata, where nothing else is wrong with them.
+fn of_triggers(object: &Value, known: &[Fault]) -> Vec<Fault> {
+    let Ok(object) = ScaledObject::deserialize(object) else { return Vec::new() };
+    let faults = offline::faults(&object).into_iter().map(|fault| {
         let field = match fault.field {
             Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
             None => format!("spec.triggers[{}]", fault.index),
@@ -123,17 +126,30 @@ fn scaled_object(object: &Value) -> Vec<Fault> {
             return Fault::new(INVALID, field, fault.problem);
         }
         Fault { severity: Severity::Warning, ..Fault::new(IGNORED, field, fault.problem) }
-    }));
-    faults
+    });
+    let is_new = |fault: &Fault| {
+        let about = |other: &Fault| {
+            other.field.starts_with("spec.triggers[") && apart::is_about(&other.field, &fault.field)
+        };
+        !known.iter().any(about)
+    };
+    faults.filter(is_new).collect()
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.
 fn check_singlecloud(object: &Value) -> Vec<Fault> {
-    let refused = |Invalid { field, message }| vec![Fault::new(REFUSED, field, message)];
-    let Read { autoscaler, unknown } = match singlecloud::read(object) {
-        Ok(read) => read,
-        Err(invalid) => return refused(invalid),
-    };
+    let (Read { autoscaler, unknown }, mut wrong) = singlecloud::read_all(object);
+    let namespace = singlecloud::namespace_of(object).unwrap_or("default");
+    let (mut native, more) = singlecloud::to_hpa_all(&autoscaler, namespace);
+    if !more.is_empty() {
+        // The others are not at their places.
+        native.spec.metrics.clear();
+    }
+    for invalid in more {
+        if !wrong.iter().any(|known| apart::is_about(&known.field, &invalid.field)) {
+            wrong.push(invalid);
+        }
+    }
     let mut faults: Vec<Fault> = unknown
         .into_iter()
         .map(|field| Fault {
@@ -141,20 +157,22 @@ fn check_singlecloud(object: &Value) -> Vec<Fault> {
             ..Fault::new(IGNORED, field.as_str(), format!("unknown field \"{field}\""))
         })
         .collect();
-    let namespace = singlecloud::namespace_of(object).unwrap_or("default");
-    let native = match singlecloud::to_hpa(&autoscaler, namespace) {
-        Ok(hpa) => serde_json::to_value(hpa).unwrap_or_default(),
-        Err(invalid) => {
-            faults.extend(refused(invalid));
-            return faults;
-        }
+    let errors = match serde_json::to_value(native).map_err(ConvertError::from) {
+        Ok(native) => manifest::check(&native),
+        Err(error) => Err(error),
     };
-    match manifest::check(&native) {
-        Ok(errors) => faults.extend(errors.iter().map(|error| {
-            let field = Written::Singlecloud.path(object, &error.field);
-            Fault::new(REFUSED, field, error.body())
-        })),
-        Err(error) => faults.push(Fault::new(REFUSED, "", error.to_string())),
-    }
+    let refused = match errors {
+        Ok(errors) => errors
+            .iter()
+            .map(|error| (Written::Singlecloud.path(object, &error.field), error.body()))
+            .filter(|(field, _)| !wrong.iter().any(|known| apart::is_about(&known.field, field)))
+            .map(|(field, problem)| Fault::new(REFUSED, field, problem))
+            .collect(),
+        Err(error) => vec![Fault::new(REFUSED, "", error.to_string())],
+    };
+    faults.extend(
+        wrong.into_iter().map(|Invalid { field, message }| Fault::new(REFUSED, field, message)),
+    );
+    faults.extend(refused);
     faults
 }

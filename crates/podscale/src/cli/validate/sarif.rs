@@ -2,6 +2,7 @@
 
 use super::report::{Finding, Severity};
 use podscale_api::lint;
+use podscale_client::call::segment;
 use serde_json::{Value, json};
 
 /// What finds something besides lints: name and meaning.
@@ -17,7 +18,8 @@ const CHECKS: [(&str, &str); 7] = [
 
 /// All findings as one log.
 pub(super) fn render(findings: &[Finding]) -> String {
-    let rule = |name: &str, meaning: &str| json!({"id": name, "shortDescription": {"text": meaning}, "helpUri": format!("{HELP}#{name}")});
+    let rule =
+        |name: &str, meaning: &str| json!({"id": name, "shortDescription": {"text": meaning}});
     let checks = CHECKS.iter().map(|(name, meaning)| rule(name, meaning));
     let lints = lint::lints().into_iter().map(|lint| rule(lint.name, lint.reason));
     let rules: Vec<Value> = checks.chain(lints).collect();
@@ -33,13 +35,19 @@ pub(super) fn render(findings: &[Finding]) -> String {
     serde_json::to_string_pretty(&log).unwrap_or_default()
 }
 
-/// Where each rule is described.
-const HELP: &str = "docs/validate.md";
+/// A file as a URI: relative to wherever the tool runs, unless its name begins at the root.
+fn uri(file: &str) -> String {
+    let path: Vec<String> =
+        // What comes before a colon would be a scheme.
+        file.split('/').map(|part| segment(part).replace(':', "%3A")).collect();
+    let path = path.join("/");
+    if path.starts_with('/') { format!("file://{path}") } else { path }
+}
 
 fn result(finding: &Finding) -> Value {
     let Finding { file, line, column, severity, rule, field, problem } = finding;
     let text = if field.is_empty() { problem.clone() } else { format!("{field}: {problem}") };
-    let mut place = json!({"artifactLocation": {"uri": &**file}});
+    let mut place = json!({"artifactLocation": {"uri": uri(file)}});
     if *line > 0 {
         place["region"] = json!({"startLine": line});
         if *column > 0 {

@@ -52,6 +52,16 @@ fn rules_for_metrics_are_checked() {
             format!("f: data.config.yaml: {missing}\n1 document, 1 error, 0 warnings\n"),
         ),
         (
+            good.replace("up", "up{").replace("<<.Series>>", "rate(<<.Series>>[5q])"),
+            "f:2: rules[0].seriesQuery: has no '}' for \"{\"\nf:4: rules[0].metricsQuery: [5q] is not a range such as [5m]\n1 document, 2 errors, 0 warnings\n".to_owned(),
+        ),
+        (
+            map(wrong).replace("config.yaml", "rules.yaml"),
+            format!(
+                "f:6: data.rules.yaml: {missing}\nf:7: data.rules.yaml: {unknown}\n1 document, 2 errors, 0 warnings\n"
+            ),
+        ),
+        (
             "kind: ConfigMap\ndata: {config.yaml: [1]}\n".to_owned(),
             "f:1: data.config.yaml: must be text\n1 document, 1 error, 0 warnings\n".to_owned(),
         ),
@@ -70,6 +80,15 @@ fn other_documents_are_passed_over() {
         ("", "0 documents, 0 errors, 0 warnings\n"),
         ("# nothing\n---\n", "0 documents, 0 errors, 0 warnings\n"),
         ("kind: ConfigMap\n", "1 document (1 of other kinds), 0 errors, 0 warnings\n"),
+        // Other programs have such a key, and others have rules.
+        (
+            "kind: ConfigMap\ndata: {config.yaml: \"server: {http_port: 3100}\"}\n",
+            "1 document (1 of other kinds), 0 errors, 0 warnings\n",
+        ),
+        (
+            "kind: ConfigMap\ndata: {falco.yaml: \"rules: [{name: a}]\"}\n",
+            "1 document (1 of other kinds), 0 errors, 0 warnings\n",
+        ),
         // Roles have rules as well.
         ("kind: Role\nrules: []\n", "1 document (1 of other kinds), 0 errors, 0 warnings\n"),
         (
@@ -205,6 +224,18 @@ fn code_review_tools_get_sarif() {
         serde_json::from_str(&report(&[("a/f.yaml", &text)], &[]).render(OutputFormat::Sarif))
             .expect("JSON");
     assert_eq!(log["version"], "2.1.0");
+    for (name, uri) in [
+        ("a b/ü#1.yaml", "a%20b/%C3%BC%231.yaml"),
+        ("/tmp/50%.yaml", "file:///tmp/50%25.yaml"),
+        ("../x-1_2.yaml", "../x-1_2.yaml"),
+    ] {
+        let log = report(&[(name, &text)], &[]).render(OutputFormat::Sarif);
+        let log: Value = serde_json::from_str(&log).expect("JSON");
+        let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], uri);
+    }
+    // A link would have to lead somewhere from any machine.
+    assert!(log["runs"][0]["tool"]["driver"]["rules"][0].get("helpUri").is_none());
     let run = &log["runs"][0];
     let rules: Vec<&str> = run["tool"]["driver"]["rules"]
         .as_array()

@@ -120,7 +120,8 @@ async fn a_status_is_written_with_the_version_that_was_decided_on() {
     hpa.metadata.resource_version = "41".to_owned();
     let object = hpa::managed(hpa);
     let new = || {
-        let status = NewStatus::Conflict { reason: "Why", message: "why", now: Time(0) };
+        let status =
+            NewStatus::Conflict { reason: "Why", message: "why", replicas: None, now: Time(0) };
         object.wire.with_status(status)
     };
     let stored = actor.store_status(&object, new()).await.expect("written");

@@ -54,7 +54,8 @@ pub(super) fn term(map: &ConfigMap) -> Term {
     term.and_then(|term| term.parse().ok()).map_or(Term::Alone, Term::Elected)
 }
 
-/// A part in its stored form. What does not fit is left out, the largest histories first.
+/// A part in its stored form. What does not fit is left out: what was learned of demands, then whole histories, the
+/// largest first.
 pub(super) fn map(
     config: &Config,
     shard: u8,
@@ -64,9 +65,21 @@ pub(super) fn map(
 ) -> ConfigMap {
     let mut entries: Vec<(String, Vec<u8>)> = part.into_iter().collect();
     let size = |(uid, bytes): &(String, Vec<u8>)| uid.len() + bytes.len().div_ceil(3) * 4 + 8;
-    if entries.iter().map(size).sum::<usize>() > LIMIT_BYTES {
+    let mut total: usize = entries.iter().map(size).sum();
+    if total > LIMIT_BYTES {
         entries.sort_by_key(|(_, bytes)| bytes.len());
-        let (mut total, before) = (0, entries.len());
+        for entry in entries.iter_mut().rev() {
+            if total > LIMIT_BYTES
+                && let Some(less) = without_learned(&entry.1)
+            {
+                total -= size(entry);
+                entry.1 = less;
+                total += size(entry);
+            }
+        }
+        entries.sort_by_key(|(_, bytes)| bytes.len());
+        let before = entries.len();
+        total = 0;
         entries.retain(|entry| {
             total += size(entry);
             total <= LIMIT_BYTES
@@ -94,6 +107,13 @@ pub(super) fn map(
         binary_data: Some(entries.into_iter().map(|(uid, b)| (uid, ByteString(b))).collect()),
         ..ConfigMap::default()
     }
+}
+
+/// The same history without what was learned of the demand, which is most of it.
+fn without_learned(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut history = History::from_bytes(bytes).ok()?;
+    history.forecaster.take()?;
+    Some(history.to_bytes())
 }
 
 /// Reads a part that whoever leads in `term` takes over. Its recommendations are complete only if the
@@ -125,6 +145,8 @@ pub(super) fn read(map: &ConfigMap, prefix: &str, term: Term, now: Time) -> Stor
 mod tests {
     use super::*;
     use podscale_core::history::Recommendation;
+    use podscale_core::model::Milli;
+    use podscale_core::predict::{Demand, Forecaster};
 
     fn config() -> Config {
         Config { namespace: "own".to_owned(), name: "podscale".to_owned() }
@@ -172,5 +194,26 @@ mod tests {
         let count = entries.len();
         let read = read(&map, "podscale", Term::Alone, Time(0));
         assert_eq!((read.histories.len(), read.broken), (count - 1, 1));
+    }
+
+    #[test]
+    fn what_was_learned_is_left_out_before_whole_histories() {
+        let mut learned = Forecaster::default();
+        for minute in 0..10_080i64 {
+            let at = Time(0).after(Span::seconds(minute * 60));
+            let replicas = Milli(minute * 7919 % 100_000);
+            learned.observe(Demand { replicas, at, horizon: Span::seconds(60) });
+        }
+        let history = History { forecaster: Some(Box::new(learned)), ..history(3) };
+        let part = (0..400).map(|n| (format!("u-{n:04}"), history.to_bytes())).collect();
+        let stamp = Stamp { term: Term::Alone, complete: false };
+        let map = map(&config(), 0, part, stamp, Time(0));
+        let stored = serde_json::to_vec(&map).expect("JSON").len();
+        assert!(stored < 1_000_000, "{stored} bytes");
+        let histories = read(&map, "podscale", Term::Alone, Time(0)).histories;
+        let knows = |(_, recalled): &&(Box<str>, Recalled)| recalled.history.forecaster.is_some();
+        let knowing = histories.iter().filter(knows).count();
+        assert_eq!(histories.len(), 400, "each has its recommendations");
+        assert!((50..400).contains(&knowing), "{knowing} know their demand");
     }
 }

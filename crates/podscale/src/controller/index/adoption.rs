@@ -46,6 +46,7 @@ impl State {
         let mut recalled = old.recalled.clone();
         if to.kind.is_native() {
             recalled.history.memory = None;
+            recalled.history.forecaster = None;
         }
         let uid = new.managed.uid().to_owned();
         self.histories.changed(&uid, true);

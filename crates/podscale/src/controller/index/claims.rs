@@ -11,6 +11,7 @@ use crate::controller::act::Release;
 use crate::controller::manage::Manage;
 use crate::controller::ownership::Management;
 use crate::dialect::{Key, Kind, Managed};
+use podscale_api::translate::scaled_object::own_hpa::is_made_here;
 use podscale_client::watch::Change;
 use podscale_core::Time;
 use podscale_core::model::TargetRef;
@@ -49,6 +50,8 @@ struct Claim {
     target: TargetNumber,
     created: Option<i64>,
     owner: Option<Arc<str>>,
+    /// Whether it is an HPA that was made here for its owner.
+    is_made_here: bool,
 }
 
 impl Claims {
@@ -77,8 +80,10 @@ impl Claims {
             && !manage.manages(managed)
         {
             let (created, owner) = (created(managed), owner(managed));
+            let is_made_here = managed.key.kind.is_native() && is_made_here(managed.metadata());
             self.add(Some(target));
-            self.unmanaged.insert(managed.key.clone(), Claim { target, created, owner });
+            let claim = Claim { target, created, owner, is_made_here };
+            self.unmanaged.insert(managed.key.clone(), claim);
         }
     }
 
@@ -161,6 +166,15 @@ impl State {
         };
         let managed = self.entries.iter().filter_map(managed);
         let others = managed.chain(self.claims.unmanaged.iter().filter_map(unmanaged));
+        // The HPA that stands beside it is there for it.
+        let wanted = own.managed.wire.hpa_name();
+        let is_beside = |other: &Key| {
+            let made = self.claims.unmanaged.get(other).filter(|claim| claim.is_made_here);
+            let of_it = made.and_then(|claim| claim.owner.as_deref());
+            let is_wanted = wanted.as_deref() == Some(&*other.name) && other.kind.is_native();
+            is_wanted || of_it == Some(&*format!("{} {:?}", key.kind.name, &*key.name))
+        };
+        let others = others.filter(|(_, _, other)| !is_beside(other));
         let first = others.filter(|other| *other < own_rank).min()?;
         Some(first.2)
     }

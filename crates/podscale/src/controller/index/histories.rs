@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(in crate::controller) const SHARDS: u8 = 32;
 /// No window and no period reaches further back, so what is older decides nothing.
 const LONGEST_MEMORY: Span = Span::seconds(3600);
+/// What was learned of a demand is of use for longer, also of an object that is paused meanwhile.
+const LONGEST_LEARNED: Span = Span::seconds(14 * 86_400);
 
 /// The shard that an object's history is stored in.
 pub(in crate::controller) fn shard(uid: &str) -> u8 {
@@ -82,7 +84,7 @@ impl Histories {
         let restored = self.restored.iter().map(|(uid, recalled)| (&**uid, &recalled.history));
         for (uid, history) in known.chain(restored) {
             if let Some(part) = parts.get_mut(&shard(uid))
-                && newest(history) > now.before(LONGEST_MEMORY)
+                && matters(history, now)
             {
                 part.insert(uid.to_owned(), history.to_bytes());
             }
@@ -144,6 +146,13 @@ impl Index {
     }
 }
 
+/// Whether what an object left behind can still decide something.
+fn matters(history: &History, now: Time) -> bool {
+    let demand = history.memory.as_ref().and_then(|memory| memory.demand);
+    let learned = demand.is_some_and(|demand| demand.at > now.before(LONGEST_LEARNED));
+    learned || newest(history) > now.before(LONGEST_MEMORY)
+}
+
 /// When something was last added.
 fn newest(history: &History) -> Time {
     let recommendations = history.recommendations.iter().map(|r| r.at);
@@ -154,13 +163,26 @@ fn newest(history: &History) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use podscale_core::history::Recommendation;
+    use podscale_core::history::{Memory, Recommendation};
+    use podscale_core::model::Milli;
+    use podscale_core::predict::Demand;
 
     fn recalled(seconds: &[i64], interrupted: bool) -> Recalled {
         let recommendation =
             |s: &i64| Recommendation { replicas: 3, at: Time(0).after(Span::seconds(*s)) };
         let recommendations = seconds.iter().map(recommendation).collect();
         Recalled { history: History { recommendations, ..History::default() }, interrupted }
+    }
+
+    #[test]
+    fn what_was_learned_of_a_demand_is_stored_for_longer() {
+        let mut history = recalled(&[1000], false).history;
+        let at = |seconds| Time(0).after(Span::seconds(seconds));
+        assert!(matters(&history, at(1500)) && !matters(&history, at(9000)));
+        let demand = Demand { replicas: Milli(1000), at: at(1000), horizon: Span::seconds(60) };
+        let memory = Memory { demand: Some(demand), ..Memory::default() };
+        history.memory = Some(Box::new(memory));
+        assert!(matters(&history, at(9000)) && !matters(&history, at(15 * 86_400)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! and the last good one stays until the object is gone.
 
 use crate::dialect::Key;
+use crate::dialect::hpa::HPA;
 use crate::pods::{demanded, label_number};
 use podscale_api::pod::Pod;
 use podscale_api::selector::Selector;
@@ -41,7 +42,7 @@ impl Selectors {
     }
 
     /// The other objects of the namespace whose selectors may pick any of these pods: name and
-    /// selector, by name.
+    /// selector, by name. The kind stands before the name of one that is no HPA.
     pub(super) fn overlap(&self, key: &Key, pods: &[Arc<Pod>]) -> Vec<(Arc<str>, Arc<str>)> {
         let Some(here) = self.0.get(&key.namespace) else { return Vec::new() };
         let labels = pods.iter().flat_map(|pod| pod.metadata.labels.iter());
@@ -49,7 +50,11 @@ impl Selectors {
         let mut others: BTreeSet<&Key> = listed.flatten().chain(&here.anywhere).collect();
         others.remove(key);
         let found = |other: &Key| {
-            Some((Arc::clone(&other.name), Arc::clone(&here.by_key.get(other)?.selector)))
+            let name = match other.kind {
+                kind if *kind == HPA => Arc::clone(&other.name),
+                kind => format!("{}/{}", kind.name, other.name).into(),
+            };
+            Some((name, Arc::clone(&here.by_key.get(other)?.selector)))
         };
         others.into_iter().filter_map(found).collect()
     }
@@ -95,7 +100,7 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::hpa::HPA;
+    use crate::dialect::chpa::CHPA;
 
     #[test]
     fn only_those_that_may_pick_the_pods_are_found() {
@@ -120,6 +125,12 @@ mod tests {
             let names: Vec<&str> = others.iter().map(|(name, _)| &**name).collect();
             assert_eq!(names.join(","), expected, "{own} {selector}");
         }
+        let other = Key { kind: &CHPA, ..key("web") };
+        selectors.register(&other, "app=web");
+        let others = selectors.overlap(&key("x"), &pods);
+        let names: Vec<&str> = others.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names.join(","), "all,CHPA/web,web");
+        selectors.remove(&other);
         for name in ["web", "db", "x", "all"] {
             selectors.remove(&key(name));
         }

@@ -1,9 +1,10 @@
-//! A thousand broken CHPAs: what the API server lets in is decided or reported, each by itself.
+//! A thousand broken objects of each kind: what the API server lets in is decided or reported, each by itself.
 
 mod kinds;
+mod pod_autoscaler;
 
 use super::*;
-use crate::dialect;
+use crate::{dialect, odd_values};
 use podscale_api::chpa::{API_VERSION, Chpa, KIND, StatusStored};
 use podscale_api::crds::chpa::definition;
 
@@ -45,28 +46,7 @@ fn whole(name: &str) -> Value {
 }
 
 fn odd(numbers: &mut Numbers) -> Value {
-    let values = [
-        Value::Null,
-        json!(0),
-        json!(-1),
-        json!(1),
-        json!(2.5),
-        json!(i64::MAX),
-        json!(1e308),
-        json!(""),
-        json!("x"),
-        json!("-5"),
-        json!("10E"),
-        json!(true),
-        json!([]),
-        json!({}),
-        json!([null]),
-        json!({"kind": 5}),
-        json!("Pods"),
-        json!("StatefulSet"),
-        json!({"matchExpressions": [{"key": "a", "operator": "Near"}]}),
-    ];
-    values[numbers.below(values.len())].clone()
+    odd_values::odd(|limit| numbers.below(limit))
 }
 
 /// Changes something at a random place: another value, nothing, or something more.

@@ -4,6 +4,7 @@ mod costs;
 mod named;
 mod objects;
 mod recorded;
+mod shown;
 
 use super::*;
 use crate::dialect::{CONFLICT_CONDITION, TARGET_TAKEN};
@@ -47,6 +48,10 @@ impl Cluster {
 
     /// A controller that knows the load.
     fn control_by(&self, load: &Arc<Load>) -> Controller {
+        self.control_observed(load, Vec::new())
+    }
+
+    fn control_observed(&self, load: &Arc<Load>, observers: Vec<Arc<dyn Observer>>) -> Controller {
         let client = self.client("podscale/0");
         let mapper = RestMapper::new(client.clone(), self.clock);
         let metrics = Metrics::new();
@@ -56,7 +61,7 @@ impl Cluster {
         let parts = Parts {
             config: Config::default(),
             dialects: dialect::built_in(),
-            watchers: Watchers::default(),
+            watchers: Watchers { observers, ..Watchers::default() },
             role: Role::alone(),
             mapper,
             pods: Arc::default(),
@@ -80,6 +85,12 @@ impl Cluster {
 
     /// What `kubectl get pa -o wide` shows: headings and cells.
     async fn table(&self) -> (Vec<String>, Vec<Value>) {
+        let (names, rows) = self.whole_table().await;
+        (names, rows.into_iter().next().unwrap_or_default())
+    }
+
+    /// The headings, and the cells of each object.
+    async fn whole_table(&self) -> (Vec<String>, Vec<Vec<Value>>) {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
         let request = Request::builder().uri(PAS).header(header::ACCEPT, accept);
         let request = request.body(Body::empty()).expect("a request");
@@ -89,8 +100,9 @@ impl Cluster {
         let table: Value = serde_json::from_slice(&body).expect("JSON");
         let columns = table["columnDefinitions"].as_array().expect("columns");
         let names = columns.iter().map(|c| c["name"].as_str().unwrap_or_default().to_owned());
-        let cells = table["rows"][0]["cells"].as_array().cloned().unwrap_or_default();
-        (names.collect(), cells)
+        let rows = table["rows"].as_array().cloned().unwrap_or_default();
+        let cells = |row: Value| row["cells"].as_array().cloned().unwrap_or_default();
+        (names.collect(), rows.into_iter().map(cells).collect())
     }
 }
 
@@ -139,7 +151,7 @@ async fn drives_a_deployment_up_and_down_and_tells_the_story() {
     let valid = cluster.condition("web", "Valid").await.expect("a condition");
     assert_eq!(valid[..2], ["True", "Accepted"]);
     let (names, cells) = cluster.table().await;
-    let expected = "Name,Reference,Targets,Min,Max,Replicas,Mode,Age,Desired,Active,Reason,Schedule,\
+    let expected = "Name,Reference,Targets,Min,Max,Replicas,Mode,Reason,Age,Desired,Active,Schedule,\
                     Last-Scale,From,To,Why";
     assert_eq!(names.join(","), expected);
     let cell = |name: &str| {
@@ -152,7 +164,7 @@ async fn drives_a_deployment_up_and_down_and_tells_the_story() {
     assert_eq!((cell("From"), cell("To"), cell("Active")), (json!(4), json!(2), json!("True")));
     assert_eq!(
         (cell("Reason"), cell("Why")),
-        (json!("ValidMetricFound"), json!("All metrics below target"))
+        (json!("SucceededRescale"), json!("All metrics below target"))
     );
     controller.stop().await;
     let events = cluster.get("/api/v1/namespaces/default/events").await;
@@ -161,6 +173,9 @@ async fn drives_a_deployment_up_and_down_and_tells_the_story() {
         event["reason"] == "SuccessfulRescale" && event["involvedObject"]["kind"] == KIND
     };
     assert_eq!(events.iter().filter(rescaled).count(), 2, "{events:?}");
+    for event in events.iter().filter(rescaled) {
+        assert_eq!(event["source"]["component"], "pod-autoscaler", "{event}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,12 @@
 //! ScaledObjects, from their definition to their deletion.
 
+mod beside;
 mod polled;
 mod recorded;
 
 use super::*;
 use crate::dialect::scaled_object::ScaledObjects;
+use crate::settings::TriggerMode;
 use crate::triggers::{Limits, Triggers};
 use podscale_api::crds::keda;
 
@@ -42,16 +44,30 @@ impl Cluster {
 
     /// A controller that polls triggers and is observed.
     fn watch_triggers(&self, config: Config, watchers: Watchers) -> Controller {
+        self.control_in(TriggerMode::Direct, config, watchers).0
+    }
+
+    /// A controller that leaves sizes to itself or to HPAs, and its triggers.
+    fn control_in(
+        &self,
+        mode: TriggerMode,
+        config: Config,
+        watchers: Watchers,
+    ) -> (Controller, Arc<Triggers>) {
         let client = self.client("podscale/0");
         let limits = Limits { own_namespace: "podscale".to_owned(), ..Limits::default() };
         let triggers = Arc::new(Triggers::new(&client, self.clock, limits));
         let mut dialects = dialect::built_in();
         let manage = config.manage.clone();
         let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
-        dialects.push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), is_managed)));
-        let sources = MetricSources { triggers: Some(triggers), ..MetricSources::default() };
-        let role = Role::alone();
-        Controller::start_with(&client, self.clock, config, dialects, watchers, role, sources)
+        let objects = ScaledObjects::new(Arc::clone(&triggers), is_managed).in_mode(mode);
+        dialects.push(Arc::new(objects));
+        let shared = Some(Arc::clone(&triggers));
+        let sources = MetricSources { triggers: shared, ..MetricSources::default() };
+        let (clock, role) = (self.clock, Role::alone());
+        let controller =
+            Controller::start_with(&client, clock, config, dialects, watchers, role, sources);
+        (controller, triggers)
     }
 
     async fn object(&self, name: &str) -> Value {

@@ -48,5 +48,6 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
         conditions: Box::default(),
         error: None,
         steps: Steps::default(),
+        conflict: None,
     }
 }

@@ -5,7 +5,7 @@
 //! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes.
 
 use super::inbox::{Arrived, Inbox, OneChange};
-use super::{IsManaged, managed};
+use super::{IsManaged, Mode, managed};
 use crate::dialect::Managed;
 use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
 use futures::future::join_all;
@@ -36,6 +36,7 @@ type Apply<'a> = dyn FnMut(Change<Managed>) + Send + 'a;
 pub(super) struct Resolver {
     triggers: Arc<Triggers>,
     is_managed: IsManaged,
+    mode: Mode,
     known: HashMap<ObjectName, Known>,
 }
 
@@ -53,8 +54,8 @@ struct Known {
 }
 
 impl Known {
-    fn managed(&self) -> Managed {
-        managed(&self.object, &self.metrics)
+    fn managed(&self, mode: Mode) -> Managed {
+        managed(&self.object, &self.metrics, mode)
     }
 
     /// Whether it should be resolved again, since nobody reports changes of what it refers to.
@@ -74,8 +75,8 @@ enum Looked {
 
 impl Resolver {
     /// Knows nothing yet.
-    pub(super) fn new(triggers: Arc<Triggers>, is_managed: IsManaged) -> Resolver {
-        Resolver { triggers, is_managed, known: HashMap::new() }
+    pub(super) fn new(triggers: Arc<Triggers>, is_managed: IsManaged, mode: Mode) -> Resolver {
+        Resolver { triggers, is_managed, mode, known: HashMap::new() }
     }
 
     /// Passes on what arrives, and what is resolved again, for ever.
@@ -113,7 +114,7 @@ impl Resolver {
                 OneChange::Applied(object) => applied.push(object),
                 OneChange::Deleted(object) => {
                     self.forget(&name);
-                    apply(Change::Deleted(managed(&object, &Ok(Vec::new()))));
+                    apply(Change::Deleted(managed(&object, &Ok(Vec::new()), self.mode)));
                 }
             }
         }
@@ -177,7 +178,7 @@ impl Resolver {
     }
 
     async fn look_up(&self, object: &Arc<ScaledObject>, reads: &Reads, again: bool) -> Looked {
-        let is_managed = (self.is_managed)(&managed(object, &Ok(Vec::new())));
+        let is_managed = (self.is_managed)(&managed(object, &Ok(Vec::new()), self.mode));
         let before = self.known.get(&ObjectName::of(object));
         let before = before
             .filter(|before| before.object.spec == object.spec && before.is_managed == is_managed);
@@ -218,7 +219,10 @@ impl Resolver {
                 known
             }
         };
-        let (managed, name) = (known.managed(), ObjectName::of(&known.object));
+        let (managed, name) = (known.managed(self.mode), ObjectName::of(&known.object));
+        if self.mode == Mode::Hpa && known.is_managed {
+            self.triggers.serve(&name, &managed.model);
+        }
         let orders = Orders::read(&known.object.metadata.annotations);
         self.triggers.note_pause(&name, orders.is_any_paused());
         self.known.insert(name, known);

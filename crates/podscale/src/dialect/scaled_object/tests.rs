@@ -16,7 +16,7 @@ fn object(change: Value) -> Arc<ScaledObject> {
 }
 
 fn resolved(change: Value) -> Managed {
-    managed(&object(change), &Ok(Vec::new()))
+    managed(&object(change), &Ok(Vec::new()), Mode::Direct)
 }
 
 fn condition(kind: &str, reason: &str) -> Value {
@@ -110,7 +110,8 @@ fn a_conflict_is_a_condition_and_the_last_activity_is_all_that_rules_see() {
         "conditions": condition("Ready", "ScaledObjectReady")}}));
     assert_eq!(object.wire.status().last_active, Some(Time(5_000_000)));
     assert!(object.wire.status().conditions.is_empty());
-    let conflict = NewStatus::Conflict { reason: "TargetTaken", message: "why", now: Time(0) };
+    let conflict =
+        NewStatus::Conflict { reason: "TargetTaken", message: "why", replicas: None, now: Time(0) };
     let said = object.wire.with_status(conflict).with_status(conflict);
     let body: Value = serde_json::from_slice(&said.to_body().expect("JSON")).expect("JSON");
     let last = json!({"type": CONFLICT_CONDITION, "status": "True", "reason": "TargetTaken",

@@ -8,13 +8,12 @@ use super::answer::Failure;
 use super::native;
 use super::{Autoscalers, Rules};
 use podscale_api::hpa::v2::{CrossVersionObjectReference, HorizontalPodAutoscaler};
-use podscale_api::singlecloud::{Alias, Autoscaler, aliases, from_hpa, to_hpa, update_hpa};
+use podscale_api::singlecloud::{
+    Alias, Autoscaler, TARGET_UID, aliases, from_hpa, to_hpa, update_hpa,
+};
 use podscale_client::call::CallError;
 use podscale_metrics::rules::alias::rule_set;
 
-/// Says which object the workload was when the autoscaler was made for it, so that it is known to be gone
-/// even if nobody saw it go.
-pub(super) const TARGET_UID: &str = "podscale.dev/singlecloud-target-uid";
 /// How often a change is made on a newer version of the autoscaler, whose status changes often.
 const MAX_ATTEMPTS: u32 = 8;
 /// Why an autoscaler cannot have metrics by name and labels.

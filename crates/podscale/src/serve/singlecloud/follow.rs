@@ -4,12 +4,11 @@
 //! What is to be done follows from what is known, and not from single events: what could not be done is
 //! tried again until it is.
 
-use super::change::TARGET_UID;
 use super::{Autoscalers, Rules, native};
 use kube::Client;
 use parking_lot::Mutex;
 use podscale_api::hpa::v2::{HorizontalPodAutoscaler, Lean};
-use podscale_api::singlecloud::{Alias, TARGET_KINDS, aliases};
+use podscale_api::singlecloud::{Alias, TARGET_KINDS, TARGET_UID, aliases};
 use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, Watched, follow};
 use podscale_metrics::rules::alias::{rule, rule_set};

@@ -49,7 +49,7 @@ impl Fitted {
         }
         fit_usage(&mut fitted, observed, by);
         if autoscaler.metrics.len() > 1 {
-            let name = podscale_core::explain::source_name(&autoscaler.metrics[place].source);
+            let name = podscale_core::explain::metric_name(autoscaler, place as u32);
             unknown.push(format!(
                 "the load is recovered from {name}; other metrics follow it in proportion"
             ));

@@ -1,4 +1,6 @@
 use super::*;
+use crate::source::Refreshing;
+use crate::source::subscriptions::notifications;
 use axum::extract::{Form, State};
 use axum::routing::post;
 use podscale_client::watch::Change;
@@ -22,10 +24,12 @@ async fn answer(
         }
         json!({"metric": labels, "value": [1000, value]})
     };
+    // The tenth time, b uses more.
+    let of_b = if asked.lock().len() < 9 { "1.5" } else { "2" };
     let result = json!([
         series("n0", "a", "main", "0.25"),
         series("n0", "a", "side", "NaN"),
-        series("n0", "b", "main", "1.5"),
+        series("n0", "b", "main", of_b),
         series("n0", "gone", "main", "9"),
     ]);
     asked.lock().push(query);
@@ -106,4 +110,27 @@ async fn a_prometheus_that_is_not_there_is_said() {
     let source = PrometheusUsage { engine, ..source };
     let answer = ask(&source, "n0", "cpu").await;
     assert!(answer.contains("Prometheus: cannot be reached"), "{answer}");
+}
+
+#[tokio::test]
+async fn what_is_new_is_announced_to_those_whose_pods_it_is_of() {
+    let (source, asked) = source().await;
+    let (notifier, mut announcements) = notifications();
+    let refreshing = Refreshing { every: Duration::ZERO, notifier };
+    refreshing.round(&source).await;
+    assert!(asked.lock().is_empty(), "nobody asked anything");
+    let metric = Source::Resource { name: "cpu".into() };
+    let topic = |pods| {
+        let question = Question { namespace: "n0", metric: &metric, pods, max_age: Duration::ZERO };
+        source.topic(&question).expect("a topic")
+    };
+    let (web, _other) = (topic("app=web"), topic("app=other"));
+    ask(&source, "n0", "cpu").await;
+    let mut heard = HashSet::new();
+    while asked.lock().len() < 10 {
+        assert!(heard.is_empty(), "nothing has changed yet");
+        refreshing.round(&source).await;
+        heard.extend(announcements.next().now_or_never().flatten().unwrap_or_default());
+    }
+    assert_eq!(heard, HashSet::from([web]));
 }

@@ -29,7 +29,7 @@ fn decisions_are_counted_under_the_names_of_kubernetes() {
                 let decision = &outcome.decision;
                 let took = Took { whole: Duration::from_millis(3), ..Took::default() };
                 let (object, took) = (&object, &took);
-                counting.decided(&Decided { object, snapshot, outcome, took, inputs: None });
+                counting.decided(&Decided::new(object, snapshot, outcome, took));
                 steps += 1;
                 failures += u64::from(decision.error.is_some());
                 if let (Some(rescale), Some(_)) = (&decision.rescale, decision.rescaled_at) {

@@ -1,6 +1,7 @@
 //! Texts of the status that `kubectl get` shows in one line.
 
 use crate::hpa::v2::{CrossVersionObjectReference, MetricTarget, metric_type as hpa_type};
+use crate::pod_autoscaler::PodAutoscaler;
 use crate::pod_autoscaler::spec::{Metric, metric_type};
 use crate::quantity::Quantity;
 use crate::translate::status::values;
@@ -25,6 +26,11 @@ pub(super) fn targets<'a>(
         metrics.take(SHOWN).map(|(current, metric)| target(current.as_ref(), metric)).collect();
     let rest = if more > 0 { format!(" + {more} more...") } else { String::new() };
     format!("{}{rest}", shown.join(", "))
+}
+
+/// Each metric's target where no value is known.
+pub(super) fn unknown_targets(pa: &PodAutoscaler) -> String {
+    targets(pa.spec.metrics.iter().map(|metric| (None, metric)))
 }
 
 fn target(current: Option<&Current>, metric: &Metric) -> String {

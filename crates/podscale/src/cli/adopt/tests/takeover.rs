@@ -84,7 +84,7 @@ impl Cluster {
 
     async fn run(&self, line: &str) {
         let arguments = arguments(line).expect("flags");
-        replace_all(&self.client, &arguments).await.expect("done");
+        replace_all(&self.client, &arguments, &mut |_: &str| {}).await.expect("done");
     }
 
     /// What is left of a change of so long ago, as another controller reports it.

@@ -1,7 +1,9 @@
 //! Offline is refused what the API server refuses, in the same words, and nothing else.
 
 use super::mutations::{MUTATIONS, Random, chpa, everything, pod_autoscaler, values};
+use super::words::{self, Said};
 use super::*;
+use crate::odd_values::odd;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -9,7 +11,6 @@ use http_body_util::BodyExt;
 use podscale_api::hpa::convert::Version;
 use podscale_api::{crds, pod_autoscaler as pa};
 use podscale_apiserver::{ApiServer, Config};
-use serde_json::json;
 use std::collections::BTreeSet;
 use tower::ServiceExt;
 
@@ -25,33 +26,6 @@ async fn post(server: &Router, path: &str, object: &Value) -> (u16, Value) {
     (code, serde_json::from_slice(&body).expect("JSON"))
 }
 
-fn odd(random: &mut Random) -> Value {
-    let values = [
-        Value::Null,
-        json!(0),
-        json!(-1),
-        json!(1),
-        json!(2.5),
-        json!(i64::MAX),
-        json!(""),
-        json!("x"),
-        json!("-5"),
-        json!("10E"),
-        json!("1e999"),
-        json!("90s"),
-        json!("2026-02-30T00:00:00Z"),
-        json!(true),
-        json!([]),
-        json!({}),
-        json!([null]),
-        json!({"kind": 5}),
-        json!("Pods"),
-        json!("Value"),
-        json!("StatefulSet"),
-    ];
-    values[random.below(values.len())].clone()
-}
-
 /// Puts something odd at one or two places, or takes something away.
 fn mutated(base: &Value, random: &mut Random) -> Value {
     let mut object = base.clone();
@@ -64,9 +38,12 @@ fn mutated(base: &Value, random: &mut Random) -> Value {
         match (random.below(4), object.pointer_mut(parent)) {
             (0, Some(Value::Object(fields))) => drop(fields.remove(name)),
             (1, Some(Value::Object(fields))) => {
-                fields.insert(format!("{name}x"), odd(random));
+                fields.insert(format!("{name}x"), odd(|limit| random.below(limit)));
             }
-            _ => *object.pointer_mut(pointer).expect("a place") = odd(random),
+            _ => {
+                let value = odd(|limit| random.below(limit));
+                *object.pointer_mut(pointer).expect("a place") = value;
+            }
         }
     }
     object
@@ -76,7 +53,10 @@ fn mutated(base: &Value, random: &mut Random) -> Value {
 fn causes(answer: &Value) -> BTreeSet<String> {
     let causes = answer["details"]["causes"].as_array().into_iter().flatten();
     let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
-    causes.map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message"))).collect()
+    let said =
+        causes.map(|cause| Said { field: text(cause, "field"), problem: text(cause, "message") });
+    let said = words::plain(said.collect()).into_iter();
+    said.map(|said| format!("{}: {}", said.field, said.problem)).collect()
 }
 
 #[tokio::test]

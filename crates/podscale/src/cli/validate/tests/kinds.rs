@@ -42,6 +42,25 @@ spec:
     resource: {name: cpu, targetAverageUtilization: 80}
 ";
 
+const SCALED_OBJECT: &str = "\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: web
+spec:
+  minReplicaCount: 1
+  maxReplicaCount: 5
+  scaleTargetRef:
+    name: web
+  triggers:
+  - type: cron
+    metadata:
+      timezone: Etc/UTC
+      start: 0 8 * * *
+      end: 0 18 * * *
+      desiredReplicas: \"4\"
+";
+
 const SINGLECLOUD: &str = r#"{"name": "web", "scaleTargetKind": "deployment", "scaleTargetName": "web",
   "minReplicas": 1, "maxReplicas": 5,
   "resourceMetrics": [
@@ -62,8 +81,26 @@ fn changed(text: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn good_ones_are_good() {
-    for text in [PA, CHPA, SINGLECLOUD] {
+    for text in [PA, CHPA, SCALED_OBJECT, SINGLECLOUD] {
         assert_eq!(checked(text), NONE, "{text}");
+    }
+}
+
+#[test]
+fn scaled_objects_are_refused_in_the_words_of_keda() {
+    for (from, to, expected) in [
+        (
+            "minReplicaCount: 1",
+            "idleReplicaCount: 1",
+            "spec: IdleReplicaCount=1 must be less than MinReplicaCount=0",
+        ),
+        ("type: cron", "type: crom", "spec.triggers[0]: no scaler found for type: crom"),
+        ("start: 0 8", "start: 61 8", "error parsing start schedule"),
+        ("  - type: cron", "  - type: cron\n    useCachedMetrics: true", "spec.triggers: property"),
+        ("maxReplicaCount: 5", "maxReplicas: 5", "unknown field \"spec.maxReplicas\""),
+    ] {
+        let found = changed(SCALED_OBJECT, from, to);
+        assert!(found.contains(expected), "{to}: {found}");
     }
 }
 
@@ -84,7 +121,7 @@ fn pod_autoscalers_are_refused_as_their_definition_says_it() {
         (
             "  maxReplicas: 5\n",
             "  maxReplicas: 5\n  mode: Stopped\n",
-            "f:1:1: <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation\n\
+            "f:1:1: more may be wrong: what must hold between fields is checked once the other errors are gone\n\
              f:8:3: spec.mode: Unsupported value: \"Stopped\": supported values: \"Active\", \"DryRun\", \"Paused\"",
         ),
         (
@@ -116,7 +153,7 @@ fn what_only_the_controller_can_say_is_said_as_well() {
         (
             "  maxReplicas: 5\n",
             "  maxReplicas: 5\n  combine: Expression\n  expression: rates + 1\n",
-            "f:9:3: spec.expression: Invalid value: \"rates + 1\": unknown metric \"rates\"; known are rate",
+            "f:9:3: spec.expression: Invalid value: \"rates + 1\": line 1, column 1: unknown metric \"rates\"; known are rate",
         ),
     ] {
         assert_eq!(changed(PA, from, to), expected);
@@ -124,6 +161,97 @@ fn what_only_the_controller_can_say_is_said_as_well() {
     let found =
         report(&[("f", &PA.replace("duration: 10h", "timeZone: Nowhere\n    duration: 10h"))], &[]);
     assert_eq!(found.findings[0].rule, "invalid-spec");
+}
+
+#[test]
+fn everything_is_said_at_once() {
+    let found = changed(
+        PA,
+        "    start: 0 8 * * *\n    duration: 10h\n    maxReplicas: 9\n",
+        "    start: 8 o'clock\n    timeZone: Nowhere\n    duration: long\n    maxReplicas: 9\n  \
+         - name: night\n    start: 0 25 * * *\n    duration: 1h\n    minReplicas: 1\n  mode: Stopped\n  \
+         combine: Expression\n  expression: rate + (rate > 2)\n",
+    );
+    let said: Vec<&str> = found.lines().collect();
+    let starts = [
+        "f:1:1: more may be wrong",
+        "f:20:5: spec.schedules[0].start: Invalid value: \"8 o'clock\": a cron expression",
+        "f:21:5: spec.schedules[0].timeZone: Invalid value: \"Nowhere\": unknown time zone",
+        "f:22:5: spec.schedules[0].duration: Invalid value: \"long\": must be a length of time such as 90s or 1h30m",
+        "f:25:5: spec.schedules[1].start: Invalid value: \"0 25 * * *\":",
+        "f:28:3: spec.mode: Unsupported value: \"Stopped\"",
+        "f:30:3: spec.expression: Invalid value: \"rate + (rate > 2)\": line 1, column 8: each side of + must be a number, not a bool",
+    ];
+    assert_eq!(said.len(), starts.len(), "{found}");
+    for (line, start) in said.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    let singlecloud = SINGLECLOUD
+        .replace("\"name\": \"web\", ", "")
+        .replace("\"deployment\"", "\"job\"")
+        .replace("\"maxReplicas\": 5", "\"maxReplicas\": \"many\"")
+        .replace("\"averageUtilization\": 50", "\"averageUtilization\": 0")
+        .replace("\"qps\"", "\"a b\"");
+    let found = checked(&singlecloud);
+    for field in [
+        "name",
+        "scaleTargetKind",
+        "maxReplicas",
+        "resourceMetrics[0].averageUtilization",
+        "customMetrics[0].metricName",
+    ] {
+        assert!(found.contains(&format!(": {field}: ")), "{field}: {found}");
+    }
+    assert!(found.ends_with("1 document, 5 errors, 0 warnings\n"), "{found}");
+    let hpa = GOOD
+        .replace("maxReplicas: 5", "maxReplicas: many")
+        .replace("minReplicas: 1", "minReplicas: [1]");
+    let found = checked(&hpa.replace("kind: Deployment", "kind: ''"));
+    for field in [
+        "f:6:3: spec.minReplicas: json",
+        "f:7:3: spec.maxReplicas: json",
+        "f:10:5: spec.scaleTargetRef.kind: Required",
+    ] {
+        assert!(found.contains(field), "{field}: {found}");
+    }
+    assert!(found.ends_with("1 document, 3 errors, 0 warnings\n"), "{found}");
+}
+
+#[test]
+fn what_a_metric_may_do_without_a_value_is_said() {
+    let expected = "must be Hold, Ignore, LastValue or {replicas: N} with an N from 0 on";
+    for given in [
+        "-3",
+        "2.5",
+        "Panic",
+        "true",
+        "[]",
+        "[1]",
+        "{}",
+        "{replicas: -1}",
+        "{replicas: 1, x: 2}",
+        "{replica: 3}",
+    ] {
+        let metric = format!("name: rate\n    onMissing: {given}");
+        let found = changed(PA, "name: rate", &metric);
+        let lines = found.lines().filter(|line| line.starts_with("f:15:"));
+        let mut lines = lines.filter(|line| line.contains(": spec.metrics[0].onMissing"));
+        assert!(lines.any(|line| line.ends_with(expected)), "{given}: {found}");
+        assert!(!found.contains("in body"), "{given}: {found}");
+    }
+    for given in ["Hold", "Ignore", "LastValue", "{replicas: 3}", "0", "3"] {
+        let text = PA.replace("name: rate", &format!("name: rate\n    onMissing: {given}"));
+        assert!(checked(&text).contains("1 document, 0 errors"), "{}", checked(&text));
+    }
+}
+
+#[test]
+fn misspelt_kinds_are_errors() {
+    let found = changed(PA, "kind: PodAutoscaler", "kind: PodAutoscalr");
+    assert_eq!(
+        found,
+        "f:2:1: kind: no matches for kind \"PodAutoscalr\" in version \"podscale.dev/v1alpha1\"; did you mean PodAutoscaler?"
+    );
 }
 
 #[test]
@@ -172,6 +300,11 @@ fn singleclouds_are_refused_in_its_words_or_the_api_servers() {
             "\"maxReplicas\": -5",
             "f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to `minReplicas`\n\
              f:2:21: maxReplicas: Invalid value: -5: must be greater than or equal to 1",
+        ),
+        (
+            "\"minReplicas\": 1,",
+            "",
+            "f:1:1: minReplicas: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
         ),
         (
             "\"averageUtilization\": 50",

@@ -1,11 +1,13 @@
 //! What a cluster is asked about autoscalers of each kind.
 
 use super::*;
-use axum::routing::get;
+use crate::source::PrometheusServers;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use kube::Client;
-use podscale_apiserver::{ApiServer, Config};
+use podscale_apiserver::ApiServer;
 use podscale_client::call::{self, About};
+use podscale_metrics::prometheus::Config;
 use serde_json::json;
 
 /// A cluster with a Deployment whose pods request nothing, one external metric, and no other metrics.
@@ -16,7 +18,7 @@ async fn environment() -> Client {
         Json(json!({"kind": "ExternalMetricValueList", "metadata": {}, "items": [value]}))
     };
     let path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/queue";
-    let server = ApiServer::new(Config::default());
+    let server = ApiServer::new(podscale_apiserver::Config::default());
     let router = Router::new().route(path, get(queue)).fallback_service(server.router());
     let client = Client::new(router, "default");
     let template = json!({"metadata": {"labels": {"app": "web"}},
@@ -30,14 +32,71 @@ async fn environment() -> Client {
     client
 }
 
-/// What is found about a document, each as its rule and field.
-async fn asked(client: &Client, object: Value) -> Vec<String> {
+/// What is found about a document, each as its rule and field, and what was not asked.
+async fn asked(client: &Client, servers: &PrometheusServers, object: Value) -> Vec<String> {
     let mut check = Check::default();
     check.read(&Manifest { name: "f".to_owned(), text: object.to_string() });
-    let answers = cluster::ask_through(client.clone(), "default".to_owned(), &check.candidates);
+    let (client, namespace) = (client.clone(), "default".to_owned());
+    let answers = cluster::ask_through(client, namespace, servers, &check.candidates);
     let answers = answers.await.unwrap_or_else(|error| panic!("{error}"));
     let report = check.finish(&[], Some(&answers));
-    report.findings.iter().map(|found| format!("{} {}", found.rule, found.field)).collect()
+    let findings = report.findings.iter().map(|found| format!("{} {}", found.rule, found.field));
+    let notes = answers.notes.iter().map(|note| note[note.find("spec").unwrap_or(0)..].to_owned());
+    findings.chain(notes).collect()
+}
+
+/// A Prometheus that has a value for one query, and none for others.
+async fn prometheus() -> String {
+    let answer = async |body: String| {
+        let value = json!([{"metric": {}, "value": [1_700_000_000.5, "2.5"]}]);
+        let result = if body.contains("query=known") { value } else { json!([]) };
+        match body.contains("broken") {
+            true => {
+                Json(json!({"status": "error", "errorType": "bad_data", "error": "parse error"}))
+            }
+            false => Json(json!({"status": "success",
+                "data": {"resultType": "vector", "result": result}})),
+        }
+    };
+    let router = Router::new().route("/api/v1/query", post(answer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+fn pod_autoscaler(server: Option<&str>, query: &str) -> Value {
+    let mut source = json!({"query": query, "target": {"type": "Value", "value": "5"}});
+    if let Some(server) = server {
+        source["server"] = server.into();
+    }
+    json!({"apiVersion": "podscale.dev/v1alpha1", "kind": "PodAutoscaler", "metadata": {"name": "web"},
+        "spec": {"maxReplicas": 9, "metrics": [{"type": "Prometheus", "prometheus": source}],
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
+}
+
+#[tokio::test]
+async fn queries_are_asked_of_prometheus() {
+    let (client, url) = (environment().await, prometheus().await);
+    let own = podscale_metrics::prometheus::Client::new(Config::new(&url)).expect("a client");
+    let own = PrometheusServers::new(Some(Arc::new(own)), &[]).expect("servers");
+    let allowed = PrometheusServers::new(None, std::slice::from_ref(&url)).expect("servers");
+    let found = "metric-unavailable spec.metrics[0].prometheus";
+    let stranger = "spec.metrics[0].prometheus: not asked: http://p is neither the --prometheus-url nor a --prometheus-allowed-server";
+    let nowhere =
+        "spec.metrics[0].prometheus: not asked: --prometheus-url does not say where Prometheus is";
+    for (servers, server, query, expected) in [
+        (&own, None, "known", vec![]),
+        (&own, Some(url.as_str()), "known", vec![]),
+        (&own, None, "unknown", vec![found]),
+        (&own, None, "broken", vec![found]),
+        (&own, Some("http://p"), "known", vec![stranger]),
+        (&allowed, Some(url.as_str()), "known", vec![]),
+        (&allowed, None, "known", vec![nowhere]),
+    ] {
+        let object = pod_autoscaler(server, query);
+        assert_eq!(asked(&client, servers, object).await, expected, "{server:?} {query}");
+    }
 }
 
 #[tokio::test]
@@ -66,7 +125,12 @@ async fn targets_metrics_and_requests_of_every_kind_are_asked_about() {
         "resourceMetrics": [{"resourceName": "cpu", "targetType": "AverageValue", "averageValue": "100m"}],
         "customMetrics": [{"metricName": "qps", "averageValue": "10"}]});
     for (object, expected) in [
-        (pa("web", json!([query, external("queue")])), vec![]),
+        (
+            pa("web", json!([query, external("queue")])),
+            vec![
+                "spec.metrics[0].prometheus: not asked: --prometheus-url does not say where Prometheus is",
+            ],
+        ),
         (pa("gone", json!([external("queue")])), vec!["target-not-found spec.scaleTargetRef"]),
         (
             pa("web", json!([external("queue"), external("depth"), cpu])),
@@ -83,6 +147,7 @@ async fn targets_metrics_and_requests_of_every_kind_are_asked_about() {
         ),
         (singlecloud, vec!["metric-unavailable resourceMetrics[0]"]),
     ] {
-        assert_eq!(asked(&client, object.clone()).await, expected, "{object}");
+        let nowhere = PrometheusServers::default();
+        assert_eq!(asked(&client, &nowhere, object.clone()).await, expected, "{object}");
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn pod_autoscaler() -> Value {
     metrics[0]["watermarks"] = json!({"low": "5", "high": "15"});
     metrics[5]["utilizationOf"] = "Limits".into();
     metrics[2]["activation"] = "3".into();
-    metrics[2]["onMissing"] = 3.into();
+    metrics[2]["onMissing"] = json!({"replicas": 3});
     metrics.push(json!({"type": "Prometheus", "maxAge": "90s", "onMissing": "LastValue",
         "prometheus": {"query": "up", "server": "http://prometheus:9090", "target": {"type": "Value", "value": "5"}}}));
     for (index, metric) in metrics.iter_mut().enumerate() {
@@ -189,8 +189,10 @@ fn is_open(object: &Value, path: &str, way: usize) -> bool {
             let named = way == 4 && metric && !path.ends_with("].type");
             (way == 0 && metric) || named || (way == 4 && path.ends_with("Ref.apiVersion"))
         }
-        // Without a zone it is UTC.
-        Some("PodAutoscaler") => way == 4 && path.ends_with(".timeZone"),
+        // Without a zone it is UTC; what is to happen without a value is refused as a whole.
+        Some("PodAutoscaler") => {
+            (way == 4 && path.ends_with(".timeZone")) || (way == 0 && path.ends_with(".onMissing"))
+        }
         // Singlecloud ignores what it does not know.
         None => way == 0,
         _ => false,

@@ -1,7 +1,7 @@
 //! Who wants to hear of which pods' samples: one topic for each selector of each namespace, found from
 //! a pod by its labels, so that a scrape costs a few lookups for each pod whoever else asks.
 
-use super::Topic;
+use super::subscriptions::Topic;
 use crate::pods::{Pods, demanded, label_number};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -59,7 +59,7 @@ impl Interests {
             return None;
         }
         let parsed = Selector::parse(selector).ok().filter(|parsed| !parsed.is_empty())?;
-        let topic = Topic(format!("kubelet {namespace} {selector}").into());
+        let topic = Topic(format!("pods {namespace} {selector}").into());
         let interest = Interest { selector: parsed, topic: topic.clone(), asked: Mutex::new(now) };
         state.count += 1;
         let known = state.namespaces.entry(namespace.into()).or_default();
@@ -171,17 +171,17 @@ mod tests {
             ("test", "app=none"),
         ] {
             let topic = interests.topic(namespace, selector, at(0)).expect("a topic");
-            assert_eq!(*topic.0, *format!("kubelet {namespace} {selector}"));
+            assert_eq!(*topic.0, *format!("pods {namespace} {selector}"));
             assert_eq!(interests.topic(namespace, selector, at(0)), Some(topic));
         }
         assert_eq!(interests.topic("shop", "", at(0)), None, "no selector selects nothing");
-        let web = ["kubelet shop app notin (api)", "kubelet shop app=web"];
+        let web = ["pods shop app notin (api)", "pods shop app=web"];
         assert_eq!(concerned(&interests, &pods, &[("shop", "web-1")]), web);
         assert_eq!(
             concerned(&interests, &pods, &[("shop", "api-1")]),
-            ["kubelet shop app=api,tier=x"]
+            ["pods shop app=api,tier=x"]
         );
-        assert_eq!(concerned(&interests, &pods, &[("test", "web-1")]), ["kubelet test app=web"]);
+        assert_eq!(concerned(&interests, &pods, &[("test", "web-1")]), ["pods test app=web"]);
         let unknown = [("shop", "gone"), ("other", "web-1")];
         assert!(concerned(&interests, &pods, &unknown).is_empty());
     }
@@ -194,7 +194,7 @@ mod tests {
         for minute in 0..40 {
             interests.topic("shop", "tier=x", at(minute));
         }
-        assert_eq!(concerned(&interests, &pods, &[("shop", "web-1")]), ["kubelet shop tier=x"]);
+        assert_eq!(concerned(&interests, &pods, &[("shop", "web-1")]), ["pods shop tier=x"]);
         assert_eq!(interests.0.lock().count, 1);
         interests.topic("other", "a=b", at(100));
         assert!(concerned(&interests, &pods, &[("shop", "web-1")]).is_empty());

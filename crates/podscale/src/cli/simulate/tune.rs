@@ -1,0 +1,277 @@
+//! `podscale tune`: searches settings of autoscalers on loads.
+
+mod report;
+
+use super::grid::{progress, workers};
+use super::input::Input;
+use super::{Failure, finish};
+use crate::settings::amount;
+use crate::simulate::Subject;
+use crate::simulate::tune::{
+    Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
+};
+use clap::{Args, ValueEnum};
+use podscale_sim::{Plan, Scores, simulate};
+use rayon::prelude::*;
+use report::{Fold, Report, Row};
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+
+/// No more settings of the frontier than these are tried on what is held out, and shown.
+const MOST_ROWS: usize = 12;
+
+/// Search settings of autoscalers: targets, windows, policies and what is done ahead of the demand.
+///
+/// The end of each load is held out in parts. For each part settings are chosen by what comes before it, and
+/// scored in it alone, so that no score is of something that the search has seen. Shown are how they did, the
+/// frontier of violations and pod-hours in the last part, and the recommended object as YAML with what changes
+/// in it. The same seed gives the same output, byte for byte.
+///
+/// Exit codes: 0 done, 1 something cannot be simulated, 2 usage error.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Look for the fewest pod-hours with at most so many requests refused or too slow.
+    #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = percent)]
+    max_violations: f64,
+
+    /// Look for the smallest sum instead: pod-hours, and so many of them for each percent of violations.
+    #[arg(long, value_name = "POD-HOURS", value_parser = amount, conflicts_with = "max_violations")]
+    weight: Option<f64>,
+
+    /// How much of each load is never held out, from 0.1 to 0.9.
+    #[arg(long, value_name = "SHARE", default_value = "0.6", value_parser = share)]
+    train: f64,
+
+    /// In how many parts, one after the other, the rest is held out. A search is made for each.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = parts)]
+    parts: NonZeroU32,
+
+    /// How many settings are tried at random before the best one is improved step by step.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    samples: usize,
+
+    /// How many steps are made at most.
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    rounds: usize,
+
+    /// Everything, or the recommended objects alone.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Output,
+
+    #[command(flatten)]
+    input: Input,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Tables, a chart, what changes, and the recommended objects.
+    #[default]
+    Text,
+    /// The recommended objects, to be applied.
+    Yaml,
+}
+
+/// More parts than these have too little of a load each.
+const MOST_PARTS: u32 = 20;
+
+fn percent(text: &str) -> Result<f64, String> {
+    let wrong = || "not a part of the requests, such as 0.5%".to_owned();
+    let number = text.strip_suffix('%').ok_or_else(wrong)?;
+    let number = amount(number).map_err(|_| wrong())?;
+    if number <= 100.0 { Ok(number / 100.0) } else { Err(wrong()) }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.1..=0.9).contains(&share) => Ok(share),
+        _ => Err("not a number between 0.1 and 0.9".to_owned()),
+    }
+}
+
+fn parts(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse().ok().filter(|number: &NonZeroU32| number.get() <= MOST_PARTS);
+    number.ok_or_else(|| format!("not a number between 1 and {MOST_PARTS}"))
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(arguments: &Arguments) -> ExitCode {
+    finish(tune_all(arguments))
+}
+
+fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
+    let input = &arguments.input;
+    let (objects, scenario) = input.objects()?;
+    let subjects = input.subjects(&objects)?;
+    let mut out = String::new();
+    for subject in &subjects {
+        let loads = input.loads(&objects, scenario.as_ref(), subject)?;
+        let plans = loads.iter().map(|load| input.plan(subject, load, &objects)).collect();
+        let space = Space::of(&subject.object.object);
+        let bench = Bench { arguments, subject, plans, space };
+        let names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
+        out.push_str(&bench.tune(&names)?);
+    }
+    Ok(out)
+}
+
+/// One autoscaler with the loads that it is tuned on.
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    subject: &'a Subject,
+    plans: Vec<Plan>,
+    space: Space,
+}
+
+/// The part of a load that is scored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// What comes before this share of it, by which settings are chosen.
+    Before(f64),
+    /// What is held out.
+    HeldOut(HeldOut),
+}
+
+impl Bench<'_> {
+    fn tune(&self, loads: &[&str]) -> Result<String, Failure> {
+        let objective = self.objective();
+        let parts = held_out(self.arguments.train, self.arguments.parts.get());
+        let (mut folds, mut last) = (Vec::new(), None);
+        for part in parts {
+            let (tried, best) = self.search(objective, part)?;
+            let unchanged = vec![0; best.len()];
+            let worths = self.measure(&[unchanged, best.clone()], Part::HeldOut(part))?;
+            folds.push(Fold {
+                part,
+                settings: self.space.text(&best),
+                current: worths.first().copied().unwrap_or_default(),
+                chosen: worths.get(1).copied().unwrap_or_default(),
+            });
+            last = Some((part, tried, best));
+        }
+        // There is always a part that is held out.
+        let Some((part, tried, best)) = last else { return Ok(String::new()) };
+        let report = Report {
+            name: self.subject.name(),
+            loads: loads.join(", "),
+            tried: tried.len(),
+            objective,
+            rows: self.rows(part, &tried, &best)?,
+            folds,
+            current: self.subject.object.object.clone(),
+            recommended: self.changed(&best)?.object.object,
+        };
+        match self.arguments.output {
+            Output::Text => report.render(),
+            Output::Yaml => report.yaml(),
+        }
+        .map_err(Failure::Cannot)
+    }
+
+    fn objective(&self) -> Objective {
+        let Arguments { weight, max_violations, .. } = self.arguments;
+        weight.map_or(Objective::MaxViolations(*max_violations), Objective::Weight)
+    }
+
+    /// Looks for settings by what comes before a part: everything that was tried, and the best of it.
+    fn search(&self, objective: Objective, part: HeldOut) -> Result<(Tried, Choice), Failure> {
+        let Arguments { samples, rounds, input, .. } = self.arguments;
+        let search = Search { objective, samples: *samples, rounds: *rounds, seed: input.seed };
+        let before = Part::Before(part.from);
+        search.run(&self.space.sizes(), |choices| self.measure(choices, before))
+    }
+
+    /// The frontier of what was tried, the object as it is and the best one, scored in what is held out.
+    fn rows(&self, part: HeldOut, tried: &Tried, best: &Choice) -> Result<Vec<Row>, Failure> {
+        let shown = shown(tried, best);
+        let worths = self.measure(&shown, Part::HeldOut(part))?;
+        let rows = shown.iter().zip(worths).map(|(choice, worth)| Row {
+            settings: self.space.text(choice),
+            worth,
+            is_current: choice.iter().all(|place| *place == 0),
+            is_recommended: choice == best,
+        });
+        Ok(rows.collect())
+    }
+
+    fn changed(&self, choice: &Choice) -> Result<Subject, Failure> {
+        let edits = self.space.edits(choice).map_err(Failure::cannot)?;
+        self.subject.with_object(&self.subject.object.object, &edits).map_err(Failure::cannot)
+    }
+
+    /// What choices are worth on a part of every load, with every seed.
+    fn measure(&self, choices: &[Choice], part: Part) -> Result<Vec<Worth>, Failure> {
+        let input = &self.arguments.input;
+        let seeds = u64::from(input.seeds.get());
+        // What an API server would refuse is not tried.
+        let subjects: Vec<Option<Subject>> =
+            choices.iter().map(|choice| self.changed(choice).ok()).collect();
+        let mut jobs = Vec::new();
+        for subject in subjects.iter().flatten() {
+            for plan in &self.plans {
+                jobs.extend((0..seeds).map(|offset| (subject, plan, offset)));
+            }
+        }
+        let bar = progress(jobs.len(), "runs");
+        let scores: Result<Vec<Scores>, String> =
+            workers(input).map_err(Failure::Cannot)?.install(|| {
+                let work = jobs.par_iter().map(|(subject, plan, offset)| {
+                    let seed = input.seed.wrapping_add(*offset);
+                    let plan = Plan { seed, ..self.part(plan, part) };
+                    let run = simulate(&plan, &mut subject.policy());
+                    bar.inc(1);
+                    run.map(|run| run.scores)
+                        .map_err(|error| format!("{}: {error}", subject.name()))
+                });
+                work.collect()
+            });
+        bar.finish_and_clear();
+        let scores = scores.map_err(Failure::Cannot)?;
+        let mut runs = scores.chunks((self.plans.len() * seeds as usize).max(1));
+        let worth = |subject: &Option<Subject>| match subject {
+            Some(_) => mean(runs.next().unwrap_or_default()),
+            None => Worth { violations: 1.0, pod_hours: f64::MAX, reversals_per_hour: 0.0 },
+        };
+        Ok(subjects.iter().map(worth).collect())
+    }
+
+    /// A plan of which only a part is scored. What is held out is played after what comes before it, so that
+    /// the autoscaler has seen that.
+    fn part(&self, plan: &Plan, part: Part) -> Plan {
+        let border = |share: f64| share_of(plan.length, share);
+        match part {
+            Part::Before(share) => Plan { length: border(share), ..plan.clone() },
+            Part::HeldOut(HeldOut { from, to }) => {
+                Plan { length: border(to), warm_up: border(from).max(plan.warm_up), ..plan.clone() }
+            }
+        }
+    }
+}
+
+/// The frontier of what was tried, thinned out, with the object as it is and the best one.
+fn shown(tried: &Tried, best: &Choice) -> Vec<Choice> {
+    let frontier = frontier(tried);
+    let every = frontier.len().div_ceil(MOST_ROWS).max(1);
+    let thinned = frontier.into_iter().step_by(every).map(|(choice, _)| choice.clone());
+    let mut shown: Vec<Choice> = thinned.collect();
+    for choice in [vec![0; best.len()], best.clone()] {
+        if !shown.contains(&choice) {
+            shown.push(choice);
+        }
+    }
+    shown
+}
+
+fn mean(scores: &[Scores]) -> Worth {
+    let of = |score: fn(&Scores) -> f64| {
+        scores.iter().map(score).sum::<f64>() / scores.len().max(1) as f64
+    };
+    Worth {
+        violations: of(|scores| scores.violations),
+        pod_hours: of(|scores| scores.pod_hours),
+        reversals_per_hour: of(|scores| scores.reversals_per_hour),
+    }
+}
+
+#[cfg(test)]
+mod tests;
