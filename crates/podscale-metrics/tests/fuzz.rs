@@ -6,6 +6,7 @@ use podscale_metrics::exposition::families::families;
 use podscale_metrics::prometheus::answer::{read_query, read_series};
 use podscale_metrics::rules::template::{Template, Value};
 use podscale_metrics::rules::{Catalog, KnownResources, RuleSet};
+use podscale_metrics::scrape::Scrape;
 
 /// Changes a few bytes of something real: that gets much further than noise.
 fn edited(seed: &[u8], edits: &[(u32, u8)]) -> Vec<u8> {
@@ -50,6 +51,23 @@ fn fuzz_families() {
         let text = String::from_utf8_lossy(&bytes);
         for family in families(&text) {
             assert!(!family.name.is_empty() && !family.samples.is_empty(), "{text}");
+        }
+    });
+}
+
+/// What kubelets say, as text and in the plain form.
+#[test]
+fn fuzz_scrapes() {
+    const TEXT: &[u8] = b"# TYPE container_cpu_usage_seconds_total counter\n\
+        container_cpu_usage_seconds_total{container=\"c\",namespace=\"n\",pod=\"p\"} 1.5 1700000000000\n\
+        container_memory_working_set_bytes{container=\"c\",namespace=\"n\",pod=\"p\"} 2e6 1700000000000\n\
+        node_cpu_usage_seconds_total 7 1700000000000\nscrape_error 0\n";
+    const PLAIN: &[u8] = br#"[{"metadata":{"name":"p","namespace":"n"},"timestamp":"2026-01-01T00:00:00Z","window":"15s","containers":[{"name":"c","resources":{"cpu":250,"memory":1024}}]}]"#;
+    check!().with_type::<Vec<(u32, u8)>>().for_each(|edits| {
+        let scrape = Scrape::read(&String::from_utf8_lossy(&edited(TEXT, edits)));
+        assert!(scrape.containers() <= 2, "one for each line that names one");
+        if let Ok(scrape) = Scrape::read_plain(&edited(PLAIN, edits), None) {
+            assert!(scrape.containers() <= 1);
         }
     });
 }

@@ -2,31 +2,30 @@
 //! controller that scales them, and the dashboard that shows it.
 
 mod admission;
+mod deciding;
 pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
 mod kubelets;
 mod objects;
 
-use crate::admin::{self, Shown};
+use crate::admin;
 use crate::connections::{self, Limits};
-use crate::controller::observer::{Log, Observer};
-use crate::controller::{self, Controller, ResourceSource, Watchers};
+use crate::controller::ResourceSource;
+use crate::controller::observer::Observer;
 use crate::dashboard::Hub;
 use crate::kubelets::{Kubelets, Reports};
-use crate::scaled_jobs::{self, ScaledJobs};
 use crate::scenario::{ApplyError, Scenario};
-use crate::telemetry::DecisionMetrics;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
+use deciding::{Deciding, start_controller};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
 use podscale_apiserver::{ApiServer, Certificates, Serving};
 use podscale_client::clock::Clock;
-use podscale_client::instrument::RequestLayer;
 use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
 use podscale_cluster::load::{self, LoadModel, WorkloadError};
@@ -40,7 +39,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tower::Layer;
 
 /// Under which path of the dashboard's address the plain REST form of all metrics is.
 pub const PLAIN: &str = "/plain";
@@ -153,21 +151,6 @@ struct Parts {
     page: JoinHandle<()>,
     serving: Serving,
     stop: watch::Sender<bool>,
-}
-
-/// What scales workloads, and what creates Jobs.
-struct Deciding {
-    controller: Controller,
-    jobs: Option<ScaledJobs>,
-}
-
-impl Deciding {
-    async fn stop(self) {
-        if let Some(jobs) = self.jobs {
-            jobs.stop().await;
-        }
-        self.controller.stop().await;
-    }
 }
 
 impl Demo {
@@ -317,37 +300,6 @@ async fn start_nodes(
     let (count, port, identity) = (config.nodes, config.kubelet_port, Some(identity));
     let config = NodesConfig { count, port, identity, ..NodesConfig::default() };
     Ok(Nodes::start(client.clone(), clock, &config).await?)
-}
-
-/// The controller, and what the admin pages show of it.
-fn start_controller(
-    service: Router,
-    clock: Clock,
-    hub: &Hub,
-    observers: Vec<Arc<dyn Observer>>,
-    metrics: crate::metrics::Metrics,
-    resource: ResourceSource,
-) -> (Deciding, Shown) {
-    let counting = DecisionMetrics(metrics.clone());
-    let mut all: Vec<Arc<dyn Observer>> =
-        vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
-    all.extend(observers);
-    let watchers = Watchers { observers: all, metrics: metrics.clone(), ..Watchers::default() };
-    let shown = Shown { hub: hub.clone(), metrics, readiness: watchers.readiness.clone() };
-    let requests = RequestLayer::new(Arc::new(shown.metrics.clone()));
-    let client = Client::new(requests.layer(service), "default");
-    let (defaults, role) = (controller::Config::default(), controller::Role::alone());
-    let (dialects, sources) = objects::with_triggers(&client, clock, resource);
-    let jobs = sources.triggers.clone().map(|triggers| {
-        let (manage, leading) = (defaults.manage.clone(), role.leading.clone());
-        let instruments = Arc::new(shown.metrics.clone());
-        let dry_run = false;
-        let config = scaled_jobs::Config { triggers, manage, dry_run, leading, instruments };
-        ScaledJobs::start(&client, clock, config)
-    });
-    let controller =
-        Controller::start_with(&client, clock, defaults, dialects, watchers, role, sources);
-    (Deciding { controller, jobs }, shown)
 }
 
 /// The API server, on a socket for everybody who has the kubeconfig.
