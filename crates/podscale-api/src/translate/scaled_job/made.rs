@@ -13,7 +13,8 @@ pub const GENERATION: &str = "scaledjob.keda.sh/generation";
 const RESTART_POLICY: &str = "OnFailure";
 
 /// A Job, as it is to be created by the program of this name and version. Labels and annotations of the ScaledJob go
-/// before those that Jobs get anyway.
+/// before those that Jobs get anyway, but for the two by which its Jobs are found again: whoever overrode these would
+/// get Jobs without end.
 #[must_use]
 pub fn job(object: &ScaledJob, made_by: (&str, &str)) -> Value {
     let (metadata, name) = (&object.metadata, object.metadata.name.as_str());
@@ -23,7 +24,6 @@ pub fn job(object: &ScaledJob, made_by: (&str, &str)) -> Value {
         ("app.kubernetes.io/version", made_by.1),
         ("app.kubernetes.io/part-of", name),
         ("app.kubernetes.io/managed-by", made_by.0),
-        (NAME_LABEL, name),
     ] {
         labels.insert(key.to_owned(), value.into());
     }
@@ -32,11 +32,12 @@ pub fn job(object: &ScaledJob, made_by: (&str, &str)) -> Value {
     for (key, value) in metadata.labels.iter().filter(|(key, _)| !excluded.contains(key)) {
         labels.insert(key.to_owned(), value.into());
     }
+    labels.insert(NAME_LABEL.to_owned(), name.into());
     let mut annotations = Map::new();
-    annotations.insert(GENERATION.to_owned(), metadata.generation.to_string().into());
     for (key, value) in metadata.annotations.iter() {
         annotations.insert(key.to_owned(), value.into());
     }
+    annotations.insert(GENERATION.to_owned(), metadata.generation.to_string().into());
     let owner = json!({"apiVersion": API_VERSION, "kind": KIND, "name": name, "uid": metadata.uid,
         "controller": true, "blockOwnerDeletion": true});
     json!({
@@ -115,8 +116,9 @@ mod tests {
 
     #[test]
     fn a_job_is_marked_with_whose_it_is() {
-        let metadata = json!({"labels": {"team": "a", "tmp": "b", "app.kubernetes.io/part-of": "shop"},
-            "annotations": {JOB_EXCLUDED_LABELS: "tmp,other", "note": "x"}});
+        let metadata = json!({"labels": {"team": "a", "tmp": "b", "app.kubernetes.io/part-of": "shop",
+            NAME_LABEL: "other"},
+            "annotations": {JOB_EXCLUDED_LABELS: "tmp,other", "note": "x", GENERATION: "9"}});
         let object = object(metadata, json!({"spec": {"containers": [{"name": "c"}]}}));
         let expected = json!({
             "apiVersion": "batch/v1", "kind": "Job",
