@@ -10,6 +10,7 @@ mod triggers;
 mod write;
 
 use crate::controller::manage::Manage;
+use crate::controller::observer::Observer;
 use crate::triggers::Triggers;
 use known::{Job, Jobs, Objects, Wire};
 use kube::Client;
@@ -47,6 +48,8 @@ pub struct Config {
     pub leading: watch::Receiver<Option<Term>>,
     /// Counts what is watched.
     pub instruments: Instruments,
+    /// Who hears of Jobs that are created.
+    pub observers: Vec<Arc<dyn Observer>>,
 }
 
 /// The running loop; it ends at once when this is dropped.
@@ -61,7 +64,7 @@ impl ScaledJobs {
     /// Begins to watch ScaledJobs and their Jobs and, while this replica leads, to poll them.
     #[must_use]
     pub fn start(client: &Client, clock: Clock, config: Config) -> ScaledJobs {
-        let Config { triggers, manage, dry_run, leading, instruments } = config;
+        let Config { triggers, manage, dry_run, leading, instruments, observers } = config;
         let (stop, stopped) = watch::channel(false);
         let (recorder, pending) = events::channel(COMPONENT);
         let (objects, jobs) = (Arc::new(Objects::default()), Arc::new(Jobs::default()));
@@ -72,7 +75,7 @@ impl ScaledJobs {
         let mut events = JoinSet::new();
         events.spawn(events::write(client.clone(), clock, pending, stopped.clone()));
         let writer = Writer::new(client.clone(), recorder);
-        let poller = Poller { triggers, jobs, writer, clock, dry_run };
+        let poller = Poller { triggers, jobs, writer, clock, dry_run, observers };
         let mut polls = JoinSet::new();
         polls.spawn(Schedule::new(Arc::new(poller), objects).run(leading, stopped));
         ScaledJobs { stop, polls, watches, events }

@@ -20,7 +20,7 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as ClientConfig};
 use parking_lot::Mutex;
-use podscale::controller::observer::{Decided, Observer, rescale_line};
+use podscale::controller::observer::{Decided, JobsCreated, Observer, rescale_line};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use podscale_cluster::nodes::KubeletPort;
@@ -102,6 +102,10 @@ struct Lines(Mutex<Vec<String>>);
 impl Observer for Lines {
     fn decided(&self, decided: &Decided<'_>) {
         self.0.lock().extend(rescale_line(decided));
+    }
+
+    fn jobs_created(&self, created: &JobsCreated<'_>) {
+        self.0.lock().push(format!("{}: +{}: {}", created.name, created.count, created.why));
     }
 }
 

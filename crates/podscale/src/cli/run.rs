@@ -29,11 +29,11 @@ use std::time::Duration;
 
 /// Run the controller on a cluster.
 ///
-/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects, too) of
-/// the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
-/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale install --crds). Flags that
-/// kube-controller-manager has carry its names, and most of them its defaults; some have a short
-/// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
+/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects and ScaledJobs, too)
+/// of the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
+/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale
+/// install --crds). Flags that kube-controller-manager has carry its names, and most of them its defaults; some have a
+/// short alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
@@ -357,8 +357,8 @@ async fn control(
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
-    let leading = &role.leading;
-    let jobs = triggers::start_jobs(client, clock, &sources, &config, leading, &instruments);
+    let (leading, told) = (&role.leading, &watchers.observers);
+    let jobs = triggers::start_jobs(client, clock, &sources, &config, leading, told, &instruments);
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;

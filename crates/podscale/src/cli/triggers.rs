@@ -1,6 +1,7 @@
 //! The flags about triggers of event sources.
 
 use crate::controller::manage::Manage;
+use crate::controller::observer::Observer;
 use crate::controller::{Config, MetricSources};
 use crate::dialect::scaled_object::ScaledObjects;
 use crate::dialect::{AnyDialect, Managed};
@@ -106,6 +107,7 @@ pub(super) fn start_jobs(
     sources: &MetricSources,
     config: &Config,
     leading: &watch::Receiver<Option<Term>>,
+    observers: &[Arc<dyn Observer>],
     instruments: &Instruments,
 ) -> Option<ScaledJobs> {
     let triggers = Arc::clone(sources.triggers.as_ref()?);
@@ -115,6 +117,7 @@ pub(super) fn start_jobs(
         dry_run: config.dry_run,
         leading: leading.clone(),
         instruments: Arc::clone(instruments),
+        observers: observers.to_vec(),
     };
     Some(ScaledJobs::start(client, clock, config))
 }

@@ -53,7 +53,9 @@ pub(super) fn start_controller(
         let (manage, leading) = (defaults.manage.clone(), role.leading.clone());
         let instruments = Arc::new(shown.metrics.clone());
         let dry_run = false;
-        let config = scaled_jobs::Config { triggers, manage, dry_run, leading, instruments };
+        let observers = watchers.observers.clone();
+        let config =
+            scaled_jobs::Config { triggers, manage, dry_run, leading, instruments, observers };
         ScaledJobs::start(&client, clock, config)
     });
     let controller =

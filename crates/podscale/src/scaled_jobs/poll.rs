@@ -4,6 +4,7 @@
 use super::known::{Job, Jobs, State, name_of};
 use super::triggers::{Answer, OfObject};
 use super::write::Writer;
+use crate::controller::observer::{JobsCreated, Observer};
 use crate::time::now;
 use crate::triggers::{ObjectName, Triggers};
 use futures::future::join_all;
@@ -48,6 +49,8 @@ pub(super) struct Poller {
     pub(super) clock: Clock,
     /// Whether nothing is written.
     pub(super) dry_run: bool,
+    /// Who hears of Jobs that are created.
+    pub(super) observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Poller {
@@ -111,13 +114,8 @@ impl Poller {
         let JobPlan { active, create } = plan;
         let wanted = usize::try_from(create).unwrap_or(0).min(MOST_CREATED);
         let why = explain(&rules, counts, &loads, plan);
-        if wanted == 0 {
-            tracing::debug!(scaled_job = %shown(name), %why, "no Jobs are created");
-        } else {
-            let (jobs, dry_run) = (wanted, self.dry_run);
-            tracing::info!(scaled_job = %shown(name), jobs, dry_run, %why, "creating Jobs");
-        }
         let (created, refusals) = self.create(object, name, wanted).await;
+        self.tell(name, wanted, created, &why);
         self.prune(object, name).await;
         let told = |(metric, answer): &Answer| {
             (Arc::clone(metric), answer.as_ref().map(|load| load.active).map_err(Arc::clone))
@@ -126,6 +124,19 @@ impl Poller {
         let polled = Polled { active, triggers: &triggers, created, refusals: &refusals };
         self.conclude(object, Found::Polled(polled)).await;
         Ok(())
+    }
+
+    /// Says how many Jobs were created, or would have been, and why.
+    fn tell(&self, name: &ObjectName, wanted: usize, count: usize, why: &str) {
+        if wanted == 0 {
+            tracing::debug!(scaled_job = %shown(name), %why, "no Jobs are created");
+        } else if self.dry_run {
+            tracing::info!(scaled_job = %shown(name), "would create {wanted} Jobs: {why}");
+        } else if count > 0 {
+            let (namespace, name) = (&*name.namespace, &*name.name);
+            let created = JobsCreated { namespace, name, count, why };
+            self.observers.iter().for_each(|observer| observer.jobs_created(&created));
+        }
     }
 
     /// Deletes the Jobs that another generation made, unless they are to be left alone.

@@ -44,6 +44,7 @@ async fn start(world: &World) -> Deciding {
         dry_run: false,
         leading: role.leading.clone(),
         instruments: Arc::new(Metrics::new()),
+        observers: Vec::new(),
     };
     let jobs = ScaledJobs::start(client, clock, config);
     let watchers = Watchers::default();

@@ -18,7 +18,9 @@ fn is_unfinished(job: &Job) -> bool {
 async fn a_queue_gets_jobs_until_it_is_empty() {
     let quiet = Scenario::load("jobs").expect("a built-in one").without_load();
     let config = Config { speed: 20.0, ..Config::of(quiet) };
-    let demo = Demo::start(config, Vec::new()).await.expect("starts");
+    let heard = Arc::new(Lines::default());
+    let observers: Vec<Arc<dyn Observer>> = vec![Arc::clone(&heard) as _];
+    let demo = Demo::start(config, observers).await.expect("starts");
     let (client, dashboard) = (outside(&demo).await, address(&demo.dashboard_url()));
     let jobs: Api<Job> = Api::default_namespaced(client.clone());
     let kind = GroupVersionKind::gvk("keda.sh", "v1alpha1", "ScaledJob");
@@ -45,6 +47,11 @@ async fn a_queue_gets_jobs_until_it_is_empty() {
     })
     .await;
     assert!(some.len() <= 8, "no more than the maximum: {}", some.len());
+    until("it is told why", async || {
+        let lines = heard.0.lock().join("\n");
+        (lines.starts_with("mail: +") && lines.contains("1 of 1 triggers active")).then_some(())
+    })
+    .await;
     let metadata = &some[0].metadata;
     let labels = metadata.labels.clone().expect("labels");
     assert_eq!(labels["scaledjob.keda.sh/name"], "mail");

@@ -27,13 +27,16 @@ pub enum Found<'a> {
     Polled(Polled<'a>),
 }
 
+/// A metric of a trigger: whether it is active, or why that is not known.
+pub type Activity = (Arc<str>, Result<bool, Arc<str>>);
+
 /// What became of a poll of triggers.
 #[derive(Clone, Copy, Debug)]
 pub struct Polled<'a> {
     /// Whether there is something to do.
     pub active: bool,
-    /// The metrics of its triggers: whether each is active, or why that is not known.
-    pub triggers: &'a [(Arc<str>, Result<bool, Arc<str>>)],
+    /// The metrics of its triggers.
+    pub triggers: &'a [Activity],
     /// How many Jobs were created.
     pub created: usize,
     /// Why others were not.
@@ -175,7 +178,7 @@ fn set(status: &mut ScaledJobStatus, kind: &str, word: &str, reason: &str, messa
 mod tests {
     use super::*;
 
-    fn answers(words: &str) -> Vec<(Arc<str>, Result<bool, Arc<str>>)> {
+    fn answers(words: &str) -> Vec<Activity> {
         let answer = |(place, word): (usize, &str)| {
             let answer = match word {
                 "on" => Ok(true),
