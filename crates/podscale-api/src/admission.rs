@@ -10,11 +10,12 @@ pub mod review;
 mod tests;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::chpa::{self, Chpa};
 use crate::field_error::{Cause, Problem, causes, listed};
-use crate::keda::{self, ScaledObject, check as keda_check, scaled_object};
+use crate::keda::{self, ScaledJob, ScaledObject, check as keda_check, scaled_job, scaled_object};
 use crate::lint::{self, Autoscaler, Finding, IGNORE_ANNOTATION, Manifests};
 use crate::pod_autoscaler::default::default_spec;
 use crate::pod_autoscaler::{self, PodAutoscaler, validate};
@@ -92,6 +93,16 @@ pub static SCALED_OBJECTS: Kind = Kind {
     plural: scaled_object::PLURAL,
     check: check_scaled_object,
     warn: scaled_object_warnings,
+};
+
+/// What creates Jobs by KEDA's triggers. These are checked in files only: it is the controller that reports of others.
+pub static SCALED_JOBS: Kind = Kind {
+    group: keda::GROUP,
+    version: keda::VERSION,
+    kind: scaled_job::KIND,
+    plural: scaled_job::PLURAL,
+    check: check_scaled_job,
+    warn: certain_findings,
 };
 
 /// The kind of that group and name, if its objects are checked.
@@ -196,7 +207,18 @@ fn check_chpa(object: &Value) -> Vec<Cause> {
 }
 
 fn check_scaled_object(object: &Value) -> Vec<Cause> {
-    let object: ScaledObject = match serde_path_to_error::deserialize(object) {
+    check_keda::<ScaledObject>(object, keda_check::scaled_object)
+}
+
+fn check_scaled_job(object: &Value) -> Vec<Cause> {
+    check_keda::<ScaledJob>(object, keda_check::scaled_job)
+}
+
+fn check_keda<T: DeserializeOwned>(
+    object: &Value,
+    check: fn(&T) -> Result<(), keda_check::CheckError>,
+) -> Vec<Cause> {
+    let object: T = match serde_path_to_error::deserialize(object) {
         Ok(object) => object,
         Err(error) => {
             let field = match error.path().to_string() {
@@ -206,11 +228,10 @@ fn check_scaled_object(object: &Value) -> Vec<Cause> {
             return vec![cause(Problem::TypeInvalid, field, error.inner().to_string())];
         }
     };
-    let wrong = keda_check::scaled_object(&object).err();
     let said = |error: keda_check::CheckError| {
         cause(Problem::Invalid, error.field().to_owned(), error.problem)
     };
-    wrong.map(said).into_iter().collect()
+    check(&object).err().map(said).into_iter().collect()
 }
 
 /// What KEDA's webhook warns of.

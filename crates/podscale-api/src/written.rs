@@ -8,6 +8,7 @@ use crate::hpa::convert::Version;
 use crate::hpa::custom_metrics;
 use crate::hpa::manifest;
 use crate::hpa::v2::HorizontalPodAutoscaler;
+use crate::keda::{self, scaled_job};
 use crate::pod_autoscaler::PodAutoscaler;
 use crate::pod_autoscaler::hpa_form::hpa_form;
 use crate::singlecloud;
@@ -23,6 +24,8 @@ pub enum Written {
     Chpa,
     /// A ScaledObject of KEDA's.
     ScaledObject,
+    /// A ScaledJob of KEDA's, which scales nothing but creates Jobs.
+    ScaledJob,
     /// An autoscaler of singlecloud's.
     Singlecloud,
 }
@@ -32,6 +35,9 @@ impl Written {
     pub fn of(object: &Value) -> Option<Written> {
         if Version::of_object(object).is_some() {
             return Some(Written::Hpa);
+        }
+        if object["apiVersion"] == keda::API_VERSION && object["kind"] == scaled_job::KIND {
+            return Some(Written::ScaledJob);
         }
         Some(match form_of(object)?.name() {
             "pa" => Written::PodAutoscaler,
@@ -54,7 +60,7 @@ impl Written {
             }
             Written::Chpa => chpa_form::as_written(object).ok(),
             // What its triggers measure is no metric of an HPA.
-            Written::ScaledObject => None,
+            Written::ScaledObject | Written::ScaledJob => None,
             Written::Singlecloud => {
                 let autoscaler = singlecloud::read(object).ok()?.autoscaler;
                 let namespace = singlecloud::namespace_of(object).unwrap_or_default();
@@ -67,7 +73,7 @@ impl Written {
     pub fn path(self, object: &Value, path: &str) -> String {
         match self {
             Written::Hpa => manifest::written_path(object, path),
-            Written::PodAutoscaler | Written::ScaledObject => path.to_owned(),
+            Written::PodAutoscaler | Written::ScaledObject | Written::ScaledJob => path.to_owned(),
             Written::Chpa => chpa_form::path(path),
             Written::Singlecloud => singlecloud_form::path(object, path),
         }
@@ -81,7 +87,7 @@ impl Written {
 
     /// Whether no metrics stand for one of cpu.
     pub fn has_default_metric(self) -> bool {
-        !matches!(self, Written::Chpa | Written::ScaledObject)
+        !matches!(self, Written::Chpa | Written::ScaledObject | Written::ScaledJob)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod claim_protection;
 pub mod deployment;
 pub mod endpoints;
 pub mod garbage;
+pub mod jobs;
 pub mod kinds;
 pub mod namespaces;
 pub mod node_lifecycle;
@@ -21,6 +22,7 @@ pub mod written;
 
 use cache::Cache;
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
     Endpoints, Namespace, Node, PersistentVolumeClaim, ReplicationController, Service,
@@ -43,6 +45,8 @@ use tokio::task::JoinSet;
 pub const BY_OWNER: usize = 0;
 /// The pods' index by node.
 pub const BY_NODE: usize = 1;
+/// The pods' index by Job, of those that are to be counted.
+pub const BY_JOB: usize = 2;
 
 /// What every controller is given.
 #[derive(Clone)]
@@ -59,7 +63,7 @@ pub struct Context {
 
 /// What the watches show, shared by all controllers.
 pub struct Caches {
-    /// All pods, by owner and by node.
+    /// All pods, by owner, by node and by Job.
     pub pods: Cache<Pod>,
     /// All replica sets, by controller.
     pub replica_sets: Cache<ReplicaSet>,
@@ -69,6 +73,8 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// All stateful sets.
     pub stateful_sets: Cache<StatefulSet>,
+    /// All Jobs.
+    pub jobs: Cache<Job>,
     /// The leases of nodes.
     pub leases: Cache<Lease>,
     /// All namespaces.
@@ -113,11 +119,12 @@ const LEASES: &str = "kube-node-lease";
 impl Caches {
     fn new() -> Caches {
         Caches {
-            pods: Cache::new(vec![by_owner, by_node]),
+            pods: Cache::new(vec![by_owner, by_node, jobs::tracked_by]),
             replica_sets: Cache::new(vec![by_owner]),
             replication_controllers: Cache::new(vec![]),
             deployments: Cache::new(vec![]),
             stateful_sets: Cache::new(vec![]),
+            jobs: Cache::new(vec![]),
             leases: Cache::new(vec![]),
             namespaces: Cache::new(vec![]),
             accounts: Cache::new(vec![]),
@@ -137,6 +144,7 @@ impl Caches {
         feed(tasks, &self.replication_controllers, client, shutdown);
         feed(tasks, &self.deployments, client, shutdown);
         feed(tasks, &self.stateful_sets, client, shutdown);
+        feed(tasks, &self.jobs, client, shutdown);
         feed(tasks, &self.namespaces, client, shutdown);
         feed(tasks, &self.accounts, client, shutdown);
         feed(tasks, &self.claims, client, shutdown);
@@ -175,6 +183,7 @@ pub fn spawn_all(client: Client, clock: Clock, shutdown: Shutdown) -> JoinSet<()
     start.spawn(Replicas::start(context.clone(), controllers.clone(), end()));
     start.spawn(deployment::Deployments::start(context.clone(), end()));
     start.spawn(stateful::StatefulSets::start(context.clone(), end()));
+    start.spawn(jobs::Jobs::start(context.clone(), end()));
     start.spawn(scheduler::Scheduler::start(context.clone(), end()));
     start.spawn(node_lifecycle::NodeLifecycle::start(context.clone(), end()));
     start.spawn(endpoints::EndpointsController::start(context.clone(), end()));

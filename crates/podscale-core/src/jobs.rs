@@ -1,5 +1,9 @@
 //! How many Jobs a load asks for. Jobs are only ever created: one that runs is left to finish.
 
+mod explain;
+
+pub use explain::explain;
+
 use serde::Serialize;
 
 /// How many Jobs a load asks for, as one object says it.

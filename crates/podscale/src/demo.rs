@@ -2,30 +2,30 @@
 //! controller that scales them, and the dashboard that shows it.
 
 mod admission;
+mod deciding;
 pub mod decision_log;
 mod first_metrics;
 pub mod kubeconfig;
 mod kubelets;
 mod objects;
 
-use crate::admin::{self, Shown};
+use crate::admin;
 use crate::connections::{self, Limits};
-use crate::controller::observer::{Log, Observer};
-use crate::controller::{self, Controller, ResourceSource, Watchers};
+use crate::controller::ResourceSource;
+use crate::controller::observer::Observer;
 use crate::dashboard::Hub;
 use crate::kubelets::{Kubelets, Reports};
 use crate::scenario::{ApplyError, Scenario};
-use crate::telemetry::DecisionMetrics;
 use axum::Router;
 use axum::http::{HeaderValue, Request, header};
 use axum::middleware::map_request;
+use deciding::{Deciding, start_controller};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kubeconfig::Kubeconfig;
 use podscale_apiserver::serve::{CertificateError, ServeError};
 use podscale_apiserver::{ApiServer, Certificates, Serving};
 use podscale_client::clock::Clock;
-use podscale_client::instrument::RequestLayer;
 use podscale_cluster::call::CallError;
 use podscale_cluster::controllers;
 use podscale_cluster::load::{self, LoadModel, WorkloadError};
@@ -39,7 +39,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tower::Layer;
 
 /// Under which path of the dashboard's address the plain REST form of all metrics is.
 pub const PLAIN: &str = "/plain";
@@ -144,7 +143,7 @@ pub struct Demo {
 
 /// Everything that runs; dropping it ends it at once, [`Parts::stop`] gracefully.
 struct Parts {
-    controller: Controller,
+    controller: Deciding,
     cluster: JoinSet<()>,
     driver: JoinHandle<()>,
     metrics: Metrics,
@@ -301,30 +300,6 @@ async fn start_nodes(
     let (count, port, identity) = (config.nodes, config.kubelet_port, Some(identity));
     let config = NodesConfig { count, port, identity, ..NodesConfig::default() };
     Ok(Nodes::start(client.clone(), clock, &config).await?)
-}
-
-/// The controller, and what the admin pages show of it.
-fn start_controller(
-    service: Router,
-    clock: Clock,
-    hub: &Hub,
-    observers: Vec<Arc<dyn Observer>>,
-    metrics: crate::metrics::Metrics,
-    resource: ResourceSource,
-) -> (Controller, Shown) {
-    let counting = DecisionMetrics(metrics.clone());
-    let mut all: Vec<Arc<dyn Observer>> =
-        vec![Arc::new(hub.clone()), Arc::new(Log), Arc::new(counting)];
-    all.extend(observers);
-    let watchers = Watchers { observers: all, metrics: metrics.clone(), ..Watchers::default() };
-    let shown = Shown { hub: hub.clone(), metrics, readiness: watchers.readiness.clone() };
-    let requests = RequestLayer::new(Arc::new(shown.metrics.clone()));
-    let client = Client::new(requests.layer(service), "default");
-    let (defaults, role) = (controller::Config::default(), controller::Role::alone());
-    let (dialects, sources) = objects::with_triggers(&client, clock, resource);
-    let controller =
-        Controller::start_with(&client, clock, defaults, dialects, watchers, role, sources);
-    (controller, shown)
 }
 
 /// The API server, on a socket for everybody who has the kubeconfig.

@@ -100,7 +100,7 @@ pub fn manifests(options: &Options) -> Vec<Value> {
     objects.extend(options.triggers.iter().flat_map(|triggers| triggers.manifests(namespace)));
     if options.crds {
         // Before all that may be about them.
-        let of_triggers = options.triggers.iter().flat_map(|_| crds::keda::managed());
+        let of_triggers = options.triggers.iter().flat_map(|_| crds::keda::definitions());
         objects.splice(0..0, crds::all().into_iter().chain(of_triggers));
     }
     objects

@@ -26,6 +26,8 @@ pub mod serve;
 
 pub mod controller;
 
+pub mod scaled_jobs;
+
 pub mod dashboard;
 pub mod record;
 pub mod telemetry;

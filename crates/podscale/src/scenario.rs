@@ -6,6 +6,7 @@ mod apply;
 pub use apply::{ApplyError, apply};
 
 use crate::dialect::{read, scaled_object};
+use podscale_api::keda::scaled_job;
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
 use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
@@ -25,10 +26,11 @@ const FILE_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
 /// The scenario that is shown if none is named.
 pub const DEFAULT: &str = "tour";
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     (DEFAULT, include_str!("../scenarios/tour.yaml")),
     ("queue", include_str!("../scenarios/queue.yaml")),
     ("triggers", include_str!("../scenarios/triggers.yaml")),
+    ("jobs", include_str!("../scenarios/jobs.yaml")),
 ];
 
 /// What a demonstration shows.
@@ -251,13 +253,14 @@ impl Scenario {
     }
 }
 
-/// Whether an object scales others. Unlike those of other kinds, ScaledObjects cannot be simulated: what their triggers
-/// measure is not in them.
+/// Whether an object scales others, or creates Jobs. Unlike those of other kinds, KEDA's cannot be simulated: what their
+/// triggers measure is not in them.
 #[must_use]
 pub fn is_autoscaler(object: &Value) -> bool {
     let is = |field: &str, value: &str| object.get(field).and_then(Value::as_str) == Some(value);
     let kind = &scaled_object::SCALED_OBJECT;
-    read::is_autoscaler(object) || (is("apiVersion", kind.api_version) && is("kind", kind.name))
+    let is_of_keda = |name: &str| is("apiVersion", kind.api_version) && is("kind", name);
+    read::is_autoscaler(object) || is_of_keda(kind.name) || is_of_keda(scaled_job::KIND)
 }
 
 /// The traces that a load names.

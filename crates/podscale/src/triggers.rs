@@ -30,7 +30,7 @@ use cluster::KnownCluster;
 use connected::Connected;
 use kube::Client;
 use parking_lot::Mutex;
-use podscale_api::keda::ScaledObject;
+use podscale_api::keda::{ScaledObject, scaled_job};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::Instruments;
@@ -38,6 +38,7 @@ use podscale_scalers::Context;
 use served::Served;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -59,6 +60,8 @@ pub(crate) struct ObjectName {
     pub(crate) namespace: Arc<str>,
     /// Its name.
     pub(crate) name: Arc<str>,
+    /// Whether it is a ScaledJob, which may be called as a ScaledObject is.
+    pub(crate) is_job: bool,
 }
 
 impl ObjectName {
@@ -68,7 +71,14 @@ impl ObjectName {
         ObjectName {
             namespace: metadata.namespace.as_str().into(),
             name: metadata.name.as_str().into(),
+            is_job: object.kind == scaled_job::KIND,
         }
+    }
+
+    /// The key of one of its triggers, which begins with its namespace and its name.
+    fn key(&self, index: usize) -> String {
+        let of_job = if self.is_job { "job-" } else { "" };
+        format!("{}/{}/{of_job}{index}", self.namespace, self.name)
     }
 }
 
@@ -86,6 +96,8 @@ pub struct Triggers {
     pushed: Arc<OnceLock<Pushed>>,
     outdated: Mutex<Outdated>,
     is_outdated: Notify,
+    /// How often authentications have changed.
+    changes: AtomicU64,
 }
 
 /// Whose credentials may have changed.
@@ -118,7 +130,18 @@ impl Triggers {
             pushed: Arc::default(),
             outdated: Mutex::default(),
             is_outdated: Notify::new(),
+            changes: AtomicU64::new(0),
         }
+    }
+
+    /// The pods of the cluster, once somebody follows them.
+    pub(crate) fn pods(&self) -> Option<&Arc<Pods>> {
+        self.pods.get()
+    }
+
+    /// How often authentications have changed so far.
+    pub(crate) fn authentication_changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Counts these pods where a trigger counts pods.
@@ -131,6 +154,7 @@ impl Triggers {
     pub(crate) async fn follow_authentications(&self, client: &Client, instruments: &Instruments) {
         let changed = |names: BTreeSet<AuthenticationName>| {
             if !names.is_empty() {
+                self.changes.fetch_add(1, Ordering::AcqRel);
                 self.outdated.lock().authentications.extend(names);
                 self.is_outdated.notify_one();
             }

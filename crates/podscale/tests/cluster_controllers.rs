@@ -2,8 +2,12 @@
 
 #[path = "cluster_controllers/garbage.rs"]
 mod garbage;
+#[path = "cluster_controllers/jobs.rs"]
+mod jobs;
 #[path = "cluster_controllers/nodes.rs"]
 mod nodes;
+#[path = "cluster_controllers/scaled_jobs.rs"]
+mod scaled_jobs;
 #[path = "cluster_controllers/world.rs"]
 mod world;
 

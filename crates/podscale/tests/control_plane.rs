@@ -27,6 +27,8 @@ mod fixture;
 mod harness;
 #[path = "control_plane/installed.rs"]
 mod installed;
+#[path = "control_plane/jobs.rs"]
+mod jobs;
 #[path = "control_plane/keda.rs"]
 mod keda;
 #[path = "control_plane/kubelet.rs"]
@@ -129,6 +131,7 @@ fn trials(harness: &Harness) -> Result<Vec<Trial>> {
     trials.extend(rbac::trials(harness));
     trials.extend(pod_autoscaler::trials(harness));
     trials.extend(adopted::trials(harness));
+    trials.extend(jobs::trials(harness));
     trials.extend(keda::trials(harness));
     trials.extend(installed::trials(harness));
     trials.extend(sources::trials(harness));

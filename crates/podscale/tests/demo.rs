@@ -3,6 +3,8 @@
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 
+#[path = "demo/jobs.rs"]
+mod jobs;
 #[path = "demo/kubelets.rs"]
 mod kubelets;
 #[path = "demo/ports.rs"]
@@ -18,7 +20,7 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as ClientConfig};
 use parking_lot::Mutex;
-use podscale::controller::observer::{Decided, Observer, rescale_line};
+use podscale::controller::observer::{Decided, JobsCreated, Observer, rescale_line};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use podscale_cluster::nodes::KubeletPort;
@@ -100,6 +102,10 @@ struct Lines(Mutex<Vec<String>>);
 impl Observer for Lines {
     fn decided(&self, decided: &Decided<'_>) {
         self.0.lock().extend(rescale_line(decided));
+    }
+
+    fn jobs_created(&self, created: &JobsCreated<'_>) {
+        self.0.lock().push(format!("{}: +{}: {}", created.name, created.count, created.why));
     }
 }
 
@@ -223,40 +229,6 @@ async fn one_goes_up_another_down_and_all_ends_well() {
     for closed in [dashboard, server] {
         assert!(TcpStream::connect(closed).is_err(), "{closed} is closed");
     }
-}
-
-/// A scenario without pods, for what happens before there are any.
-const NOTHING: &str = "
-name: nothing
-nodes: 2
-manifests:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}
-";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_busy_kubelet_port_gives_way_unless_it_is_required() {
-    let first_node = Ipv4Addr::new(127, 0, 1, 1);
-    // Where there is no such address, any other reason not to bind it serves as well.
-    let taken = tokio::net::TcpListener::bind((first_node, 0)).await.ok();
-    let port = taken.as_ref().map_or(10250, |l| l.local_addr().expect("an address").port());
-
-    let kubelet_port = KubeletPort::Preferred(port);
-    let config = Config { kubelet_port, ..Config::of(scenario(NOTHING)) };
-    let demo = Demo::start(config, Vec::new()).await.expect("falls back");
-    let notice = demo.kubelet_notice().expect("a notice").to_owned();
-    assert!(notice.starts_with(&format!("127.0.1.1:{port} cannot be used (")), "{notice}");
-    assert_eq!(notice.lines().count(), 1, "{notice}");
-    let nodes = page(address(&demo.dashboard_url()), "/nodes").await;
-    assert!(nodes.contains("\"name\":\"node-1\""), "{nodes}");
-    assert!(!nodes.contains(&format!("\"address\":\"127.0.1.1\",\"port\":{port},")), "{nodes}");
-    timeout(TIMEOUT, demo.stop()).await.expect("ends");
-
-    let kubelet_port = KubeletPort::Required(port);
-    let config = Config { kubelet_port, ..Config::of(scenario(NOTHING)) };
-    let error = Demo::start(config, Vec::new()).await.err().expect("the port is taken").to_string();
-    let expected = format!("cannot listen on 127.0.1.1:{port} for the kubelet of node-1: ");
-    assert!(error.starts_with(&expected), "{error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

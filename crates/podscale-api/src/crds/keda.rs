@@ -20,16 +20,6 @@ pub fn definitions() -> Vec<Value> {
     ]
 }
 
-/// Those of the kinds that are managed, or that these refer to.
-#[must_use]
-pub fn managed() -> Vec<Value> {
-    vec![
-        scaled_object::definition(),
-        authentication::definition(),
-        authentication::definition_of_cluster(),
-    ]
-}
-
 /// What names a kind.
 struct Names {
     kind: &'static str,

@@ -81,6 +81,12 @@ impl Orders {
     }
 }
 
+/// Whether a ScaledJob is paused: of all orders to pause it knows only the plain one.
+#[must_use]
+pub fn is_job_paused(annotations: &Labels) -> bool {
+    annotations.get(PAUSED).is_some_and(is_on)
+}
+
 /// Whether a text means yes: everything does that Go does not read as no.
 fn is_on(text: &str) -> bool {
     !matches!(text, "0" | "f" | "F" | "false" | "FALSE" | "False")

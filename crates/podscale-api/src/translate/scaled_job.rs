@@ -1,4 +1,7 @@
-//! From ScaledJobs to the core's rules for Jobs.
+//! From ScaledJobs to the core's rules for Jobs, and from what came of them to their status.
+
+pub mod made;
+pub mod status;
 
 use crate::keda::check::number;
 use crate::keda::scaled_job::ScaledJobSpec;

@@ -1,5 +1,5 @@
 //! How a pod lives on its node, as a pure function of time: created, running, ready; crashing,
-//! hanging; ending.
+//! hanging, done with its work; ending.
 
 use super::pod::{Facts, Fault, WirePod};
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +19,8 @@ pub struct Delays {
     pub stop: Duration,
     /// From the start of a container that crashes to its crash.
     pub crash: Duration,
+    /// From the start of a Job's containers to the end of their work.
+    pub work: Duration,
     /// How far starts are spread, as a part of one.
     pub spread: f64,
 }
@@ -30,6 +32,7 @@ impl Default for Delays {
             ready: Duration::from_secs(3),
             stop: Duration::from_secs(2),
             crash: Duration::from_secs(5),
+            work: Duration::from_secs(10),
             spread: 0.3,
         }
     }
@@ -69,8 +72,8 @@ pub struct Life {
     pub taken: Timestamp,
     /// When its containers last started.
     pub started: Option<Timestamp>,
-    /// When its containers last crashed.
-    pub crashed: Option<Timestamp>,
+    /// When its containers last ended, well or badly.
+    pub ended: Option<Timestamp>,
     /// When it last became ready or stopped being so.
     pub ready_changed: Timestamp,
     /// How often its containers were started again.
@@ -111,7 +114,7 @@ impl Life {
             (Some("Running"), None) => Stage::BackOff,
             _ => Stage::Creating,
         };
-        Life { stage, since: now, taken, started, crashed: None, ready_changed, restarts }
+        Life { stage, since: now, taken, started, ended: None, ready_changed, restarts }
     }
 
     /// Whether its containers run.
@@ -120,7 +123,7 @@ impl Life {
         match self.stage {
             Stage::Running { .. } => true,
             Stage::Stopping => {
-                self.started.is_some_and(|started| self.crashed.is_none_or(|at| at < started))
+                self.started.is_some_and(|started| self.ended.is_none_or(|at| at < started))
             }
             Stage::Creating | Stage::BackOff | Stage::Failed | Stage::Succeeded => false,
         }
@@ -190,14 +193,27 @@ impl Life {
             },
             Some(Fault::Unready | Fault::NoMetrics) | None => None,
         };
+        // Containers that crash do not come to the end of their work.
+        let work = facts.has_work.then(|| facts.run_time.unwrap_or(delays.work));
+        let done_due = match work.filter(|_| fault != Some(Fault::Crash)) {
+            Some(work) => match until(started, work, now) {
+                None => {
+                    let done = self.into_stage(Stage::Succeeded, now);
+                    return Next::Become(Life { ended: Some(now), ..done });
+                }
+                due => due,
+            },
+            None => None,
+        };
+        let end_due = crash_due.or(done_due);
         let may_be_ready = fault != Some(Fault::Unready);
         match (ready, may_be_ready) {
             (true, false) => Next::Become(self.into_stage(Stage::Running { ready: false }, now)),
             (false, true) if ready_due.is_none() => {
                 Next::Become(self.into_stage(Stage::Running { ready: true }, now))
             }
-            (false, true) => Next::Wait(ready_due.into_iter().chain(crash_due).min()),
-            (true, true) | (false, false) => Next::Wait(crash_due),
+            (false, true) => Next::Wait(ready_due.into_iter().chain(end_due).min()),
+            (true, true) | (false, false) => Next::Wait(end_due),
         }
     }
 
@@ -205,7 +221,7 @@ impl Life {
     #[must_use]
     pub fn crash(&self, facts: &Facts, now: Timestamp) -> Life {
         let stage = if facts.restarts { Stage::BackOff } else { Stage::Failed };
-        Life { crashed: Some(now), ..self.into_stage(stage, now) }
+        Life { ended: Some(now), ..self.into_stage(stage, now) }
     }
 
     fn start(&self, now: Timestamp) -> Life {

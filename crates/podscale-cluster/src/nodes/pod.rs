@@ -18,6 +18,8 @@ pub const FAULT: &str = "demo.podscale.dev/fault";
 pub const START_DELAY: &str = "demo.podscale.dev/start-delay";
 /// The annotation that says how long a pod takes from its start to readiness.
 pub const READINESS_DELAY: &str = "demo.podscale.dev/readiness-delay";
+/// The annotation that says how long a pod's containers run until their work is done.
+pub const RUN_TIME: &str = "demo.podscale.dev/run-time";
 
 /// How a pod misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
@@ -282,6 +284,10 @@ pub struct Facts {
     pub start_delay: Option<Duration>,
     /// How long it takes from its start to readiness, if it says so itself.
     pub readiness_delay: Option<Duration>,
+    /// Whether its containers end when their work is done, as those of Jobs do.
+    pub has_work: bool,
+    /// How long that takes, if it says so itself.
+    pub run_time: Option<Duration>,
 }
 
 impl Facts {
@@ -298,6 +304,9 @@ impl Facts {
         };
         let controller = meta.owner_references.iter().flatten();
         let controller = controller.into_iter().find(|owner| owner.controller == Some(true));
+        let run_time = annotation(RUN_TIME).and_then(|text| delay(text));
+        let is_of_job = controller.is_some_and(|owner| owner.kind == "Job");
+        let may_end = matches!(pod.spec.restart_policy.as_deref(), Some("Never" | "OnFailure"));
         Some(Facts {
             uid: meta.uid.as_deref()?.into(),
             namespace: meta.namespace.as_deref()?.into(),
@@ -323,6 +332,8 @@ impl Facts {
             readiness_delay: annotation(READINESS_DELAY)
                 .and_then(|text| delay(text))
                 .or_else(probe_delay),
+            has_work: may_end && (is_of_job || run_time.is_some()),
+            run_time,
         })
     }
 }

@@ -101,8 +101,8 @@ impl Report<'_> {
             status["imageID"] = format!("podscale://{}", container.image).into();
             status["containerID"] = self.container_id(container, life.restarts).into();
         }
-        let ended = matches!(life.stage, Stage::Failed | Stage::Succeeded);
-        if life.crashed.is_some() && !ended {
+        let is_over = matches!(life.stage, Stage::Failed | Stage::Succeeded);
+        if life.ended.is_some() && !is_over {
             status["lastState"] = self.terminated(container);
         }
         status
@@ -132,7 +132,7 @@ impl Report<'_> {
     fn terminated(&self, container: &Container) -> Value {
         let life = self.life;
         let failed = life.stage != Stage::Succeeded;
-        let ended = life.crashed.unwrap_or(life.since);
+        let ended = life.ended.unwrap_or(life.since);
         let run = if life.running() { life.restarts.saturating_sub(1) } else { life.restarts };
         json!({"terminated": {
             "exitCode": if failed { CRASH_CODE } else { 0 },

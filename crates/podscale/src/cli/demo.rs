@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// What to show: a built-in scenario (tour, queue, triggers) or a scenario file.
+    /// What to show: a built-in scenario (tour, queue, triggers, jobs) or a scenario file.
     #[arg(long, value_name = "NAME|FILE", default_value = scenario::DEFAULT, env = "PODSCALE_SCENARIO")]
     scenario: String,
 

@@ -29,11 +29,11 @@ use std::time::Duration;
 
 /// Run the controller on a cluster.
 ///
-/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects, too) of
-/// the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
-/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale install --crds). Flags that
-/// kube-controller-manager has carry its names, and most of them its defaults; some have a short
-/// alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
+/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects and ScaledJobs, too)
+/// of the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
+/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale
+/// install --crds). Flags that kube-controller-manager has carry its names, and most of them its defaults; some have a
+/// short alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
 ///
 /// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
@@ -335,11 +335,7 @@ async fn control(
     let shown = Shown { hub: hub.clone(), metrics: metrics.clone(), readiness: readiness.clone() };
     let recording = arguments.recording.start(&metrics)?;
     let admin = Admin::start(arguments.admin_address, shown).await?;
-    let (version, namespace) =
-        (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(&cluster));
-    let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
-    let (server, admin_address) = (&cluster.url, admin.address());
-    tracing::info!(version, %server, namespace, manage, dry_run, admin = %admin_address, "started");
+    announce(arguments, &cluster, admin.address());
     let counting = DecisionMetrics(metrics.clone());
     let mut observers: Vec<Arc<dyn Observer>> =
         vec![Arc::new(hub), Arc::new(Log), Arc::new(counting)];
@@ -361,10 +357,13 @@ async fn control(
     };
     let start = |served| arguments.serving.start_beside(kubeconfig, context, served, &watchers);
     let serving = served.map(start).transpose()?;
+    let (leading, told) = (&role.leading, &watchers.observers);
+    let jobs = triggers::start_jobs(client, clock, &sources, &config, leading, told, &instruments);
     let controller =
         Controller::start_with(client, clock, config, dialects, watchers, role, sources);
     end.await;
     tracing::info!("shutting down");
+    triggers::stop_jobs(jobs).await;
     controller.hand_over(elections.stop()).await;
     if let Some(writing) = recording {
         writing.finish();
@@ -374,4 +373,12 @@ async fn control(
     }
     admin.stop().await;
     Ok(())
+}
+
+fn announce(arguments: &Arguments, cluster: &connect::Cluster, admin: SocketAddr) {
+    let (version, namespace) =
+        (env!("CARGO_PKG_VERSION"), arguments.election.own_namespace(cluster));
+    let (dry_run, manage) = (arguments.dry_run, arguments.manage.name());
+    let server = &cluster.url;
+    tracing::info!(version, %server, namespace, manage, dry_run, %admin, "started");
 }

@@ -1,27 +1,33 @@
 //! The flags about triggers of event sources.
 
-use crate::controller::MetricSources;
 use crate::controller::manage::Manage;
+use crate::controller::observer::Observer;
+use crate::controller::{Config, MetricSources};
 use crate::dialect::scaled_object::ScaledObjects;
 use crate::dialect::{AnyDialect, Managed};
+use crate::scaled_jobs::{self, ScaledJobs};
 use crate::serve::Served;
 use crate::serve::triggers::TriggerMetrics;
 use crate::settings::{TriggerMode, namespace};
 use crate::triggers::{Limits, Triggers};
 use clap::Args;
+use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
+use podscale_client::election::Term;
+use podscale_client::instrument::Instruments;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 /// Flags about triggers of event sources.
 #[derive(Clone, Debug, Args)]
 #[group(id = "trigger-flags")]
 #[command(next_help_heading = "Triggers")]
 pub struct Arguments {
-    /// Manage KEDA's ScaledObjects as well, and read the credentials that their triggers refer to. KEDA must not
-    /// manage them too.
+    /// Manage KEDA's ScaledObjects and ScaledJobs as well, and read the credentials that their triggers refer to. KEDA
+    /// must not manage them too.
     #[arg(long, env = "PODSCALE_TRIGGERS")]
     triggers: bool,
 
@@ -91,5 +97,34 @@ impl Arguments {
             sources.triggers = Some(triggers);
         }
         (dialects, sources)
+    }
+}
+
+/// Begins to create Jobs by triggers, if these are read.
+pub(super) fn start_jobs(
+    client: &Client,
+    clock: Clock,
+    sources: &MetricSources,
+    config: &Config,
+    leading: &watch::Receiver<Option<Term>>,
+    observers: &[Arc<dyn Observer>],
+    instruments: &Instruments,
+) -> Option<ScaledJobs> {
+    let triggers = Arc::clone(sources.triggers.as_ref()?);
+    let config = scaled_jobs::Config {
+        triggers,
+        manage: config.manage.clone(),
+        dry_run: config.dry_run,
+        leading: leading.clone(),
+        instruments: Arc::clone(instruments),
+        observers: observers.to_vec(),
+    };
+    Some(ScaledJobs::start(client, clock, config))
+}
+
+/// Ends what creates Jobs.
+pub(super) async fn stop_jobs(jobs: Option<ScaledJobs>) {
+    if let Some(jobs) = jobs {
+        jobs.stop().await;
     }
 }

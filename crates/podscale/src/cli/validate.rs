@@ -222,11 +222,12 @@ fn items(object: &Value) -> Option<(&'static str, &Vec<Value>)> {
 }
 
 /// What can be checked, in words.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "a HorizontalPodAutoscaler",
     "a PodAutoscaler",
     "a CHPA",
     "a ScaledObject",
+    "a ScaledJob",
     "an autoscaler of singlecloud's",
     "a configuration of prometheus-adapter",
     "a ConfigMap with one under config.yaml",

@@ -1,6 +1,7 @@
 //! Which autoscalers are managed.
 
 use crate::dialect::Managed;
+use podscale_api::meta::ObjectMeta;
 use podscale_api::pod_autoscaler::API_VERSION as OWN;
 use podscale_client::watch::Change;
 use std::collections::BTreeSet;
@@ -44,7 +45,11 @@ impl Manage {
     /// Whether this one is.
     #[must_use]
     pub fn manages(&self, managed: &Managed) -> bool {
-        let metadata = managed.metadata();
+        self.takes(managed.metadata(), managed.key.kind.api_version == OWN)
+    }
+
+    /// Whether an object with this metadata is managed, which is of a kind that no other controller knows or not.
+    pub(crate) fn takes(&self, metadata: &ObjectMeta, ours: bool) -> bool {
         let elsewhere =
             !self.namespaces.is_empty() && !self.namespaces.contains(&metadata.namespace);
         if elsewhere || self.excluded.contains(&metadata.namespace) {
@@ -52,7 +57,6 @@ impl Manage {
         }
         let said = [metadata.annotations.get(MANAGED), metadata.labels.get(MANAGED)];
         let says = |word: &str| said.iter().flatten().any(|text| text.eq_ignore_ascii_case(word));
-        let ours = managed.key.kind.api_version == OWN;
         !says("false") && (ours || self.which == Which::Native || says("true"))
     }
 

@@ -94,6 +94,19 @@ pub(crate) struct OtherSelector {
     pub(crate) selector: Arc<str>,
 }
 
+/// Jobs that were created by triggers.
+#[derive(Clone, Copy, Debug)]
+pub struct JobsCreated<'a> {
+    /// The namespace of their ScaledJob.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// How many there are.
+    pub count: usize,
+    /// Why so many, in words.
+    pub why: &'a str,
+}
+
 /// Hears of every pass. Must not wait: it is called between two passes.
 pub trait Observer: Send + Sync {
     /// An object was decided.
@@ -106,6 +119,9 @@ pub trait Observer: Send + Sync {
 
     /// An object is gone.
     fn gone(&self, _key: &Key) {}
+
+    /// Jobs were created.
+    fn jobs_created(&self, _created: &JobsCreated<'_>) {}
 }
 
 /// The steps that made the size, in words, without those that are said elsewhere.
@@ -145,5 +161,10 @@ impl Observer for Log {
         } else if let Some(error) = &decided.decision().error {
             tracing::debug!(%autoscaler, %error, "cannot decide");
         }
+    }
+
+    fn jobs_created(&self, created: &JobsCreated<'_>) {
+        let JobsCreated { namespace, name, count, why } = *created;
+        tracing::info!(scaled_job = %format_args!("{namespace}/{name}"), "created {count} Jobs: {why}");
     }
 }

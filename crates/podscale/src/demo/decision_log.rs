@@ -1,6 +1,6 @@
 //! Prints what is decided, and why, in lines that people read while they watch.
 
-use crate::controller::observer::{Decided, Observer, why};
+use crate::controller::observer::{Decided, JobsCreated, Observer, why};
 use crate::dashboard::{DecisionView, OutcomeKind, Picture};
 use crate::dialect::Key;
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +14,7 @@ use std::io::Write;
 /// time.
 const WARM_UP: SignedDuration = SignedDuration::from_secs(180);
 
-/// Prints a line for every change of size, and whenever something new stands in its way.
+/// Prints a line for every change of size, for Jobs that are created, and whenever something new stands in its way.
 pub struct DecisionLog<W> {
     clock: Clock,
     started: Timestamp,
@@ -135,5 +135,11 @@ impl<W: Write + Send> Observer for DecisionLog<W> {
             let time = self.elapsed();
             state.print(&format!("{time}  - {key} is gone"));
         }
+    }
+
+    fn jobs_created(&self, created: &JobsCreated<'_>) {
+        let JobsCreated { namespace, name, count, why } = *created;
+        let (time, key) = (self.elapsed(), format!("{namespace}/{name}"));
+        self.state.lock().print(&format!("{time}  ▲ {key:<24} +{count} Jobs  {why}"));
     }
 }

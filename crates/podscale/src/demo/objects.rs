@@ -9,7 +9,7 @@ use crate::triggers::{Limits, Triggers};
 use kube::Client;
 use podscale_api::crds;
 use podscale_api::keda::scaled_object::{PLURAL, RESOURCE};
-use podscale_api::keda::{API_VERSION, authentication};
+use podscale_api::keda::{API_VERSION, authentication, scaled_job};
 use podscale_client::call::{self, About};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
@@ -41,12 +41,14 @@ impl Demo {
     /// Creates the objects, the autoscalers last, once there are metrics for them to go by.
     pub(super) async fn create(&self, scenario: &Scenario) -> Result<(), ApplyError> {
         let mapper = RestMapper::new(self.client.clone(), self.clock);
-        for definition in crds::keda::managed() {
+        for definition in crds::keda::definitions() {
             apply(&self.client, &mapper, &definition).await?;
         }
-        for (plural, resource) in
-            [(PLURAL, RESOURCE), (authentication::PLURAL, authentication::RESOURCE)]
-        {
+        for (plural, resource) in [
+            (PLURAL, RESOURCE),
+            (scaled_job::PLURAL, scaled_job::RESOURCE),
+            (authentication::PLURAL, authentication::RESOURCE),
+        ] {
             self.until_served(plural, resource).await;
         }
         let url = self.dashboard_url();

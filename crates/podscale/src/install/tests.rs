@@ -123,13 +123,15 @@ fn nothing_is_allowed_that_would_let_it_read_secrets_or_write_anything_else() {
             for verb in list("verbs") {
                 let writes = ["create", "update", "patch", "delete"]
                     .contains(&verb.as_str().expect("a verb"));
-                let may = ["/scale", "/status"].iter().any(|end| resource.ends_with(end))
+                let may = ["/scale", "/status", "/finalizers"].iter().any(|end| resource.ends_with(end))
                     // Clients of singlecloud's API write them.
                     || resource == "horizontalpodautoscalers"
                     || ["events", "tokenreviews", "subjectaccessreviews"].contains(&resource)
                     || (resource == "chpas" && rule["verbs"] == json!(["update"]))
                     // Their label and finalizer.
-                    || resource == "scaledobjects"
+                    || ["scaledobjects", "scaledjobs"].contains(&resource)
+                    // What ScaledJobs make.
+                    || (resource == "jobs" && rule["apiGroups"] == json!(["batch"]))
                     || (resource == "deployments" && rule["verbs"] == json!(["patch"]))
                     || (resource == "pods" && rule["verbs"] == json!(["patch"]))
                     || (["apiservices", "validatingwebhookconfigurations"].contains(&resource)
@@ -161,7 +163,9 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
         .filter(|object| object["kind"] == "CustomResourceDefinition")
         .filter_map(|object| object["spec"]["names"]["kind"].as_str().map(str::to_owned))
         .collect::<Vec<String>>();
-    assert!(defined.contains(&"ScaledObject".to_owned()), "{defined:?}");
+    for kind in ["ScaledObject", "ScaledJob"] {
+        assert!(defined.contains(&kind.to_owned()), "{defined:?}");
+    }
     let (with, rights) = kinds(true);
     let defined = crds::all().len();
     assert!(with[..defined].iter().all(|kind| kind == "CustomResourceDefinition"));
@@ -179,7 +183,7 @@ fn definitions_come_first_and_bring_their_rights_only_if_asked_for() {
 fn the_definitions_of_the_chart_are_current() {
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/podscale");
     let of_triggers =
-        crds::keda::managed().into_iter().map(|definition| ("definitions/keda", definition));
+        crds::keda::definitions().into_iter().map(|definition| ("definitions/keda", definition));
     let all = crds::all().into_iter().map(|definition| ("definitions", definition));
     for (folder, definition) in all.chain(of_triggers) {
         let plural = definition["spec"]["names"]["plural"].as_str().expect("a name");

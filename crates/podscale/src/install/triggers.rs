@@ -3,7 +3,7 @@
 use super::labels;
 use super::roles::{GROUP, VERSION, rule, subject};
 use crate::settings::TriggerMode;
-use podscale_api::keda::{self, authentication, scaled_object};
+use podscale_api::keda::{self, authentication, scaled_job, scaled_object};
 use serde_json::{Value, json};
 
 /// What everything is called that is made in the namespaces of objects with triggers.
@@ -32,12 +32,19 @@ impl TriggerOptions {
     }
 
     /// What it may do in all namespaces. Credentials are only got, never listed or watched. Objects are patched for
-    /// their label and finalizer; targets are got for the environment of their containers.
+    /// their label and finalizer; targets, and ScaledJobs, are got for the environment of their containers. Jobs are
+    /// what ScaledJobs make; whoever makes them with an owner that cannot go before them must be allowed to change what
+    /// that waits for.
     pub(super) fn cluster_rules(&self) -> Vec<Value> {
-        let objects = scaled_object::PLURAL;
+        let (objects, jobs) = (scaled_object::PLURAL, scaled_job::PLURAL);
+        let statuses = [objects, jobs].map(|plural| format!("{plural}/status"));
+        let finalizers = format!("{jobs}/finalizers");
         let mut rules = vec![
-            rule(keda::GROUP, &[objects], &["list", "watch", "patch"]),
-            rule(keda::GROUP, &[&format!("{objects}/status")], &["update"]),
+            rule(keda::GROUP, &[objects, jobs], &["list", "watch", "patch"]),
+            rule(keda::GROUP, &statuses.each_ref().map(String::as_str), &["update"]),
+            rule(keda::GROUP, &[jobs], &["get"]),
+            rule(keda::GROUP, &[&finalizers], &["update"]),
+            rule("batch", &["jobs"], &["list", "watch", "create", "delete"]),
             rule(
                 keda::GROUP,
                 &[authentication::PLURAL, authentication::CLUSTER_PLURAL],

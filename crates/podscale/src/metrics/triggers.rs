@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What KEDA calls objects of the kind ScaledObject: where triggers are theirs, and where objects are counted.
+/// What KEDA calls objects of the kinds ScaledObject and ScaledJob: where triggers are theirs, and where objects are
+/// counted.
 const OF_OBJECT: &str = "scaledobject";
+const OF_JOB: &str = "scaledjob";
 const COUNTED_OBJECT: &str = "scaled_object";
+const COUNTED_JOB: &str = "scaled_job";
 
 /// What is known of one metric of a trigger.
 #[derive(Clone, Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct TriggerReport {
     pub(crate) took: Duration,
     /// How many polls have failed.
     pub(crate) errors: u64,
+    /// Whether its object is a ScaledJob.
+    pub(crate) is_of_job: bool,
 }
 
 /// What is known of one object with triggers.
@@ -44,6 +49,8 @@ pub(crate) struct ObjectReport {
     pub(crate) is_paused: bool,
     /// How many polls of its triggers have failed.
     pub(crate) errors: u64,
+    /// Whether it is a ScaledJob.
+    pub(crate) is_job: bool,
 }
 
 /// What is known of all of them.
@@ -129,27 +136,45 @@ impl TriggerMetrics {
         for (name, help, kind, find) in OBJECTS {
             let asked = metrics.clone();
             registry.reported(Description { name, help, kind }, move |visit| {
-                for object in &asked.report().objects {
+                for object in asked.report().objects.iter().filter(|object| !object.is_job) {
                     let labels =
                         [("namespace", &*object.namespace), ("scaledObject", &*object.name)];
                     visit(&labels, find(object));
                 }
             });
         }
-        let asked = metrics.clone();
-        let (name, kind) = ("keda_resource_registered_total", Kind::Gauge);
-        let help = "ScaledObjects of each namespace";
+        metrics.register_jobs(registry);
+        metrics.register_counts(registry);
+        metrics
+    }
+
+    fn register_jobs(&self, registry: &mut Registry) {
+        let asked = self.clone();
+        let (name, kind) = ("keda_scaled_job_errors", Kind::Counter);
+        let help = "Polls of the triggers of each ScaledJob that failed";
         registry.reported(Description { name, help, kind }, move |visit| {
-            let mut counts: BTreeMap<Arc<str>, i64> = BTreeMap::new();
-            for object in asked.report().objects {
-                *counts.entry(object.namespace).or_default() += 1;
+            for job in asked.report().objects.iter().filter(|object| object.is_job) {
+                let labels = [("namespace", &*job.namespace), ("scaledJob", &*job.name)];
+                visit(&labels, count(job.errors));
             }
-            for (namespace, count) in counts {
-                let labels = [("type", COUNTED_OBJECT), ("namespace", &*namespace)];
+        });
+    }
+
+    fn register_counts(&self, registry: &mut Registry) {
+        let asked = self.clone();
+        let (name, kind) = ("keda_resource_registered_total", Kind::Gauge);
+        let help = "ScaledObjects and ScaledJobs of each namespace";
+        registry.reported(Description { name, help, kind }, move |visit| {
+            let mut counts: BTreeMap<(Arc<str>, bool), i64> = BTreeMap::new();
+            for object in asked.report().objects {
+                *counts.entry((object.namespace, object.is_job)).or_default() += 1;
+            }
+            for ((namespace, is_job), count) in counts {
+                let counted = if is_job { COUNTED_JOB } else { COUNTED_OBJECT };
+                let labels = [("type", counted), ("namespace", &*namespace)];
                 visit(&labels, Value::Whole(count));
             }
         });
-        metrics
     }
 
     fn report(&self) -> TriggersReport {
@@ -164,7 +189,7 @@ fn labels_of<'a>(trigger: &'a TriggerReport, index: &'a str) -> [Label<'a>; 6] {
         ("scaledObject", &*trigger.object),
         ("scaler", &*trigger.scaler),
         ("triggerIndex", index),
-        ("type", OF_OBJECT),
+        ("type", if trigger.is_of_job { OF_JOB } else { OF_OBJECT }),
     ]
 }
 
@@ -197,9 +222,13 @@ mod tests {
                 is_active: true,
                 took: Duration::from_millis(250),
                 errors: 3,
+                is_of_job: false,
             };
-            let object = ObjectReport { namespace, name, is_paused: false, errors: 3 };
-            TriggersReport { triggers: vec![trigger], objects: vec![object] }
+            let of_job = TriggerReport { is_of_job: true, ..trigger.clone() };
+            let object =
+                ObjectReport { namespace, name, is_paused: false, errors: 3, is_job: false };
+            let job = ObjectReport { is_job: true, errors: 2, ..object.clone() };
+            TriggersReport { triggers: vec![trigger, of_job], objects: vec![object, job] }
         });
         let text = metrics.text();
         let labels = "namespace=\"shop\",metric=\"s0-prometheus\",scaledObject=\"web\",\
@@ -213,6 +242,9 @@ mod tests {
             "keda_scaled_object_errors_total{namespace=\"shop\",scaledObject=\"web\"} 3".to_owned(),
             "keda_resource_registered_total{type=\"scaled_object\",namespace=\"shop\"} 1"
                 .to_owned(),
+            "keda_resource_registered_total{type=\"scaled_job\",namespace=\"shop\"} 1".to_owned(),
+            "keda_scaled_job_errors_total{namespace=\"shop\",scaledJob=\"web\"} 2".to_owned(),
+            format!("keda_scaler_active{{{}}} 1", labels.replace("scaledobject", "scaledjob")),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");
         }

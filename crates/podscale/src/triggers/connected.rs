@@ -142,6 +142,7 @@ impl Connection {
             is_active: found.last.is_some_and(|last| last.active),
             took: found.took,
             errors: found.errors,
+            is_of_job: object.is_job,
         }
     }
 }
@@ -224,6 +225,7 @@ impl Connected {
             name: Arc::clone(&name.name),
             is_paused: known.is_paused,
             errors: errors(known),
+            is_job: name.is_job,
         };
         TriggersReport { triggers, objects: sorted.into_iter().map(object).collect() }
     }

@@ -13,6 +13,10 @@ use serde_json::Value;
 /// How deep variables may refer to each other.
 const DEEPEST: u32 = 8;
 
+/// Where workloads have their containers, and where ScaledJobs have those of their Jobs.
+const CONTAINERS: [&str; 2] =
+    ["/spec/template/spec/containers", "/spec/jobTargetRef/template/spec/containers"];
+
 /// The container that variables are looked up in.
 pub(super) struct Environment {
     namespace: String,
@@ -41,9 +45,9 @@ impl Triggers {
         let path = format!("{}/{}", resource.path(namespace), segment(name));
         let about = About { resource: &resource.plural, name };
         let target_object = self.read(reads, &what, &path, about).await?;
-        let containers = target_object
-            .pointer("/spec/template/spec/containers")
-            .and_then(Value::as_array)
+        let containers = CONTAINERS
+            .iter()
+            .find_map(|place| target_object.pointer(place)?.as_array())
             .ok_or_else(|| LookupError::Missing(format!("{what} has no containers")))?;
         let wanted = match container {
             "" => target.env_source_container_name.as_str(),

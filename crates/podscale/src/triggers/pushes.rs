@@ -52,7 +52,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pushes_of_a_moment_are_one_and_end_with_the_object() {
-        let object = ObjectName { namespace: "shop".into(), name: "web".into() };
+        let object = ObjectName { namespace: "shop".into(), name: "web".into(), is_job: false };
         let (heard, pushed) = (Arc::new(Mutex::new(Vec::new())), Arc::new(OnceLock::new()));
         let log = Arc::clone(&heard);
         let report: Pushed = Box::new(move |topic| log.lock().push(topic));

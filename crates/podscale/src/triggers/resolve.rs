@@ -192,7 +192,7 @@ impl Triggers {
         let owner = ObjectName::of(object);
         for metric in named {
             let Metric::External { name, metric_type, target } = metric else { continue };
-            let mut key = format!("{}/{}/{index}", owner.namespace, owner.name);
+            let mut key = owner.key(index);
             if is_told {
                 key.extend(["/", &name]);
             }

@@ -1,4 +1,4 @@
-use super::super::pod::{FAULT, READINESS_DELAY, START_DELAY};
+use super::super::pod::{FAULT, READINESS_DELAY, RUN_TIME, START_DELAY};
 use super::*;
 use serde_json::json;
 
@@ -31,6 +31,7 @@ const DELAYS: Delays = Delays {
     ready: Duration::from_secs(3),
     stop: Duration::from_secs(4),
     crash: Duration::from_secs(5),
+    work: Duration::from_secs(8),
     spread: 0.0,
 };
 
@@ -71,6 +72,16 @@ fn lives() {
     json_merge(&mut ending, &deleted);
     let mut never = crash.clone();
     json_merge(&mut never, &json!({"spec": {"restartPolicy": "Never"}}));
+    let job = json!({"metadata": {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j",
+        "uid": "o", "controller": true}]}, "spec": {"restartPolicy": "OnFailure"}});
+    let mut short = job.clone();
+    json_merge(&mut short, &json!({"metadata": {"annotations": {RUN_TIME: "1s"}}}));
+    let mut failing = job.clone();
+    json_merge(&mut failing, &never);
+    let served =
+        json!({"metadata": {"annotations": {RUN_TIME: "1s"}}, "spec": {"restartPolicy": "Always"}});
+    let alone =
+        json!({"metadata": {"annotations": {RUN_TIME: "1s"}}, "spec": {"restartPolicy": "Never"}});
     type Case<'a> = (&'a str, serde_json::Value, Option<Fault>, i64, &'a [&'a str]);
     let cases: Vec<Case<'_>> = vec![
         (
@@ -127,6 +138,29 @@ fn lives() {
             60,
             &["2: Running { ready: false }", "5: Running { ready: true }", "7: Failed"],
         ),
+        (
+            "does its work",
+            job,
+            None,
+            60,
+            &["2: Running { ready: false }", "5: Running { ready: true }", "10: Succeeded"],
+        ),
+        ("a short one", short, None, 60, &["2: Running { ready: false }", "3: Succeeded"]),
+        (
+            "fails at its work",
+            failing,
+            None,
+            60,
+            &["2: Running { ready: false }", "5: Running { ready: true }", "7: Failed"],
+        ),
+        (
+            "a server has no end",
+            served,
+            None,
+            60,
+            &["2: Running { ready: false }", "5: Running { ready: true }"],
+        ),
+        ("without a Job", alone, None, 60, &["2: Running { ready: false }", "3: Succeeded"]),
         ("deleted before it ran", deleted, None, 60, &["0: Stopping", "0: removed"]),
         ("deleted while it ran", ending, None, 60, &["0: Stopping", "3: removed"]),
     ];

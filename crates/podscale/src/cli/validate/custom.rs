@@ -9,7 +9,8 @@ use podscale_api::admission::{self, Kind};
 use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
-use podscale_api::keda::scaled_object::{KIND, ScaledObject};
+use podscale_api::keda::scaled_object::{self, ScaledObject, ScaledObjectSpec};
+use podscale_api::keda::{ScaledJob, scaled_job};
 use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
@@ -56,7 +57,18 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
         Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
         Written::ScaledObject => {
             let mut faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
-            let of_triggers = of_triggers(object, &faults);
+            let triggers = ScaledObject::deserialize(object);
+            let of_triggers = of_triggers(&triggers.unwrap_or_default(), &faults);
+            faults.extend(of_triggers);
+            faults
+        }
+        Written::ScaledJob => {
+            let mut faults = check_custom(&SCALED_JOBS, object, &admission::SCALED_JOBS);
+            let ScaledJob { metadata, spec, .. } =
+                ScaledJob::deserialize(object).unwrap_or_default();
+            let spec = ScaledObjectSpec { triggers: spec.triggers, ..ScaledObjectSpec::default() };
+            let triggers = ScaledObject { metadata, spec, ..ScaledObject::default() };
+            let of_triggers = of_triggers(&triggers, &faults);
             faults.extend(of_triggers);
             faults
         }
@@ -68,11 +80,14 @@ type Resource = LazyLock<Option<CustomResource>>;
 // Rules of definitions are compiled, which is done once.
 static POD_AUTOSCALERS: Resource = LazyLock::new(|| CustomResource::new(&crd::definition()));
 static CHPAS: Resource = LazyLock::new(|| CustomResource::new(&chpa::definition()));
-static SCALED_OBJECTS: Resource = LazyLock::new(|| {
-    let mut definitions = keda::managed().into_iter();
-    let is_it = |definition: &Value| definition["spec"]["names"]["kind"] == KIND;
+static SCALED_OBJECTS: Resource = LazyLock::new(|| of_keda(scaled_object::KIND));
+static SCALED_JOBS: Resource = LazyLock::new(|| of_keda(scaled_job::KIND));
+
+fn of_keda(kind: &str) -> Option<CustomResource> {
+    let mut definitions = keda::definitions().into_iter();
+    let is_it = |definition: &Value| definition["spec"]["names"]["kind"] == kind;
     definitions.find(is_it).and_then(|definition| CustomResource::new(&definition))
-});
+}
 
 /// What only the controller can judge.
 const JUDGED_LATER: [&str; 4] =
@@ -114,10 +129,9 @@ fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> 
     faults
 }
 
-/// What the sources of its triggers say of their metadata, where nothing else is wrong with them.
-fn of_triggers(object: &Value, known: &[Fault]) -> Vec<Fault> {
-    let Ok(object) = ScaledObject::deserialize(object) else { return Vec::new() };
-    let faults = offline::faults(&object).into_iter().map(|fault| {
+/// What the sources of triggers say of their metadata, where nothing else is wrong with them.
+fn of_triggers(object: &ScaledObject, known: &[Fault]) -> Vec<Fault> {
+    let faults = offline::faults(object).into_iter().map(|fault| {
         let field = match fault.field {
             Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
             None => format!("spec.triggers[{}]", fault.index),

@@ -42,25 +42,6 @@ spec:
     resource: {name: cpu, targetAverageUtilization: 80}
 ";
 
-const SCALED_OBJECT: &str = "\
-apiVersion: keda.sh/v1alpha1
-kind: ScaledObject
-metadata:
-  name: web
-spec:
-  minReplicaCount: 1
-  maxReplicaCount: 5
-  scaleTargetRef:
-    name: web
-  triggers:
-  - type: cron
-    metadata:
-      timezone: Etc/UTC
-      start: 0 8 * * *
-      end: 0 18 * * *
-      desiredReplicas: \"4\"
-";
-
 const SINGLECLOUD: &str = r#"{"name": "web", "scaleTargetKind": "deployment", "scaleTargetName": "web",
   "minReplicas": 1, "maxReplicas": 5,
   "resourceMetrics": [
@@ -69,10 +50,10 @@ const SINGLECLOUD: &str = r#"{"name": "web", "scaleTargetKind": "deployment", "s
     {"metricName": "qps", "labels": {"view": "a"}, "averageValue": "10"}]}
 "#;
 
-const NONE: &str = "1 document, 0 errors, 0 warnings\n";
+pub(super) const NONE: &str = "1 document, 0 errors, 0 warnings\n";
 
 /// What is found in a document after a change.
-fn changed(text: &str, from: &str, to: &str) -> String {
+pub(super) fn changed(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from}");
     let found = checked(&text.replacen(from, to, 1));
     let (findings, _) = found.trim_end().rsplit_once('\n').unwrap_or_default();
@@ -81,26 +62,8 @@ fn changed(text: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn good_ones_are_good() {
-    for text in [PA, CHPA, SCALED_OBJECT, SINGLECLOUD] {
+    for text in [PA, CHPA, SINGLECLOUD] {
         assert_eq!(checked(text), NONE, "{text}");
-    }
-}
-
-#[test]
-fn scaled_objects_are_refused_in_the_words_of_keda() {
-    for (from, to, expected) in [
-        (
-            "minReplicaCount: 1",
-            "idleReplicaCount: 1",
-            "spec: IdleReplicaCount=1 must be less than MinReplicaCount=0",
-        ),
-        ("type: cron", "type: crom", "spec.triggers[0]: no scaler found for type: crom"),
-        ("start: 0 8", "start: 61 8", "error parsing start schedule"),
-        ("  - type: cron", "  - type: cron\n    useCachedMetrics: true", "spec.triggers: property"),
-        ("maxReplicaCount: 5", "maxReplicas: 5", "unknown field \"spec.maxReplicas\""),
-    ] {
-        let found = changed(SCALED_OBJECT, from, to);
-        assert!(found.contains(expected), "{to}: {found}");
     }
 }
 

@@ -1,0 +1,298 @@
+//! What the watches show: ScaledJobs, and the Jobs that they made.
+
+use crate::triggers::ObjectName;
+use parking_lot::Mutex;
+use podscale_api::keda::ScaledJob;
+use podscale_api::keda::scaled_job::Lean;
+use podscale_api::labels::Labels;
+use podscale_api::time::Timestamp;
+use podscale_api::translate::scaled_job::made::{GENERATION, NAME_LABEL};
+use podscale_client::watch::{Change, Watched};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use tokio::sync::{Notify, watch};
+
+/// Which object it is.
+pub(super) fn name_of(object: &ScaledJob) -> ObjectName {
+    let metadata = &object.metadata;
+    let (namespace, name) = (metadata.namespace.as_str().into(), metadata.name.as_str().into());
+    ObjectName { namespace, name, is_job: true }
+}
+
+/// A ScaledJob as lists and watches bring it.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Wire(pub(super) Lean);
+
+impl Watched for Wire {
+    fn version(&self) -> Option<&str> {
+        Some(&self.0.0.metadata.resource_version)
+    }
+}
+
+/// The ScaledJobs that there are, and which of them have changed since somebody looked.
+#[derive(Default)]
+pub(super) struct Objects {
+    state: Mutex<ObjectsState>,
+    has_changed: Notify,
+}
+
+#[derive(Default)]
+struct ObjectsState {
+    all: HashMap<ObjectName, Arc<ScaledJob>>,
+    changed: BTreeSet<ObjectName>,
+}
+
+impl Objects {
+    /// Takes in a change.
+    pub(super) fn apply(&self, change: Change<ScaledJob>) {
+        let mut state = self.state.lock();
+        match change {
+            Change::All(all) => {
+                let all: HashMap<ObjectName, Arc<ScaledJob>> =
+                    all.into_iter().map(|object| (name_of(&object), Arc::new(object))).collect();
+                let before = std::mem::replace(&mut state.all, all);
+                state.changed.extend(before.into_keys());
+                let there: Vec<ObjectName> = state.all.keys().cloned().collect();
+                state.changed.extend(there);
+            }
+            Change::Applied(object) => {
+                let name = name_of(&object);
+                state.all.insert(name.clone(), Arc::new(object));
+                state.changed.insert(name);
+            }
+            Change::Deleted(object) => {
+                let name = name_of(&object);
+                state.all.remove(&name);
+                state.changed.insert(name);
+            }
+        }
+        drop(state);
+        self.has_changed.notify_one();
+    }
+
+    /// Waits until something has changed.
+    pub(super) async fn changed(&self) {
+        self.has_changed.notified().await;
+    }
+
+    /// What has changed since this was last asked; nothing in the place of those that are gone.
+    pub(super) fn take_changed(&self) -> Vec<(ObjectName, Option<Arc<ScaledJob>>)> {
+        let mut state = self.state.lock();
+        let changed = std::mem::take(&mut state.changed);
+        let found = changed.into_iter().map(|name| {
+            let object = state.all.get(&name).cloned();
+            (name, object)
+        });
+        found.collect()
+    }
+
+    /// An object as it is now.
+    pub(super) fn get(&self, name: &ObjectName) -> Option<Arc<ScaledJob>> {
+        self.state.lock().all.get(name).cloned()
+    }
+}
+
+/// Whether a Job has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has not.
+    Unfinished,
+    /// With success.
+    Complete,
+    /// Without.
+    Failed,
+}
+
+/// A Job of a ScaledJob, as far as it matters.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "WireJob")]
+pub(super) struct Job {
+    pub(super) namespace: Arc<str>,
+    pub(super) name: Arc<str>,
+    version: String,
+    /// The name of its ScaledJob.
+    owner: Arc<str>,
+    /// The generation of its ScaledJob that made it.
+    pub(super) generation: Option<String>,
+    pub(super) state: State,
+    /// When it completed.
+    pub(super) completed: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireJob {
+    metadata: WireMeta,
+    status: WireStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireMeta {
+    namespace: String,
+    name: String,
+    resource_version: String,
+    labels: Labels,
+    annotations: Labels,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireStatus {
+    conditions: Vec<WireCondition>,
+    completion_time: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    r#type: String,
+    status: String,
+}
+
+impl From<WireJob> for Job {
+    fn from(WireJob { metadata, status }: WireJob) -> Job {
+        let holds = |kind: &str| {
+            status.conditions.iter().any(|it| it.r#type == kind && it.status == "True")
+        };
+        let state = match () {
+            () if holds("Complete") => State::Complete,
+            () if holds("Failed") => State::Failed,
+            () => State::Unfinished,
+        };
+        Job {
+            namespace: metadata.namespace.into(),
+            name: metadata.name.into(),
+            version: metadata.resource_version,
+            owner: metadata.labels.get(NAME_LABEL).unwrap_or_default().into(),
+            generation: metadata.annotations.get(GENERATION).map(str::to_owned),
+            state,
+            completed: status.completion_time,
+        }
+    }
+}
+
+impl Watched for Job {
+    fn version(&self) -> Option<&str> {
+        Some(&self.version)
+    }
+}
+
+/// The Jobs of all ScaledJobs.
+pub(super) struct Jobs {
+    by_owner: Mutex<HashMap<ObjectName, BTreeMap<Arc<str>, Job>>>,
+    is_known: watch::Sender<bool>,
+}
+
+impl Default for Jobs {
+    fn default() -> Jobs {
+        Jobs { by_owner: Mutex::default(), is_known: watch::channel(false).0 }
+    }
+}
+
+impl Jobs {
+    /// Takes in a change.
+    pub(super) fn apply(&self, change: Change<Job>) {
+        let mut by_owner = self.by_owner.lock();
+        match change {
+            Change::All(all) => {
+                by_owner.clear();
+                for job in all {
+                    by_owner.entry(owner_of(&job)).or_default().insert(Arc::clone(&job.name), job);
+                }
+                self.is_known.send_replace(true);
+            }
+            Change::Applied(job) => {
+                by_owner.entry(owner_of(&job)).or_default().insert(Arc::clone(&job.name), job);
+            }
+            Change::Deleted(job) => {
+                let owner = owner_of(&job);
+                if let Some(jobs) = by_owner.get_mut(&owner) {
+                    jobs.remove(&job.name);
+                    if jobs.is_empty() {
+                        by_owner.remove(&owner);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in a Job that was created just now, unless the watch has shown it already.
+    pub(super) fn created(&self, job: Job) {
+        let mut by_owner = self.by_owner.lock();
+        let jobs = by_owner.entry(owner_of(&job)).or_default();
+        jobs.entry(Arc::clone(&job.name)).or_insert(job);
+    }
+
+    /// Waits until they were listed.
+    pub(super) async fn known(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.is_known.subscribe().wait_for(|known| *known).await;
+    }
+
+    /// Those of an object, by name.
+    pub(super) fn of(&self, object: &ObjectName) -> Vec<Job> {
+        let by_owner = self.by_owner.lock();
+        by_owner.get(object).map(|jobs| jobs.values().cloned().collect()).unwrap_or_default()
+    }
+}
+
+fn owner_of(job: &Job) -> ObjectName {
+    ObjectName { namespace: Arc::clone(&job.namespace), name: Arc::clone(&job.owner), is_job: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn job(name: &str, status: Value) -> Job {
+        let wire = json!({"metadata": {"namespace": "shop", "name": name, "resourceVersion": "1",
+            "labels": {NAME_LABEL: "mail"}, "annotations": {GENERATION: "2"}}, "status": status});
+        serde_json::from_value(wire).expect("a Job")
+    }
+
+    #[test]
+    fn jobs_are_found_by_their_scaled_job() {
+        let jobs = Jobs::default();
+        let mail = ObjectName { namespace: "shop".into(), name: "mail".into(), is_job: true };
+        let ended = |kind: &str| json!({"conditions": [{"type": kind, "status": "True"}]});
+        jobs.apply(Change::All(vec![job("a", json!({})), job("b", ended("Failed"))]));
+        jobs.apply(Change::Applied(job("a", ended("Complete"))));
+        jobs.apply(Change::Applied(job("c", ended("Suspended"))));
+        let found = jobs.of(&mail);
+        let states: Vec<(&str, State)> = found.iter().map(|job| (&*job.name, job.state)).collect();
+        let expected = [("a", State::Complete), ("b", State::Failed), ("c", State::Unfinished)];
+        assert_eq!(states, expected);
+        assert_eq!(found[0].generation.as_deref(), Some("2"));
+        jobs.apply(Change::Deleted(job("b", json!({}))));
+        assert_eq!(jobs.of(&mail).len(), 2);
+        jobs.apply(Change::All(Vec::new()));
+        assert!(jobs.of(&mail).is_empty());
+    }
+
+    #[test]
+    fn what_changed_is_told_once() {
+        let object = |name: &str| {
+            let mut object = ScaledJob::default();
+            object.metadata.name = name.to_owned();
+            object
+        };
+        let objects = Objects::default();
+        let changed = || {
+            let found = objects.take_changed().into_iter();
+            let shown = found.map(|(name, object)| format!("{}:{}", name.name, object.is_some()));
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        objects.apply(Change::All(vec![object("a"), object("b")]));
+        assert_eq!(changed(), "a:true b:true");
+        assert_eq!(changed(), "");
+        objects.apply(Change::Applied(object("a")));
+        objects.apply(Change::Deleted(object("b")));
+        assert_eq!(changed(), "a:true b:false");
+        objects.apply(Change::All(vec![object("c")]));
+        assert_eq!(changed(), "a:false c:true");
+    }
+}

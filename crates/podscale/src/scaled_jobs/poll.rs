@@ -1,0 +1,322 @@
+//! One poll of one ScaledJob: asks its triggers, creates the Jobs that are missing, deletes those that are too old, and
+//! reports.
+
+use super::known::{Job, Jobs, State, name_of};
+use super::triggers::{Answer, OfObject};
+use super::write::Writer;
+use crate::controller::observer::{JobsCreated, Observer};
+use crate::time::now;
+use crate::triggers::{ObjectName, Triggers};
+use futures::future::join_all;
+use podscale_api::keda::annotations::is_job_paused;
+use podscale_api::keda::check;
+use podscale_api::keda::scaled_job::{HISTORY_LIMIT, ScaledJob};
+use podscale_api::translate::scaled_job::made::{hold, job};
+use podscale_api::translate::scaled_job::rules;
+use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire};
+use podscale_client::clock::Clock;
+use podscale_core::Event;
+use podscale_core::jobs::{JobPlan, Load, explain, plan};
+use std::sync::Arc;
+
+/// What Jobs say of who made them.
+const MADE_BY: (&str, &str) = ("podscale", env!("CARGO_PKG_VERSION"));
+/// The most Jobs that are created in one poll; the next one goes on.
+const MOST_CREATED: usize = 1000;
+/// The most Jobs that are deleted in one poll for the sake of the limits of history.
+const MOST_DELETED: usize = 500;
+/// How many writes of one object are under way at a time.
+const AT_ONCE: usize = 16;
+/// Where an object is found to be wrong that has triggers which cannot be made.
+const ENSURE: &str = "Failed to ensure ScaledJob is correctly created";
+
+/// What is remembered of an object from poll to poll.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Which object it is of, among those of the same name.
+    uid: String,
+    /// Its triggers.
+    pub(super) triggers: OfObject,
+    /// The generation whose forerunners' Jobs have been dealt with.
+    begun: Option<i64>,
+}
+
+/// Polls.
+pub(super) struct Poller {
+    pub(super) triggers: Arc<Triggers>,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) writer: Writer,
+    pub(super) clock: Clock,
+    /// Whether nothing is written.
+    pub(super) dry_run: bool,
+    /// Who hears of Jobs that are created.
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+}
+
+impl Poller {
+    /// Polls an object once.
+    pub(super) async fn poll(&self, object: &ScaledJob, memory: &mut Memory) {
+        let name = name_of(object);
+        if memory.uid != object.metadata.uid {
+            *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
+        }
+        if object.metadata.deletion_timestamp.is_some() {
+            return self.release(object, &name).await;
+        }
+        if let Some(patch) = hold(object, true).filter(|_| !self.dry_run) {
+            // The watch shows the change, and the object is polled then.
+            if let Err(error) = self.writer.patch(object, &patch).await {
+                tracing::warn!(scaled_job = %shown(&name), %error, "cannot add the finalizer");
+            }
+            return;
+        }
+        let is_paused = is_job_paused(&object.metadata.annotations);
+        if is_paused {
+            memory.begun = None;
+            self.conclude(object, Found::Paused).await;
+        } else if let Err(why) = self.scale(object, &name, memory).await {
+            tracing::debug!(scaled_job = %shown(&name), %why, "refused");
+            self.conclude(object, Found::Refused(&why)).await;
+        }
+        self.triggers.note_pause(&name, is_paused);
+    }
+
+    /// Asks and acts.
+    ///
+    /// # Errors
+    /// What is wrong with the object.
+    async fn scale(
+        &self,
+        object: &ScaledJob,
+        name: &ObjectName,
+        memory: &mut Memory,
+    ) -> Result<(), String> {
+        if let Err(wrong) = check::scaled_job(object) {
+            memory.triggers.forget();
+            self.triggers.forget(name);
+            return Err(wrong.to_string());
+        }
+        let answers = memory.triggers.ask(&self.triggers, object).await;
+        let answers = answers.map_err(|problem| format!("{ENSURE}: {problem}"))?;
+        let generation = object.metadata.generation;
+        if memory.begun != Some(generation) && !self.dry_run {
+            self.roll_out(object, name).await?;
+            let started = Event::normal("KEDAScalersStarted", "Started scalers watch");
+            self.writer.record(object, &[started]);
+            memory.begun = Some(generation);
+        }
+        let known = self.jobs.of(name);
+        let counts = self.counts(object, &known).await?;
+        let loads: Vec<Load> =
+            answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()).copied().collect();
+        let rules = rules(&object.spec);
+        let plan = plan(&rules, counts, &loads);
+        let JobPlan { active, create } = plan;
+        let wanted = usize::try_from(create).unwrap_or(0).min(MOST_CREATED);
+        let why = explain(&rules, counts, &loads, plan);
+        let (created, refusals) = self.create(object, name, wanted).await;
+        self.tell(name, wanted, created, &why);
+        self.prune(object, name).await;
+        let told = |(metric, answer): &Answer| {
+            (Arc::clone(metric), answer.as_ref().map(|load| load.active).map_err(Arc::clone))
+        };
+        let triggers: Vec<_> = answers.iter().map(told).collect();
+        let polled = Polled { active, triggers: &triggers, created, refusals: &refusals };
+        self.conclude(object, Found::Polled(polled)).await;
+        Ok(())
+    }
+
+    /// Says how many Jobs were created, or would have been, and why.
+    fn tell(&self, name: &ObjectName, wanted: usize, count: usize, why: &str) {
+        if wanted == 0 {
+            tracing::debug!(scaled_job = %shown(name), %why, "no Jobs are created");
+        } else if self.dry_run {
+            tracing::info!(scaled_job = %shown(name), "would create {wanted} Jobs: {why}");
+        } else if count > 0 {
+            let (namespace, name) = (&*name.namespace, &*name.name);
+            let created = JobsCreated { namespace, name, count, why };
+            self.observers.iter().for_each(|observer| observer.jobs_created(&created));
+        }
+    }
+
+    /// Deletes the Jobs that another generation made, unless they are to be left alone.
+    ///
+    /// # Errors
+    /// One cannot be deleted, and why.
+    async fn roll_out(&self, object: &ScaledJob, name: &ObjectName) -> Result<(), String> {
+        if object.spec.leaves_older_jobs() {
+            return Ok(());
+        }
+        let generation = object.metadata.generation.to_string();
+        let mut older = self.jobs.of(name);
+        older.retain(|job| job.generation.as_deref() != Some(&generation));
+        if older.is_empty() {
+            return Ok(());
+        }
+        let whose = format!("{} jobs owned by the previous version of the scaledJob", older.len());
+        let begun = format!("Deleting {whose}");
+        self.writer.record(object, &[Event::normal("ScaledJobRolloutCleanupStarted", begun)]);
+        let foreground = object.spec.rollout.propagation_policy == "foreground";
+        let propagation = if foreground { "Foreground" } else { "Background" };
+        for some in older.chunks(AT_ONCE) {
+            let deleted = some.iter().map(|job| self.writer.delete(job, propagation));
+            let mut ended = join_all(deleted).await.into_iter().zip(some);
+            if let Some((Err(error), job)) = ended.find(|(ended, _)| ended.is_err()) {
+                let message = format!("Failed to delete job {}: {error}", job.name);
+                let event = Event::warning("ScaledJobRolloutCleanupFailed", message);
+                self.writer.record(object, &[event]);
+                return Err(format!("Not able to delete job: {}: {error}", job.name));
+            }
+        }
+        let done = Event::normal("ScaledJobRolloutCleanupCompleted", format!("Deleted {whose}"));
+        self.writer.record(object, &[done]);
+        Ok(())
+    }
+
+    /// Creates Jobs; how many, and why others were not. One that fails does not stop the rest.
+    async fn create(
+        &self,
+        object: &ScaledJob,
+        name: &ObjectName,
+        wanted: usize,
+    ) -> (usize, Vec<String>) {
+        if wanted == 0 || self.dry_run {
+            return (0, Vec::new());
+        }
+        let made = job(object, MADE_BY);
+        let (mut created, mut refusals) = (0, Vec::new());
+        let mut left = wanted;
+        while left > 0 {
+            let some = left.min(AT_ONCE);
+            let creations = (0..some).map(|_| self.writer.create(&name.namespace, &made));
+            for ended in join_all(creations).await {
+                match ended {
+                    Ok(job) => {
+                        created += 1;
+                        // The watch may show it after the next poll.
+                        self.jobs.created(job);
+                    }
+                    Err(error) => refusals.push(error.to_string()),
+                }
+            }
+            left -= some;
+        }
+        // The same reason a hundred times says no more than once.
+        refusals.dedup();
+        for error in &refusals {
+            tracing::warn!(scaled_job = %shown(name), %error, created, wanted, "cannot create Jobs");
+        }
+        (created, refusals)
+    }
+
+    /// Deletes the oldest Jobs that have ended, beyond those to be kept.
+    async fn prune(&self, object: &ScaledJob, name: &ObjectName) {
+        if self.dry_run {
+            return;
+        }
+        let known = self.jobs.of(name);
+        let spec = &object.spec;
+        let surplus: Vec<&Job> = [
+            (State::Complete, spec.successful_jobs_history_limit),
+            (State::Failed, spec.failed_jobs_history_limit),
+        ]
+        .into_iter()
+        .flat_map(|(state, limit)| surplus(&known, state, limit))
+        .take(MOST_DELETED)
+        .collect();
+        for some in surplus.chunks(AT_ONCE) {
+            let deleted = some.iter().map(|job| self.writer.delete(job, "Background"));
+            for error in join_all(deleted).await.into_iter().filter_map(Result::err) {
+                tracing::warn!(scaled_job = %shown(name), %error, "cannot delete a Job that has ended");
+            }
+        }
+    }
+
+    /// Reports what was found.
+    async fn conclude(&self, object: &ScaledJob, found: Found<'_>) {
+        let status = to_wire(object, found, now(&self.clock));
+        let events = events(object, found, &status);
+        if self.dry_run {
+            return;
+        }
+        self.writer.record(object, &events);
+        if object.status.as_ref() == Some(&status) {
+            return;
+        }
+        match self.writer.store(object, status).await {
+            Ok(()) => {}
+            // It is reported after the next poll.
+            Err(error) if error.is_conflict() || error.is_not_found() => {}
+            Err(error) => {
+                let name = name_of(object);
+                tracing::warn!(scaled_job = %shown(&name), %error, "cannot store the status");
+            }
+        }
+    }
+
+    /// Lets an object go. Its Jobs go with it, as whatever belongs to an object does.
+    async fn release(&self, object: &ScaledJob, name: &ObjectName) {
+        self.triggers.forget(name);
+        let Some(patch) = hold(object, false).filter(|_| !self.dry_run) else { return };
+        match self.writer.patch(object, &patch).await {
+            Ok(()) => {
+                let stopped = Event::normal("KEDAScalersStopped", "Stopped scalers watch");
+                let deleted = Event::warning("ScaledJobDeleted", "ScaledJob was deleted");
+                self.writer.record(object, &[stopped, deleted]);
+            }
+            Err(error) => {
+                tracing::warn!(scaled_job = %shown(name), %error, "cannot remove the finalizer");
+            }
+        }
+    }
+}
+
+/// The Jobs of one state beyond those to be kept, the oldest first. Those that failed do not say when: their order is
+/// that of the list.
+fn surplus(known: &[Job], state: State, limit: Option<i32>) -> Vec<&Job> {
+    let mut ended: Vec<&Job> = known.iter().filter(|job| job.state == state).collect();
+    ended.sort_by_key(|job| job.completed);
+    let kept = usize::try_from(limit.unwrap_or(HISTORY_LIMIT)).unwrap_or(0);
+    ended.truncate(ended.len().saturating_sub(kept));
+    ended
+}
+
+fn shown(name: &ObjectName) -> String {
+    format!("{}/{}", name.namespace, name.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_oldest_that_ended_go_first() {
+        let job = |name: &str, kind: &str, second: u32| -> Job {
+            let completed = (second > 0).then(|| format!("2026-01-01T00:00:{second:02}Z"));
+            serde_json::from_value(json!({"metadata": {"name": name}, "status": {
+                "conditions": [{"type": kind, "status": "True"}], "completionTime": completed}}))
+            .expect("a Job")
+        };
+        let known = [
+            job("a", "Complete", 3),
+            job("b", "Complete", 1),
+            job("c", "Failed", 0),
+            job("d", "Complete", 2),
+            job("e", "Failed", 0),
+            job("f", "Suspended", 0),
+        ];
+        for (state, limit, expected) in [
+            (State::Complete, Some(1), "b d"),
+            (State::Complete, Some(0), "b d a"),
+            (State::Complete, Some(5), ""),
+            (State::Complete, None, ""),
+            (State::Failed, Some(1), "c"),
+            (State::Failed, Some(-1), "c e"),
+        ] {
+            let names: Vec<&str> =
+                surplus(&known, state, limit).iter().map(|job| &*job.name).collect();
+            assert_eq!(names.join(" "), expected, "{state:?}, {limit:?}");
+        }
+    }
+}
