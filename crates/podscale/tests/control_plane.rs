@@ -29,6 +29,8 @@ mod harness;
 mod installed;
 #[path = "control_plane/keda.rs"]
 mod keda;
+#[path = "control_plane/keda_programs.rs"]
+mod keda_programs;
 #[path = "control_plane/kubelet.rs"]
 mod kubelet;
 #[path = "control_plane/many.rs"]
