@@ -97,6 +97,8 @@ fn begin(
         "KEDA_CLUSTER_OBJECT_NAMESPACE=keda".to_owned(),
         "POD_NAMESPACE=keda".to_owned(),
         "WATCH_NAMESPACE=".to_owned(),
+        // A poll may take no longer than its period and this, which is too short on a busy machine.
+        "KEDA_KUBERNETES_API_TIMEOUT=30s".to_owned(),
         "KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES=20".to_owned(),
         "KEDA_SCALEDJOB_CTRL_MAX_RECONCILES=20".to_owned(),
         program.display().to_string(),

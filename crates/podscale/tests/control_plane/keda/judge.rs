@@ -2,7 +2,8 @@
 //! of KEDA's operator in each step, recorded. Podscale has to be seen the same: sizes in the same order, conditions,
 //! status and events, but for what `e2e/keda/differences.yaml` lists with its reasons.
 //!
-//! `PODSCALE_KEDA=record` records KEDA anew, `PODSCALE_KEDA=live` runs both beside each other; see `e2e/keda/README.md`.
+//! `PODSCALE_KEDA=judge` compares, `record` records KEDA anew, `live` runs both beside each other; without it nothing is run,
+//! see `e2e/keda/README.md`.
 
 #[path = "judge/compare.rs"]
 mod compare;
@@ -27,7 +28,7 @@ use scenario::Scenario;
 use side::{Side, Who};
 use std::path::Path;
 
-/// Asks for the real KEDA: `record` or `live`.
+/// Asks for a comparison with KEDA: `judge`, `record` or `live`.
 const ASKED: &str = "PODSCALE_KEDA";
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
@@ -40,9 +41,24 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
         "live" => {
             harness.independent("keda::beside_podscale", |_| async move { live(&folder).await })
         }
-        _ => harness.independent("keda::as_the_operator", |_| async move { judge(&folder).await }),
+        "judge" => {
+            harness.independent("keda::as_the_operator", |_| async move { judge(&folder).await })
+        }
+        _ => return Vec::new(),
     };
     vec![trial]
+}
+
+/// The kinds that Podscale is judged by; KEDA is recorded with the others, too.
+const JUDGED: [&str; 1] = ["ScaledObject"];
+
+/// The scenarios that Podscale is judged by, and whether these are all that there are.
+fn judged() -> Result<(Vec<Scenario>, bool)> {
+    let is_judged = |one: &Scenario| JUDGED.contains(&one.kind());
+    let some: Vec<Scenario> = scenarios()?.into_iter().filter(is_judged).collect();
+    let all = Scenario::all()?.iter().filter(|one| is_judged(one)).count();
+    let whole = some.len() == all;
+    Ok((some, whole))
 }
 
 /// The scenarios that are asked for by name, or all.
@@ -81,11 +97,11 @@ async fn record(folder: &Path) -> Result<()> {
 /// Podscale as KEDA was recorded.
 async fn judge(folder: &Path) -> Result<()> {
     documented()?;
-    let (recorded, scenarios) = (Recorded::read()?, scenarios()?);
+    let (recorded, (scenarios, whole)) = (Recorded::read()?, judged()?);
     let side = Side::start(Who::Podscale, &folder.join("podscale")).await?;
     let seen = run(&side, &scenarios, Some(&recorded)).await?;
     side.stop().await?;
-    verdict(&recorded, &seen, scenarios.len() == Scenario::all()?.len())
+    verdict(&recorded, &seen, whole)
 }
 
 /// Podscale as KEDA is now, both at the same time.
@@ -93,12 +109,12 @@ async fn live(folder: &Path) -> Result<()> {
     let [theirs, ours] = [folder.join("keda"), folder.join("podscale")];
     let (theirs, ours) =
         tokio::join!(Side::start(Who::Keda, &theirs), Side::start(Who::Podscale, &ours));
-    let (theirs, ours, scenarios) = (theirs?, ours?, scenarios()?);
+    let (theirs, ours, (scenarios, whole)) = (theirs?, ours?, judged()?);
     let (recorded, seen) =
         tokio::join!(run(&theirs, &scenarios, None), run(&ours, &scenarios, None));
     theirs.stop().await?;
     ours.stop().await?;
-    verdict(&recorded?, &seen?, scenarios.len() == Scenario::all()?.len())
+    verdict(&recorded?, &seen?, whole)
 }
 
 /// Whether nothing is different but what is known, and all that is known to be different still is.
