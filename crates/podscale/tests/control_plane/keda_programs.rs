@@ -18,7 +18,6 @@ const LIMITS: [&str; 2] = ["--kube-api-qps=500", "--kube-api-burst=1000"];
 /// KEDA's programs while they run.
 pub struct Keda {
     pub operator: Process,
-    #[allow(dead_code, reason = "it is there to be asked")]
     pub server: Process,
 }
 
@@ -43,7 +42,6 @@ impl Keda {
     }
 
     /// The ends of the logs.
-    #[allow(dead_code, reason = "a benchmark does not look at them")]
     pub fn log_tail(&self) -> String {
         format!("{}\n{}", self.operator.log_tail(), self.server.log_tail())
     }
