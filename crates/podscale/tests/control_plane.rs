@@ -31,6 +31,8 @@ mod installed;
 mod jobs;
 #[path = "control_plane/keda.rs"]
 mod keda;
+#[path = "control_plane/keda_programs.rs"]
+mod keda_programs;
 #[path = "control_plane/kubelet.rs"]
 mod kubelet;
 #[path = "control_plane/many.rs"]

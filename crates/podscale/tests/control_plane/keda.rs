@@ -3,6 +3,8 @@
 
 #[path = "keda/definitions.rs"]
 mod definitions;
+#[path = "keda/judge.rs"]
+mod judge;
 #[path = "keda/modes.rs"]
 mod modes;
 #[path = "keda/queue.rs"]
@@ -31,12 +33,14 @@ const KIND: &str = "ScaledObject";
 const PLANTED: [&str; 2] = ["hunter2-of-the-queue", "aHVudGVyMi1vZi10aGUtcXVldWU="];
 
 pub fn trials(harness: &Harness) -> Vec<Trial> {
-    vec![
+    let mut trials = vec![
         harness.alone("keda::definitions_take_every_example", definitions::take_every_example),
         harness.alone("keda::from_zero_to_many_and_back", from_zero_to_many_and_back),
         harness.alone("keda::exactly_those_rights", rights::exactly_those_installed),
         modes::trial(harness),
-    ]
+    ];
+    trials.extend(judge::trials(harness));
+    trials
 }
 
 /// Defines KEDA's kinds, and waits until they are served.

@@ -40,7 +40,8 @@ pub struct Row {
     /// What was written last; none before anything was.
     pub life: Option<Life>,
     started: Option<Timestamp>,
-    deleted: bool,
+    /// It is deleted, or has come to an end of its own: nothing is written any more.
+    ended: bool,
 }
 
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl Kubelet {
         let here = |row: &&Row| namespace.is_none_or(|wanted| row.namespace == wanted);
         let runs = |row: &&Row| matches!(row.life, Some(Life::Ready | Life::Unready));
         let rows = state.rows.values().filter(here).filter(runs);
-        rows.filter(|row| !row.deleted).cloned().collect()
+        rows.filter(|row| !row.ended).cloned().collect()
     }
 }
 
@@ -120,7 +121,8 @@ impl State {
         let ready = status.and_then(|s| s.conditions.as_ref()).is_some_and(|all| {
             all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
         });
-        let life = match status.and_then(|status| status.phase.as_deref()) {
+        let phase = status.and_then(|status| status.phase.as_deref());
+        let life = match phase {
             Some("Running") if ready => Some(Life::Ready),
             Some("Running") => Some(Life::Unready),
             _ => None,
@@ -133,7 +135,8 @@ impl State {
             containers: spec.containers.into_iter().map(|container| container.name).collect(),
             life,
             started: status.and_then(|s| s.start_time.as_ref()).map(|time| time.0),
-            deleted: pod.metadata.deletion_timestamp.is_some(),
+            ended: pod.metadata.deletion_timestamp.is_some()
+                || matches!(phase, Some("Succeeded" | "Failed")),
         };
         self.rows.insert(key, row);
     }
@@ -141,7 +144,7 @@ impl State {
     /// Pods that are not yet where they should be, and what that is.
     fn behind(&self) -> Vec<(Row, Life)> {
         let wanted = |row: &Row| self.lives.get(&row.namespace).copied().unwrap_or_default();
-        let rows = self.rows.values().filter(|row| !row.deleted);
+        let rows = self.rows.values().filter(|row| !row.ended);
         let rows = rows.map(|row| (row, wanted(row)));
         let behind = rows.filter(|(row, life)| row.life.unwrap_or(Life::Pending) != *life);
         behind.map(|(row, life)| (row.clone(), life)).collect()
