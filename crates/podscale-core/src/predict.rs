@@ -10,7 +10,9 @@
 //! Nothing here is random or reads a clock, and nothing but additions, products, quotients and square
 //! roots is computed, so that every machine comes to the same bits.
 
-use crate::compact::{CompactError, Reader, write_signed, write_time, write_varint};
+use crate::compact::{
+    CompactError, NEWEST_VERSION, Reader, write_signed, write_time, write_varint,
+};
 use crate::model::Milli;
 use crate::time::{Span, Time};
 use bursts::Bursts;
@@ -169,6 +171,9 @@ impl Default for Forecaster {
 }
 
 impl Forecaster {
+    /// Which form [`Forecaster::to_bytes`] has, which the bytes themselves do not say.
+    pub const VERSION: u8 = NEWEST_VERSION;
+
     /// Learns from a demand. One that is not newer than the last one is not learned again.
     pub fn observe(&mut self, demand: Demand) {
         if self.last.is_some_and(|last| demand.at <= last) {

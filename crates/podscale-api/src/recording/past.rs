@@ -9,7 +9,8 @@ use podscale_core::history::{
 use podscale_core::model::Milli;
 use podscale_core::predict::{Demand, Forecaster};
 use podscale_core::{History, Span};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The memory of an autoscaler at the beginning of a Recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +28,9 @@ pub struct RecordedHistory {
     /// What only rules beyond a native autoscaler's remember.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<RecordedMemory>,
-    /// What was learned of the demand, where sizes are forecast: the bytes of a forecaster in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What was learned of the demand, where sizes are forecast: the version of its form, a colon, and its bytes in
+    /// hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub forecaster: Option<String>,
 }
 
@@ -219,7 +221,7 @@ impl From<&History> for RecordedHistory {
             scale_ups: events(&history.ups),
             scale_downs: events(&history.downs),
             memory: history.memory.as_deref().map(RecordedMemory::from),
-            forecaster: history.forecaster.as_deref().map(|learned| to_hex(&learned.to_bytes())),
+            forecaster: history.forecaster.as_deref().map(to_text),
         }
     }
 }
@@ -248,13 +250,29 @@ impl From<&RecordedHistory> for History {
     }
 }
 
-/// What was learned, if the text says it; what cannot be read is learned anew.
-fn learned(text: &str) -> Option<Forecaster> {
-    Forecaster::from_bytes(&from_hex(text)?).ok()
+fn to_text(learned: &Forecaster) -> String {
+    let bytes = learned.to_bytes();
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    std::iter::once(format!("{}:", Forecaster::VERSION)).chain(digits).collect()
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// What was learned, if the text says it.
+fn learned(text: &str) -> Option<Forecaster> {
+    let (version, digits) = text.split_once(':')?;
+    let known = version.parse() == Ok(Forecaster::VERSION);
+    Forecaster::from_bytes(&from_hex(digits).filter(|_| known)?).ok()
+}
+
+/// A text that says what was learned. Any other is refused: a replay that learns anew would decide otherwise, and
+/// nobody would know why.
+fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    match &text {
+        Some(said) if learned(said).is_none() => Err(D::Error::custom(
+            "what was learned of the demand cannot be read: it is damaged, or of another version of Podscale",
+        )),
+        _ => Ok(text),
+    }
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
@@ -299,10 +317,23 @@ mod tests {
         assert_eq!(History::from(&read), history);
         let native: RecordedHistory = serde_json::from_str("{}").expect("JSON");
         assert_eq!(History::from(&native), History::default());
-        for broken in ["", "0", "zz", "00"] {
-            let forecaster = Some(broken.to_owned());
-            let recorded = RecordedHistory { forecaster, ..RecordedHistory::default() };
-            assert_eq!(History::from(&recorded), History::default(), "{broken:?}");
+        let form = format!("\"forecaster\":\"{}:", Forecaster::VERSION);
+        assert!(text.contains(&form), "{text}");
+        // Without a version, as earlier ones wrote it, with another one, cut off, longer, and no bytes at all.
+        let whole = form.as_str();
+        for (part, other) in [
+            (whole, "\"forecaster\":\""),
+            (whole, "\"forecaster\":\"3:"),
+            (whole, "\"forecaster\":\"x:"),
+            (whole, "\"forecaster\":\"4:0"),
+            (whole, "\"forecaster\":\"4:00"),
+            ("\"}", "00\"}"),
+            (whole, "\"forecaster\":\"4:zz"),
+        ] {
+            let broken = text.replace(part, other);
+            let error = serde_json::from_str::<RecordedHistory>(&broken).map_err(|e| e.to_string());
+            let error = error.expect_err(other);
+            assert!(error.starts_with("what was learned of the demand cannot be read"), "{error}");
         }
     }
 }

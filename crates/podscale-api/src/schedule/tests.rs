@@ -341,7 +341,7 @@ proptest! {
         minutes in 1..600i64,
     ) {
         let name = zone;
-        let zone = super::time_zone(zone).expect("a zone");
+        let zone = time_zone(zone).expect("a zone");
         let start: Timestamp = "2005-01-01T00:00:00Z".parse().expect("a time");
         let change = zone.following(start).nth(change).map_or(start, |change| change.timestamp());
         let now = change.checked_add(SignedDuration::from_mins(offset)).expect("a time");

@@ -8,10 +8,12 @@
 //! (a byte of zero or one, then the time) and the last answers, each with its time, the replicas and
 //! the metric it is of.
 //!
-//! One that remembers demands has the version after that: a byte says whether there is a memory; behind it
-//! come the last demand, what was asked for in the window, the burst that is on, and the forecaster, each
-//! of which may be absent. If triggers have failed, it is the one after that, and pairs of a trigger and a
-//! count follow the burst.
+//! One that remembers demands or failures, or has a forecaster, has version 4: a byte says whether there is a
+//! memory; behind it come the last demand, what was asked for in the window, the burst that is on, and pairs of a
+//! trigger that failed and how often; at last the forecaster. Each of these may be absent.
+//!
+//! Version 3 was the same at first, but what follows the memory had several forms that cannot be told apart. So of
+//! those only what comes before is read, and the demand is learned anew.
 
 use super::{
     Asked, Burst, Failures, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
@@ -25,20 +27,19 @@ use crate::time::{Span, Time};
 
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
-const VERSION_WITH_DEMANDS: u8 = 3;
-const VERSION_WITH_FAILURES: u8 = NEWEST_VERSION;
+const VERSION_WITH_UNKNOWN_END: u8 = 3;
+const VERSION_WITH_DEMANDS: u8 = NEWEST_VERSION;
 
 impl History {
     /// The history as a few bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let demands = |memory: &Memory| {
-            memory.demand.is_some() || !memory.asked.is_empty() || memory.burst.is_some()
+            let Memory { demand, asked, burst, failures, .. } = memory;
+            demand.is_some() || !asked.is_empty() || burst.is_some() || !failures.is_empty()
         };
         let memory = self.memory.as_deref();
-        let version = if memory.is_some_and(|memory| !memory.failures.is_empty()) {
-            VERSION_WITH_FAILURES
-        } else if self.forecaster.is_some() || memory.is_some_and(demands) {
+        let version = if self.forecaster.is_some() || memory.is_some_and(demands) {
             VERSION_WITH_DEMANDS
         } else if memory.is_some() {
             VERSION_WITH_MEMORY
@@ -53,18 +54,16 @@ impl History {
             let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
         }
-        if version >= VERSION_WITH_DEMANDS {
+        if version == VERSION_WITH_DEMANDS {
             out.push(u8::from(memory.is_some()));
         }
         if let Some(memory) = memory {
             write_memory(&mut out, memory);
         }
-        if version >= VERSION_WITH_DEMANDS {
+        if version == VERSION_WITH_DEMANDS {
             if let Some(memory) = memory {
                 write_demands(&mut out, memory);
-                if version >= VERSION_WITH_FAILURES {
-                    write_failures(&mut out, &memory.failures);
-                }
+                write_failures(&mut out, &memory.failures);
             }
             out.push(u8::from(self.forecaster.is_some()));
             if let Some(forecaster) = &self.forecaster {
@@ -92,22 +91,23 @@ impl History {
             Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
         let (ups, downs) = (read_list(&mut reader, event)?, read_list(&mut reader, event)?);
-        let demands = version >= VERSION_WITH_DEMANDS;
-        let start = reader.at();
-        let remembers = if demands { reader.flag()? } else { version == VERSION_WITH_MEMORY };
+        let demands = version == VERSION_WITH_DEMANDS;
+        let remembers = match version {
+            VERSION => false,
+            VERSION_WITH_MEMORY => true,
+            _ => reader.flag()?,
+        };
         let mut history = History { recommendations, ups, downs, memory: None, forecaster: None };
         if remembers {
             let mut memory = read_memory(&mut reader)?;
             if demands {
                 read_demands(&mut reader, &mut memory)?;
-            }
-            if version >= VERSION_WITH_FAILURES {
                 memory.failures = read_failures(&mut reader)?;
             }
             history.memory = Some(Box::new(memory));
-        } else if version >= VERSION_WITH_FAILURES {
-            // Without failures an earlier version would have been written.
-            return Err(CompactError::Range(start));
+        }
+        if version == VERSION_WITH_UNKNOWN_END {
+            return Ok(history);
         }
         if demands && reader.flag()? {
             history.forecaster = Some(Box::new(Forecaster::read(&mut reader)?));
@@ -163,7 +163,7 @@ fn write_failures(out: &mut Vec<u8>, failures: &[Failures]) {
 fn read_failures(reader: &mut Reader<'_>) -> Result<Vec<Failures>, CompactError> {
     let start = reader.at();
     let count: usize = reader.small()?;
-    if !(1..=MAX_LAST_ANSWERS).contains(&count) {
+    if count > MAX_LAST_ANSWERS {
         return Err(CompactError::Range(start));
     }
     (0..count).map(|_| Ok(Failures { trigger: reader.small()?, count: reader.small()? })).collect()

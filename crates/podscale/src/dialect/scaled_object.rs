@@ -269,9 +269,11 @@ impl WireObject for Resolved {
         let passed = Passed { object, checked, snapshot, outcome, target: target.as_ref() };
         let mut new = to_wire(passed);
         drop_conflict(&mut new);
-        if let Some(seen) = after.hpa.filter(|seen| !(is_paused(object) && **seen == HpaSeen::Gone))
-        {
-            note_hpa(&mut new, seen);
+        let is_kept = |seen: &HpaSeen| is_paused(object) && *seen == HpaSeen::Gone;
+        match (self.mode, after.hpa) {
+            (Mode::Direct, _) => note_hpa(&mut new, &HpaSeen::Gone),
+            (Mode::Hpa, Some(seen)) if !is_kept(seen) => note_hpa(&mut new, seen),
+            (Mode::Hpa, _) => {}
         }
         // As the API server stores it.
         new.last_active_time =
@@ -285,14 +287,13 @@ impl WireObject for Resolved {
         (self.mode == Mode::Hpa).then(|| self.object.hpa_name())
     }
 
-    /// In the other mode, and under another name, there may be one from before.
+    /// Under another name there may be one from before. In the other mode nobody has the right to delete it.
     fn beside(&self) -> Option<Beside> {
-        let is_wanted = self.mode == Mode::Hpa;
-        if is_wanted && self.checked.is_err() {
+        if self.mode == Mode::Direct || self.checked.is_err() {
             return None;
         }
         let object = Arc::clone(&self.object);
-        let wanted = is_wanted.then(|| own_hpa(&object, &self.model, VERSION)).flatten();
+        let wanted = own_hpa(&object, &self.model, VERSION);
         let known = object.status.as_ref().map(|status| status.hpa_name.clone());
         let is_other = |name: &String| wanted.as_ref().is_none_or(|hpa| hpa.metadata.name != *name);
         let unwanted = known.filter(|name| !name.is_empty() && is_other(name));

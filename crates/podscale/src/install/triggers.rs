@@ -45,10 +45,11 @@ impl TriggerOptions {
             ),
             rule("apps", &["deployments", "statefulsets"], &["get"]),
             rule("discovery.k8s.io", &["endpointslices"], &["list"]),
-            // Those that stand beside objects, or are left from when they did.
-            rule("autoscaling", &["horizontalpodautoscalers"], self.hpa_verbs()),
         ];
         if self.mode == TriggerMode::Hpa {
+            // Those that stand beside objects.
+            let verbs = ["get", "create", "update", "delete"];
+            rules.push(rule("autoscaling", &["horizontalpodautoscalers"], &verbs));
             // Where it is checked who may keep an object from being deleted before what belongs to it.
             rules.push(rule(keda::GROUP, &[&format!("{objects}/finalizers")], &["update"]));
         }
@@ -56,13 +57,6 @@ impl TriggerOptions {
             rules.push(credentials());
         }
         rules
-    }
-
-    fn hpa_verbs(&self) -> &'static [&'static str] {
-        match self.mode {
-            TriggerMode::Direct => &["get", "delete"],
-            TriggerMode::Hpa => &["get", "create", "update", "delete"],
-        }
     }
 
     /// What it may do in its own namespace, where those are that ClusterTriggerAuthentications refer to, if it may not

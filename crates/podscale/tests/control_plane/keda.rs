@@ -1,15 +1,18 @@
 //! KEDA's kinds on a real control plane: every example is accepted and what KEDA's own definitions refuse is refused;
-//! a queue scales its consumer from zero to many and back; nothing shows what triggers prove themselves with.
+//! a queue scales its consumer from zero to many and back, alone and with the cluster's own HPA controller; nothing shows what triggers prove themselves with.
 
 #[path = "keda/definitions.rs"]
 mod definitions;
+#[path = "keda/modes.rs"]
+mod modes;
 #[path = "keda/queue.rs"]
 mod queue;
 #[path = "keda/rights.rs"]
 mod rights;
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, Workspace};
 use super::harness::Harness;
+use super::plane::ControlPlane;
 use super::program::{Program, QUICK};
 use super::rbac::{allow, end};
 use super::serve::kubectl;
@@ -32,15 +35,15 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
         harness.alone("keda::definitions_take_every_example", definitions::take_every_example),
         harness.alone("keda::from_zero_to_many_and_back", from_zero_to_many_and_back),
         harness.alone("keda::exactly_those_rights", rights::exactly_those_installed),
+        modes::trial(harness),
     ]
 }
 
 /// Defines KEDA's kinds, and waits until they are served.
-async fn define(fixture: &Fixture) -> Result<Vec<String>> {
-    let plane = &fixture.environment.plane;
+async fn define(plane: &ControlPlane) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for definition in crds::keda::definitions() {
-        let (ok, said) = apply(fixture, &definition.to_string())?;
+        let (ok, said) = apply(plane, "default", &definition.to_string())?;
         ensure!(ok, "{said}");
         let name = definition["metadata"]["name"].as_str().context("a name")?;
         names.push(format!("customresourcedefinition/{name}"));
@@ -62,12 +65,11 @@ fn undefine(fixture: &Fixture, names: &[String]) -> Result<()> {
 }
 
 /// Applies a file with kubectl; whether that went well, and what it said.
-fn apply(fixture: &Fixture, text: &str) -> Result<(bool, String)> {
-    let plane = &fixture.environment.plane;
+fn apply(plane: &ControlPlane, namespace: &str, text: &str) -> Result<(bool, String)> {
     let file = plane.folder().join("keda.yaml");
     std::fs::write(&file, text)?;
     let file = file.to_str().context("UTF-8")?;
-    kubectl(plane, &["apply", "--namespace", &fixture.namespace, "--filename", file])
+    kubectl(plane, &["apply", "--namespace", namespace, "--filename", file])
 }
 
 fn shown(fixture: &Fixture, arguments: &[&str]) -> Result<String> {
@@ -95,7 +97,7 @@ fn consumer(queue: &Queue, secret: &str) -> Value {
 }
 
 async fn from_zero_to_many_and_back(fixture: Fixture) -> Result<()> {
-    let names = define(&fixture).await?;
+    let names = define(&fixture.environment.plane).await?;
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": "limited"}});
     fixture.create(account).await?;
@@ -110,7 +112,7 @@ async fn from_zero_to_many_and_back(fixture: Fixture) -> Result<()> {
     let program = Program::start(&fixture.namespace, plane.folder(), &kubeconfig, &flags)?;
     let queue = Queue::start(PLANTED[0]).await?;
     fixture.create(super::fixture::deployment("consumer", 0, &["app"])).await?;
-    let (ok, said) = apply(&fixture, &consumer(&queue, PLANTED[0]).to_string())?;
+    let (ok, said) = apply(plane, &fixture.namespace, &consumer(&queue, PLANTED[0]).to_string())?;
     ensure!(ok, "{said}");
     until(&fixture, "Active", "False ScalerNotActive").await?;
     until(&fixture, "Ready", "True ScaledObjectReady").await?;
@@ -125,7 +127,7 @@ async fn from_zero_to_many_and_back(fixture: Fixture) -> Result<()> {
 }
 
 /// Waits until a condition has a status and reason.
-async fn until(fixture: &Fixture, condition: &str, expected: &str) -> Result<()> {
+async fn until(fixture: &Workspace, condition: &str, expected: &str) -> Result<()> {
     fixture
         .until(&format!("{condition} of the consumer"), &expected.to_owned(), async || {
             let object = fixture.api(VERSION, KIND).get("consumer").await?;
@@ -191,7 +193,8 @@ async fn refused_credentials(fixture: &Fixture, queue: &Queue) -> Result<()> {
     until(fixture, "Ready", "False TriggerError").await?;
     ensure!(fixture.replicas("consumer").await? == 4, "it is held");
     queue.set(22);
-    let (ok, said) = apply(fixture, &consumer(queue, "another-word").to_string())?;
+    let (plane, again) = (&fixture.environment.plane, consumer(queue, "another-word"));
+    let (ok, said) = apply(plane, &fixture.namespace, &again.to_string())?;
     ensure!(ok, "{said}");
     fixture.until_replicas("consumer", 3).await?;
     until(fixture, "Ready", "True ScaledObjectReady").await

@@ -93,7 +93,7 @@ fn other_documents_are_passed_over() {
         ("kind: Role\nrules: []\n", "1 document (1 of other kinds), 0 errors, 0 warnings\n"),
         (
             "\na: 1\n",
-            "f:2:1: not a document that can be checked: a HorizontalPodAutoscaler, a PodAutoscaler, a CHPA, an autoscaler of singlecloud's, a configuration of prometheus-adapter, a ConfigMap with one under config.yaml\n1 document, 1 error, 0 warnings\n",
+            "f:2:1: not a document that can be checked: a HorizontalPodAutoscaler, a PodAutoscaler, a CHPA, a ScaledObject, an autoscaler of singlecloud's, a configuration of prometheus-adapter, a ConfigMap with one under config.yaml\n1 document, 1 error, 0 warnings\n",
         ),
         (
             "apiVersion: autoscaling/v3\nkind: HorizontalPodAutoscaler\n",

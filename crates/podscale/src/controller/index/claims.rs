@@ -166,12 +166,13 @@ impl State {
         };
         let managed = self.entries.iter().filter_map(managed);
         let others = managed.chain(self.claims.unmanaged.iter().filter_map(unmanaged));
-        // The HPA that stands beside it is there for it.
+        // Where HPAs stand beside objects, one that was made for it is not in its way.
         let wanted = own.managed.wire.hpa_name();
         let is_beside = |other: &Key| {
+            let Some(wanted) = wanted.as_deref() else { return false };
             let made = self.claims.unmanaged.get(other).filter(|claim| claim.is_made_here);
             let of_it = made.and_then(|claim| claim.owner.as_deref());
-            let is_wanted = wanted.as_deref() == Some(&*other.name) && other.kind.is_native();
+            let is_wanted = *wanted == *other.name && other.kind.is_native();
             is_wanted || of_it == Some(&*format!("{} {:?}", key.kind.name, &*key.name))
         };
         let others = others.filter(|(_, _, other)| !is_beside(other));

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 const EXAMPLES: &str = include_str!("../../../../podscale-api/src/keda/tests/examples.yaml");
 
 pub async fn take_every_example(fixture: Fixture) -> Result<()> {
-    let names = define(&fixture).await?;
+    let names = define(&fixture.environment.plane).await?;
     let examples =
         EXAMPLES.replace("namespace: shop", &format!("namespace: {}", fixture.namespace));
-    let (ok, said) = apply(&fixture, &examples)?;
+    let (ok, said) = apply(&fixture.environment.plane, &fixture.namespace, &examples)?;
     ensure!(ok && !said.contains("unknown field"), "{said}");
     columns(&fixture)?;
     refused(&fixture)?;
@@ -71,7 +71,8 @@ fn refused(fixture: &Fixture) -> Result<()> {
             "spec.fallback.behavior: Unsupported value: \"none\"",
         ),
     ] {
-        let (ok, said) = apply(fixture, &object(change.clone()).to_string())?;
+        let text = object(change.clone()).to_string();
+        let (ok, said) = apply(&fixture.environment.plane, &fixture.namespace, &text)?;
         ensure!(!ok && said.contains(reason), "{change}: {said}");
     }
     Ok(())

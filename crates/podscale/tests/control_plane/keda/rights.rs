@@ -14,7 +14,7 @@ const WORD: &str = "a-word";
 const ROLES: [&str; 2] = ["ClusterRole", "Role"];
 
 pub async fn exactly_those_installed(fixture: Fixture) -> Result<()> {
-    let names = define(&fixture).await?;
+    let names = define(&fixture.environment.plane).await?;
     let shop = Workspace::open(fixture.client(), &format!("{}-shop", fixture.namespace)).await?;
     let only_there = format!("--trigger-namespaces={}", shop.namespace);
     let installed = manifests(&fixture.namespace, &["--triggers", &only_there])?;

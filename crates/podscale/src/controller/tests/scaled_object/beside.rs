@@ -64,7 +64,12 @@ async fn an_hpa_is_there_while_it_is_wanted_and_only_then() {
     controller.stop().await;
 
     let controller = cluster.control_triggers(Config::default());
-    until("it goes with the mode", async || cluster.hpas().await.is_empty()).await;
+    until("it is in the way", async || {
+        let said = cluster.said("web", "podscale.dev/Conflict").await;
+        said == ["True", "TargetTaken"]
+    })
+    .await;
+    cluster.send("DELETE", &format!("{HPAS}/other"), &json!({})).await;
     until("Podscale decides", async || cluster.replicas().await == 4).await;
     until("it says so", async || cluster.object("web").await["status"]["hpaName"].is_null()).await;
     controller.stop().await;

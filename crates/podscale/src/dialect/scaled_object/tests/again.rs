@@ -60,7 +60,7 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
         // An annotation says otherwise.
         let is_managed =
             Arc::new(|object: &Managed| object.metadata().annotations.get("leave").is_none());
-        Resolver::new(triggers, is_managed).run(&arriving, &mut apply).await;
+        Resolver::new(triggers, is_managed, Mode::Direct).run(&arriving, &mut apply).await;
     });
     let trigger = json!({"type": "redis", "metadata": {"address": "127.0.0.1:1",
         "listName": "jobs", "passwordFromEnv": "PASSWORD"}});
