@@ -4,6 +4,7 @@ use super::certificates::Authority;
 use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, Process, context, free_port, gives, listens, poll, polled, provided, scaler, spec,
+    until,
 };
 use podscale_scalers::{Metric, MetricType};
 use serde_json::json;
@@ -114,4 +115,36 @@ async fn numbers_of_a_real_external_scaler() {
     assert!(away.contains("cannot be reached: "), "{away}");
     let _process = start();
     gives(&*numbers, "5!").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
+async fn certificates_of_a_real_external_scaler() {
+    let Some(numbers) = Numbers::installed() else { return };
+    let _process = numbers.start();
+    numbers.answers().await;
+    numbers.send(7);
+    let context = context();
+    let trigger = |authority: &Authority| {
+        let text = format!(
+            "scalerAddress: localhost:{}\nfile: {}\ntarget: 2",
+            numbers.port,
+            numbers.folder.path("number")
+        );
+        let mut spec = spec("external", &text);
+        let (certificate, key) = authority.sign("client");
+        for (parameter, value) in [("tlsClientCert", certificate), ("tlsClientKey", key)] {
+            spec.auth.insert(parameter.to_owned(), value.as_str().into());
+        }
+        spec.auth.insert("caCert".to_owned(), numbers.authority.pem().into());
+        scaler(&context, &spec)
+    };
+    gives(&*trigger(&numbers.authority), "7!").await;
+    let stranger = trigger(&Authority::new());
+    // Whether it is heard before the connection is gone is a matter of luck.
+    until("a refusal", async || {
+        let found = poll(&*stranger).await;
+        found.contains("refuses the credentials: the client's certificate: ").then_some(())
+    })
+    .await;
 }
