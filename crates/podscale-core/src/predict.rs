@@ -1,18 +1,16 @@
 //! Forecasts the demand of one target for the time at which a pod that is added now will be ready.
 //!
-//! A [`Forecaster`] learns from every demand that it is given, one after the other, in bounded memory: the
-//! usual demand of each five minutes of a day and of each quarter of an hour of a week, where the demand
-//! has been going lately, and how far it goes beyond what is expected. A forecast is the last demand plus
-//! the difference that one of these patterns foretells: at the few minutes that pods need to start, the
-//! last value is better than any smooth curve. Each pattern has a running backtest ([`Gate`]): what it
-//! foretold is compared with what came, and it is silent unless that was right in the long run and lately.
+//! A [`Forecaster`] learns from every demand that it is given, one after the other, in bounded memory: the usual
+//! demand of each five minutes of a day and of each quarter of an hour of a week, where the demand has been going
+//! lately, and how far it goes beyond what is expected. A forecast is the last demand plus the difference that one of
+//! these patterns foretells: at the few minutes that pods need to start, the last value is better than any smooth
+//! curve. Each pattern has a running backtest ([`Gate`]): what it foretold is compared with what came, and it is
+//! silent unless that was right in the long run and lately.
 //!
-//! Nothing here is random or reads a clock, and nothing but additions, products, quotients and square
-//! roots is computed, so that every machine comes to the same bits.
+//! Nothing here is random or reads a clock, and nothing but additions, products, quotients and square roots is
+//! computed, so that every machine comes to the same bits.
 
-use crate::compact::{
-    CompactError, NEWEST_VERSION, Reader, write_signed, write_time, write_varint,
-};
+use crate::compact::{CompactError, Reader, write_signed, write_time, write_varint};
 use crate::model::Milli;
 use crate::time::{Span, Time};
 use bursts::Bursts;
@@ -172,7 +170,7 @@ impl Default for Forecaster {
 
 impl Forecaster {
     /// Which form [`Forecaster::to_bytes`] has, which the bytes themselves do not say.
-    pub const VERSION: u8 = NEWEST_VERSION;
+    pub const VERSION: u8 = crate::compact::NEWEST_VERSION;
 
     /// Learns from a demand. One that is not newer than the last one is not learned again.
     pub fn observe(&mut self, demand: Demand) {
@@ -224,8 +222,7 @@ impl Forecaster {
         }
     }
 
-    /// The pattern that is used now, and the demand that it leads to: of the seasons the one that gained
-    /// most, or the trend where that foretells more.
+    /// The pattern that is used now, and its demand: the season that gained most, or the trend if that foretells more.
     fn expected(&self, demand: &Demand) -> Option<(usize, i64)> {
         let now = replicas(i64::from(demand.amount()));
         let (mut season, mut trend): (Option<(usize, i64)>, _) = (None, None);

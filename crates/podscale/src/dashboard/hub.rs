@@ -134,7 +134,7 @@ impl Hub {
     }
 
     /// Shows an autoscaler as it is after a decision.
-    pub fn publish(&self, picture: Picture) {
+    pub fn publish(&self, mut picture: Picture) {
         let mut state = self.0.state.lock();
         let state = &mut *state;
         state.version += 1;
@@ -144,8 +144,12 @@ impl Hub {
             points: (ALL_POINTS / count).clamp(2, POINTS),
             decisions: (ALL_DECISIONS / count).clamp(1, DECISIONS),
         };
+        let key: Arc<str> = picture.key().into();
+        if let Some(known) = state.entries.get(&key) {
+            // Not every kind stores it.
+            picture.last_scale = picture.last_scale.or(known.latest.last_scale);
+        }
         let (point, latest) = (Point::new(version, &picture), Arc::new(picture));
-        let key: Arc<str> = latest.key().into();
         let entry = state.entries.entry(Arc::clone(&key)).or_insert_with(|| Entry {
             version,
             latest: Arc::clone(&latest),

@@ -26,7 +26,7 @@ pub struct Picture {
     pub(super) desired: i32,
     found: Option<i32>,
     rescale: Option<Rescale>,
-    last_scale: Option<Time>,
+    pub(super) last_scale: Option<Time>,
     conditions: Box<[Condition]>,
     error: Option<Box<str>>,
     steps: Steps,
@@ -87,7 +87,7 @@ impl Picture {
         self.rescale.map(|rescale| rescale.to)
     }
 
-    /// The fewest and the most replicas it may set, by the schedule in force if there is one.
+    /// The fewest and the most replicas it may set, by the schedule in force if there is one, also while it is idle.
     pub(super) fn bounds(&self) -> (i32, i32) {
         let scheduled = self.steps.iter().find_map(|step| match step {
             Step::Scheduled(scheduled) => Some(scheduled.bounds),
@@ -99,7 +99,10 @@ impl Picture {
             Some(schedules.at(self.time, self.autoscaler.bounds())?.bounds)
         };
         let bounds = scheduled.or_else(at_the_time).unwrap_or_else(|| self.autoscaler.bounds());
-        (bounds.min, bounds.max)
+        let extensions = self.autoscaler.extensions.as_deref();
+        let idle = extensions.and_then(|extensions| extensions.scale_to_zero);
+        let min = idle.map_or(bounds.min, |idle| idle.idle_replicas.min(bounds.min));
+        (min, bounds.max)
     }
 
     /// Which other controller or autoscaler is in the way, if so.

@@ -13,7 +13,7 @@ async fn a_queue_wakes_its_consumer_and_lets_it_sleep_again() {
     let (client, dashboard) = (outside(&demo).await, address(&demo.dashboard_url()));
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     let has = async |is_wanted: fn(i32) -> bool| {
-        let spec = deployments.get("consumer").await.expect("a deployment").spec?;
+        let spec = deployments.get("consumer").await.expect("a deployment").spec;
         is_wanted(spec.replicas?).then_some(())
     };
     until("a consumer that sleeps", async || has(|replicas| replicas == 0).await).await;

@@ -4,6 +4,7 @@
 use super::{CheckError, TriggerMetric, autoscaler, hpa_form, step};
 use crate::hpa::v2::{HorizontalPodAutoscaler, MetricSpec, MetricTarget};
 use crate::keda::scaled_object::{KIND, ScaledObject, ScaledObjectSpec};
+use crate::quantity::Quantity;
 use crate::recording::Origin;
 use crate::time::Timestamp;
 use podscale_core::model::{EventSource, Milli, Scope, Source, Targets, Trigger, TriggerOf};
@@ -114,7 +115,7 @@ fn external(name: &str, targets: Targets) -> TriggerMetric {
 }
 
 fn targets(target: &MetricTarget) -> Targets {
-    let milli = |amount: &crate::Quantity| Milli(amount.milli_value());
+    let milli = |amount: &Quantity| Milli(amount.milli_value());
     Targets {
         value: target.value.as_ref().map(milli),
         average_value: target.average_value.as_ref().map(milli),

@@ -42,6 +42,17 @@ async fn a_reader_gets_what_it_has_not_seen() {
 }
 
 #[tokio::test]
+async fn the_last_change_of_a_size_is_remembered_where_no_status_says_it() {
+    let hub = hub();
+    publish(&hub, "a", 1);
+    let mut later = picture("a", 1, 2, OutcomeKind::Steady);
+    later.last_scale = None;
+    hub.publish(later);
+    let rows = hub.everything(None).rows;
+    assert_eq!(rows[0].row().view.last_scale, Some(podscale_core::Time(5_000_000)));
+}
+
+#[tokio::test]
 async fn what_came_back_is_not_removed() {
     let hub = hub();
     publish(&hub, "a", 1);
