@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long something may take that takes seconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// A password that must not be seen anywhere, and one that is wrong and must not be seen either.
 pub(crate) const PLANTED: &str = "planted-secret";
 pub(crate) const WRONG: &str = "planted-mistake";
