@@ -162,12 +162,10 @@ impl<C> Server<C> {
             }
             Err(Interrupted::Failed(error)) => error,
             Err(Interrupted::Late) => TriggerError::Late(self.name.clone()),
-            Err(Interrupted::Open(wait)) => {
+            Err(Interrupted::Open(_)) => {
                 let last = self.failure.lock().clone();
                 let last = last.unwrap_or_else(|| format!("{} failed", self.name).into());
-                // A part of a second is a second to wait.
-                let wait_seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                return Err(TriggerError::Open { last, wait_seconds });
+                return Err(TriggerError::Open(last));
             }
         };
         if error.is_outage() {
@@ -218,8 +216,8 @@ mod tests {
         assert_eq!(error.to_string(), "a:1 cannot be reached: connection refused");
         let answers = || async { Ok(vec![1.0]) };
         let error = server.ask("y", soon(), answers).await.expect_err("open");
-        let expected = "a:1 cannot be reached: connection refused; asked again in 2 s";
-        assert_eq!(error.to_string(), expected);
+        assert!(matches!(error, TriggerError::Open(_)), "{error:?}");
+        assert_eq!(error.to_string(), "a:1 cannot be reached: connection refused");
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(*server.ask("y", soon(), answers).await.expect("closed"), [1.0]);
     }
@@ -231,7 +229,7 @@ mod tests {
         let error = server.ask("x", soon(), never).await.expect_err("late");
         assert_eq!(error, TriggerError::Late("a:1".into()));
         assert!(began.elapsed() <= Duration::from_secs(3));
-        assert!(matches!(server.ask("y", soon(), never).await, Err(TriggerError::Open { .. })));
+        assert!(matches!(server.ask("y", soon(), never).await, Err(TriggerError::Open(_))));
     }
 
     #[test]

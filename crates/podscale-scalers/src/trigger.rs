@@ -178,14 +178,10 @@ pub enum TriggerError {
     /// The source answers that it cannot, or with something that is no value.
     #[error("{0}")]
     Answer(Arc<str>),
-    /// The source failed a moment ago and is left alone for a while.
-    #[error("{last}; asked again in {} s", .wait_seconds)]
-    Open {
-        /// What happened then.
-        last: Arc<str>,
-        /// How long it is left alone.
-        wait_seconds: u64,
-    },
+    /// The source failed a moment ago and is left alone for a while. It says what happened then, and nothing that
+    /// changes: events with the same text are one.
+    #[error("{0}")]
+    Open(Arc<str>),
 }
 
 impl TriggerError {

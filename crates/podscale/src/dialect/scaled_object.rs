@@ -57,6 +57,8 @@ const HPA_PERIOD: Duration = Duration::from_secs(15);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Why an object that is being deleted is not acted on.
 const DELETED: &str = "the ScaledObject is being deleted";
+/// The condition of an object some of whose metadata has no effect. KEDA says nothing then.
+const WARNING_CONDITION: &str = "podscale.dev/Warning";
 /// The reason of the condition Active of an object that has nothing to do.
 const NOT_ACTIVE: &str = "ScalerNotActive";
 
@@ -133,6 +135,8 @@ struct Resolved {
     object: Arc<ScaledObject>,
     checked: Result<(), CheckError>,
     model: Arc<Autoscaler>,
+    /// What of its triggers' metadata has no effect.
+    warnings: Arc<str>,
     mode: Mode,
 }
 
@@ -140,6 +144,16 @@ struct Resolved {
 fn managed(
     object: &Arc<ScaledObject>,
     metrics: &Result<Vec<TriggerMetric>, String>,
+    mode: Mode,
+) -> Managed {
+    managed_with(object, metrics, &"".into(), mode)
+}
+
+/// The same, given what of its triggers' metadata has no effect.
+fn managed_with(
+    object: &Arc<ScaledObject>,
+    metrics: &Result<Vec<TriggerMetric>, String>,
+    warnings: &Arc<str>,
     mode: Mode,
 ) -> Managed {
     let mut model = translate::autoscaler(object, metrics);
@@ -156,7 +170,8 @@ fn managed(
     let (namespace, name) = (Arc::clone(&model.namespace), Arc::clone(&model.name));
     let key = Key { namespace, name, kind: &SCALED_OBJECT };
     let checked = translate::checked(object, metrics);
-    let wire = Resolved { object: Arc::clone(object), checked, model: Arc::clone(&model), mode };
+    let (object, warnings) = (Arc::clone(object), Arc::clone(warnings));
+    let wire = Resolved { object, checked, model: Arc::clone(&model), warnings, mode };
     Managed { key, model, wire: Arc::new(wire) }
 }
 
@@ -176,6 +191,17 @@ impl Resolved {
 
 fn drop_conflict(status: &mut ScaledObjectStatus) {
     status.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
+}
+
+/// Says what has no effect, as long as there is something.
+fn warn(status: &mut ScaledObjectStatus, warnings: &str) {
+    status.conditions.retain(|condition| condition.r#type != WARNING_CONDITION);
+    if !warnings.is_empty() {
+        let [kind, truth, reason] =
+            [WARNING_CONDITION, "True", "MetadataIgnored"].map(str::to_owned);
+        let message = warnings.to_owned();
+        status.conditions.push(Condition { r#type: kind, status: truth, reason, message });
+    }
 }
 
 /// How two statuses differ. When it was last active is refreshed again and again.
@@ -275,6 +301,7 @@ impl WireObject for Resolved {
             (Mode::Hpa, Some(seen)) if !is_kept(seen) => note_hpa(&mut new, seen),
             (Mode::Hpa, _) => {}
         }
+        warn(&mut new, &self.warnings);
         // As the API server stores it.
         new.last_active_time =
             new.last_active_time.map(|Timestamp(at)| Timestamp(at.whole_seconds()));

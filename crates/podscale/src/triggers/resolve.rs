@@ -27,6 +27,8 @@ const FROM_ENVIRONMENT: &str = "FromEnv";
 pub(crate) struct Resolution {
     /// What they measure, or all that is wrong with them.
     pub(crate) metrics: Result<Vec<TriggerMetric>, String>,
+    /// What of their metadata has no effect, each with what may have been meant.
+    pub(crate) warnings: Vec<String>,
     /// What polls them; none if anything is wrong.
     pub(crate) connections: Connections,
     /// Where sources say by themselves that there is something to do.
@@ -44,6 +46,7 @@ impl Resolution {
     pub(crate) fn unmanaged() -> Resolution {
         Resolution {
             metrics: Ok(Vec::new()),
+            warnings: Vec::new(),
             connections: Connections::new(),
             pushes: Vec::new(),
             authentications: BTreeSet::new(),
@@ -63,6 +66,7 @@ impl Resolution {
 #[derive(Default)]
 struct Understood {
     metrics: Vec<TriggerMetric>,
+    warnings: Vec<String>,
     connections: Connections,
     push: Option<watch::Receiver<u64>>,
     /// Whether its source was asked what it measures.
@@ -94,12 +98,14 @@ impl Triggers {
             references.map(|reference| AuthenticationName::of(reference, namespace)).collect();
         let mut refers = !authentications.is_empty() || triggers.iter().any(names_variables);
         let (mut metrics, mut connections) = (Vec::new(), Connections::new());
-        let mut pushes = Vec::new();
+        let (mut pushes, mut warnings) = (Vec::new(), Vec::new());
         let (mut problems, mut is_unsure) = (Vec::new(), false);
         for (index, trigger) in triggers.iter().enumerate() {
             match self.resolve_one(object, index, trigger, reads).await {
                 Ok(understood) => {
                     metrics.extend(understood.metrics);
+                    let of_it = |text| format!("trigger {index} ({}): {text}", trigger.r#type);
+                    warnings.extend(understood.warnings.into_iter().map(of_it));
                     connections.extend(understood.connections);
                     pushes.extend(understood.push);
                     refers |= understood.is_told;
@@ -128,7 +134,7 @@ impl Triggers {
             pushes.clear();
             Err(problems.join("\n"))
         };
-        Resolution { metrics, connections, pushes, authentications, refers, is_unsure }
+        Resolution { metrics, warnings, connections, pushes, authentications, refers, is_unsure }
     }
 
     async fn resolve_one(
@@ -158,13 +164,10 @@ impl Triggers {
             name: object.metadata.name.clone(),
             index,
         };
-        let parsed = parse(&spec).map_err(|errors| Refused::Settings(errors.to_string()))?;
-        for warning in &parsed.warnings {
-            let name = &object.metadata.name;
-            tracing::warn!(autoscaler = %format!("{namespace}/{name}"), trigger = index, "{warning}");
-        }
+        let mut parsed = parse(&spec).map_err(|errors| Refused::Settings(errors.to_string()))?;
+        let warnings = std::mem::take(&mut parsed.warnings);
         let place = Place { object, index, trigger, hidden: &hidden };
-        self.understood(&place, parsed).await
+        Ok(Understood { warnings, ..self.understood(&place, parsed).await? })
     }
 
     async fn understood(&self, place: &Place<'_>, parsed: Parsed) -> Result<Understood, Refused> {

@@ -37,6 +37,10 @@ simulation:
     arrivals: even
 ";
 
+/// How many nodes there are. Each is scraped at a moment of its own, and a simulation has one for all pods: those of
+/// a case are therefore on one node.
+const NODES: usize = 8;
+
 impl Case {
     /// The load so many seconds later; before that it is as at the beginning.
     pub fn shape(&self, later: u32) -> Shape {
@@ -89,19 +93,22 @@ fn queue(workload: &str, per_pod: &str) -> Value {
     json!([{"type": "External", "external": {"metric": metric, "target": average(per_pod)}}])
 }
 
-/// A service whose pods serve 50 requests a second at 4 ms of cpu, of which they request 200m.
+/// A service whose pods serve 150 requests a second at 4 ms of cpu, of which they request 200m. Two of them are enough
+/// for every load here: how much of a backlog is left depends on moments that no two runs share.
 fn service() -> Value {
-    json!({"rpsPerPod": 50, "cpuMsPerRequest": 4, "baseMemoryBytes": 50_000_000})
+    json!({"rpsPerPod": 150, "cpuMsPerRequest": 4, "baseMemoryBytes": 50_000_000})
 }
 
+/// A consumer, slow enough that a second more or less of a load changes the size by a small part of a pod.
 fn consumer() -> Value {
-    json!({"kind": "consumer", "rpsPerPod": 5, "cpuMsPerRequest": 20, "baseMemoryBytes": 50_000_000})
+    json!({"kind": "consumer", "rpsPerPod": 1, "cpuMsPerRequest": 20, "baseMemoryBytes": 50_000_000})
 }
 
-/// Goes down after half a minute.
+/// Goes down after 40 seconds. No window here is a multiple of the sync period: whether a decision is within it would
+/// then be a matter of milliseconds.
 fn quick_down(min: i32, max: i32) -> Value {
     json!({"minReplicas": min, "maxReplicas": max,
-        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 30}}})
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 40}}})
 }
 
 fn case(
@@ -118,11 +125,11 @@ fn case(
 
 /// All of them.
 pub fn cases() -> Vec<Case> {
-    let wave = [(0, 50.0), (30, 220.0), (150, 60.0)];
+    let wave = [(0, 50.0), (30, 220.0), (150, 65.0)];
     let memory_wave = [(0, 20.0), (30, 110.0), (150, 20.0)];
     let gentle = [(0, 100.0), (30, 180.0), (150, 100.0)];
-    let burst = [(0, 0.0), (30, 20.0), (130, 0.0)];
-    let awake = [(0, 0.0), (30, 12.0), (100, 0.0)];
+    let burst = [(0, 0.0), (30, 4.0), (130, 0.0)];
+    let awake = [(0, 0.0), (30, 3.0), (100, 0.0)];
     let memory = json!({"rpsPerPod": 60, "cpuMsPerRequest": 1, "memoryBytesPerRequest": 4_000_000,
         "baseMemoryBytes": 50_000_000, "latencySeconds": 1});
     let described = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "object"});
@@ -140,14 +147,14 @@ pub fn cases() -> Vec<Case> {
         both
     };
     let policies = json!({"minReplicas": 1, "maxReplicas": 12, "behavior": {
-        "scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 30}]},
+        "scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 25}]},
         "scaleDown": {"stabilizationWindowSeconds": 0,
-            "policies": [{"type": "Percent", "value": 50, "periodSeconds": 30}]}}});
+            "policies": [{"type": "Percent", "value": 50, "periodSeconds": 25}]}}});
     let held = json!({"minReplicas": 1, "maxReplicas": 12,
         "behavior": {"scaleDown": {"selectPolicy": "Disabled"}}});
     let idle = json!({"minReplicas": 1, "maxReplicas": 8,
-        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 30}},
-        "scaleToZero": {"coolDown": "60s"}});
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 40}},
+        "scaleToZero": {"coolDown": "50s"}});
     let plain = || pods("requests_per_second", average("30"));
     let down = || quick_down(1, 12);
     let cpu = || resource("cpu", utilization(50));
@@ -162,7 +169,7 @@ pub fn cases() -> Vec<Case> {
         case("object", &wave, service(), object, down()),
         case("object-value", &gentle, service(), object_value, quick_down(2, 6)),
         case("queue", &burst, consumer(), queue("queue", "50"), quick_down(1, 10)),
-        case("zero", &awake, consumer(), queue("zero", "40"), quick_down(0, 8)),
+        case("zero", &awake, consumer(), queue("zero", "25"), quick_down(0, 8)),
         case("both", &wave, service(), both(), down()),
         case("policies", &wave, service(), plain(), policies),
         case("held", &wave, service(), plain(), held),
@@ -170,14 +177,14 @@ pub fn cases() -> Vec<Case> {
         Case { without_samples: true, ..case("no-samples", &wave, service(), both(), down()) },
         Case {
             own_kind: true,
-            ..case("own-kind", &awake, consumer(), queue("own-kind", "40"), idle)
+            ..case("own-kind", &awake, consumer(), queue("own-kind", "25"), idle)
         },
     ]
 }
 
 /// The scenario that has them all.
 pub fn text(cases: &[Case]) -> String {
-    let mut text = format!("name: truth\nnodes: 8\n{ENVIRONMENT}\nworkloads:\n");
+    let mut text = format!("name: truth\nnodes: {NODES}\n{ENVIRONMENT}\nworkloads:\n");
     for Case { name, steps, model, .. } in cases {
         let base = steps[0].1;
         let workload = json!({"name": name, "model": model, "container": "app",
@@ -186,7 +193,8 @@ pub fn text(cases: &[Case]) -> String {
     }
     text.push_str("manifests:\n");
     let _ = writeln!(text, "- {}", crd::definition());
-    for Case { name, without_samples, .. } in cases {
+    for (index, Case { name, without_samples, .. }) in cases.iter().enumerate() {
+        let node = format!("node-{}", 1 + index % NODES);
         let annotations = match without_samples {
             true => json!({"demo.podscale.dev/fault": "no-metrics"}),
             false => json!({}),
@@ -195,7 +203,7 @@ pub fn text(cases: &[Case]) -> String {
             "metadata": {"name": name},
             "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}},
                 "template": {"metadata": {"labels": {"app": name}, "annotations": annotations},
-                    "spec": {"containers": [
+                    "spec": {"nodeSelector": {"kubernetes.io/hostname": node}, "containers": [
                     {"name": "app", "image": "example.com/app",
                         "resources": {"requests": {"cpu": "200m", "memory": "256Mi"}}}]}}}});
         let _ = writeln!(text, "- {deployment}");

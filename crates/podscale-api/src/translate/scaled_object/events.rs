@@ -4,13 +4,14 @@ use super::status::{
     FALLBACK, PAUSED, PAUSED_MESSAGE, Passed, READY, UNPAUSED_MESSAGE, activity, get,
 };
 use crate::keda::Condition;
-use crate::keda::scaled_object::ScaledObjectStatus;
+use crate::keda::scaled_object::{ScaledObjectSpec, ScaledObjectStatus};
 use podscale_core::decision::RescaleReason;
 use podscale_core::model::{Source, Trigger, TriggerOf};
 use podscale_core::pass::{ScaleWrite, WriteOutcome};
 use podscale_core::snapshot::Reading;
 use podscale_core::steps::Activity;
 use podscale_core::{Event, Step};
+use std::collections::BTreeSet;
 
 /// The events of a pass, given the status that follows from it.
 #[must_use]
@@ -52,6 +53,7 @@ fn of_conditions(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
             events.push(Event::warning("ScaledObjectCheckFailed", now.message.as_str()));
         }
         Some(("ScaledObjectReady", _)) if was.is_none_or(was_never_ready) => {
+            events.extend(started(&passed.object.spec));
             let message = "ScaledObject is ready for scaling";
             events.push(Event::normal("ScaledObjectReady", message));
         }
@@ -69,6 +71,14 @@ fn of_conditions(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
         None => {}
     }
     events
+}
+
+/// That triggers are polled from now on; those of the same type are one event.
+fn started(spec: &ScaledObjectSpec) -> Vec<Event> {
+    let types: BTreeSet<&str> = spec.triggers.iter().map(|trigger| &*trigger.r#type).collect();
+    let built = types.into_iter().map(|kind| format!("Scaler {kind} is built"));
+    let messages = built.chain(["Started scalers watch".to_owned()]);
+    messages.map(|message| Event::normal("KEDAScalersStarted", message)).collect()
 }
 
 /// Whether nothing good was said of an object before, however its triggers fared.

@@ -173,6 +173,8 @@ const NOT_ACTIVE: &str = "Active=False ScalerNotActive";
 const ACTIVE: &str = "Active=True ScalerActive";
 const NO_FALLBACK: &str = "Fallback=False NoFallbackFound";
 const READY_EVENT: &str = "ScaledObjectReady: ScaledObject is ready for scaling";
+const BUILT: &str = "KEDAScalersStarted: Scaler redis is built";
+const STARTED: &str = "KEDAScalersStarted: Started scalers watch";
 const FAILED: &str = "KEDAScalerFailed: redis does not answer";
 const UNCOMPUTED: &str = "FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error \
                           is: failed to get s0-redis: redis does not answer";
@@ -182,7 +184,7 @@ fn activation_and_cool_down() {
     let mut world = World::new(2, json!({}));
     let down = "KEDAScaleTargetDeactivated: Deactivated apps/v1.Deployment shop/web from 2 to 0";
     let first = [READY, NOT_ACTIVE, NO_FALLBACK, "Paused=False"];
-    world.check(&[0], 0, &first, &[READY_EVENT, down]);
+    world.check(&[0], 0, &first, &[BUILT, STARTED, READY_EVENT, down]);
     world.check(&[0], 0, &[], &[]);
     let up = "KEDAScaleTargetActivated: Scaled apps/v1.Deployment shop/web from 0 to 1, triggered by \
               s0-redis";
@@ -338,7 +340,7 @@ fn what_cannot_be_acted_on_is_left_alone() {
     assert_eq!(left.events[0], format!("ScaledObjectCheckFailed: {failed}"));
     assert_eq!(world.status().external_metric_names, [""; 0]);
     world.triggers = Ok(vec![external("s0-redis")]);
-    assert_eq!(world.pass(&[0]).events[0], READY_EVENT);
+    assert_eq!(world.pass(&[0]).events[..3], [BUILT, STARTED, READY_EVENT]);
 }
 
 #[test]

@@ -160,6 +160,29 @@ async fn a_window_of_time_takes_a_target_to_zero_and_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn metadata_without_effect_is_named_as_long_as_it_is_there() {
+    let cluster = Cluster::with_keda().await;
+    let controller = cluster.control_triggers(Config::default());
+    let mut triggers = cron(ALL_YEAR, "2");
+    triggers[0]["metadata"]["timezon"] = "UTC".into();
+    cluster.send("POST", OBJECTS, &object(triggers, json!({}))).await;
+    until("it is named", async || {
+        cluster.said("web", "podscale.dev/Warning").await == ["True", "MetadataIgnored"]
+    })
+    .await;
+    let status = cluster.object("web").await["status"].to_string();
+    let expected =
+        "trigger 0 (cron): metadata \\\"timezon\\\" is not known to triggers of type cron";
+    assert!(status.contains(expected) && status.contains("ScaledObjectReady"), "{status}");
+    cluster.change("web", json!({"spec": {"triggers": cron(ALL_YEAR, "2")}})).await;
+    until("it is named no more", async || {
+        !cluster.object("web").await["status"].to_string().contains("podscale.dev/Warning")
+    })
+    .await;
+    controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_of_another_workload_are_counted() {
     let cluster = Cluster::with_keda().await;
     for number in 0..6 {

@@ -5,7 +5,7 @@
 //! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes.
 
 use super::inbox::{Arrived, Inbox, OneChange};
-use super::{IsManaged, Mode, managed};
+use super::{IsManaged, Mode, managed, managed_with};
 use crate::dialect::Managed;
 use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
 use futures::future::join_all;
@@ -45,6 +45,7 @@ pub(super) struct Resolver {
 struct Known {
     object: Arc<ScaledObject>,
     metrics: Arc<Result<Vec<TriggerMetric>, String>>,
+    warnings: Arc<str>,
     authentications: Arc<BTreeSet<AuthenticationName>>,
     /// Whether other objects have a part in it.
     refers: bool,
@@ -55,7 +56,7 @@ struct Known {
 
 impl Known {
     fn managed(&self, mode: Mode) -> Managed {
-        managed(&self.object, &self.metrics, mode)
+        managed_with(&self.object, &self.metrics, &self.warnings, mode)
     }
 
     /// Whether it should be resolved again, since nobody reports changes of what it refers to.
@@ -146,14 +147,14 @@ impl Resolver {
         if objects.is_empty() {
             return;
         }
+        let meaning = |known: &Known| (Arc::clone(&known.metrics), Arc::clone(&known.warnings));
         let before: Vec<_> = objects
             .iter()
-            .map(|object| self.known.get(&ObjectName::of(object)).map(|k| Arc::clone(&k.metrics)))
+            .map(|object| self.known.get(&ObjectName::of(object)).map(meaning))
             .collect();
         let found = self.resolve(&objects, &Reads::default(), true).await;
         for ((managed, object), before) in found.into_iter().zip(&objects).zip(before) {
-            let now = self.known.get(&ObjectName::of(object)).map(|known| &known.metrics);
-            if now != before.as_ref() {
+            if self.known.get(&ObjectName::of(object)).map(meaning) != before {
                 apply(Change::Applied(managed));
             }
         }
@@ -235,6 +236,7 @@ fn new(object: &Arc<ScaledObject>, mut resolution: Resolution, is_managed: bool)
     let known = Known {
         object: Arc::clone(object),
         metrics: Arc::new(metrics),
+        warnings: resolution.warnings.join("\n").into(),
         authentications: Arc::new(std::mem::take(&mut resolution.authentications)),
         refers: resolution.refers,
         is_managed,
