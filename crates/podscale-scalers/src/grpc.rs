@@ -238,7 +238,7 @@ fn decoded<A: Message + Default>(server: &Arc<str>, message: Bytes) -> Result<A,
 }
 
 fn unreachable(server: &Arc<str>, problem: String) -> TriggerError {
-    TriggerError::Unreachable { server: server.clone(), problem: problem.into() }
+    TriggerError::unreachable(server.clone(), problem)
 }
 
 /// What a status of gRPC means.

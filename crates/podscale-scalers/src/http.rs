@@ -87,10 +87,7 @@ impl Http {
         request.headers_mut().insert(USER_AGENT, AGENT);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
         request.headers_mut().extend(headers);
-        let unreachable = |problem: String| TriggerError::Unreachable {
-            server: server.clone(),
-            problem: problem.into(),
-        };
+        let unreachable = |problem: String| TriggerError::unreachable(server.clone(), problem);
         let answer = self.0.request(request).await.map_err(|error| unreachable(cause(&error)))?;
         let status = answer.status();
         if status.is_redirection() {

@@ -64,10 +64,7 @@ impl Opener {
         address: &str,
         stream: Stream,
     ) -> Result<Stream, TriggerError> {
-        let unreachable = |problem: String| TriggerError::Unreachable {
-            server: address.into(),
-            problem: problem.into(),
-        };
+        let unreachable = |problem: String| TriggerError::unreachable(address, problem);
         let Some(connector) = &self.0 else { return Ok(stream) };
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

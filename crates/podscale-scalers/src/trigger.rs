@@ -136,6 +136,20 @@ pub struct TriggerValue {
     pub active: bool,
 }
 
+/// What rustls says before the name of an alert, and the names of those about the certificate of who asks. What has
+/// gone through HTTP/2 is nothing but a text.
+const ALERT: &str = "received fatal alert: ";
+const REFUSED_CERTIFICATE: [&str; 8] = [
+    "AccessDenied",
+    "BadCertificate",
+    "CertificateExpired",
+    "CertificateRequired",
+    "CertificateRevoked",
+    "CertificateUnknown",
+    "UnknownCA",
+    "UnsupportedCertificate",
+];
+
 /// Why a trigger gives no value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TriggerError {
@@ -176,6 +190,17 @@ impl TriggerError {
         TriggerError::Answer(problem.into())
     }
 
+    /// That a server cannot be reached, or that it refuses: over TLS it hangs up on those whose certificate it does not
+    /// accept, and says so by an alert.
+    pub(crate) fn unreachable(server: impl Into<Arc<str>>, problem: String) -> TriggerError {
+        let (server, alert) = (server.into(), problem.split_once(ALERT).map(|(_, alert)| alert));
+        if alert.is_some_and(|alert| REFUSED_CERTIFICATE.contains(&alert.trim_end())) {
+            let problem = format!("the client's certificate: {problem}").into();
+            return TriggerError::Unauthorized { server, problem };
+        }
+        TriggerError::Unreachable { server, problem: problem.into() }
+    }
+
     /// Whether the server is at fault, and not what it was asked.
     #[must_use]
     pub fn is_outage(&self) -> bool {
@@ -186,6 +211,18 @@ impl TriggerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alerts_about_certificates_are_refusals() {
+        let check = |problem: &str, is_outage| {
+            let error = TriggerError::unreachable("a:1", problem.to_owned());
+            assert_eq!(error.is_outage(), is_outage, "{error}");
+        };
+        check("received fatal alert: UnknownCA", false);
+        check("received fatal alert: CertificateRequired", false);
+        check("received fatal alert: InternalError", true);
+        check("connection refused", true);
+    }
 
     #[test]
     fn keys_of_servers_tell_credentials_apart_without_holding_them() {

@@ -235,7 +235,7 @@ impl RedisClient {
 }
 
 fn unreachable(node: &str, problem: &str) -> TriggerError {
-    TriggerError::Unreachable { server: node.into(), problem: problem.into() }
+    TriggerError::unreachable(node, problem.to_owned())
 }
 
 /// Where an error sends a question, if it does.

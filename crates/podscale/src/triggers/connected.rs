@@ -7,7 +7,7 @@ use crate::time::now;
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
 use podscale_core::Time;
-use podscale_core::model::Milli;
+use podscale_core::model::{Milli, Targets};
 use podscale_scalers::{Scaler, TriggerError};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -46,6 +46,10 @@ pub(super) struct Polls {
     pub(super) object: ObjectName,
     /// The name of the metric; a source may have several.
     pub(super) metric: Arc<str>,
+    /// What its value is compared with.
+    pub(super) targets: Targets,
+    /// Whether its source names its metrics itself.
+    pub(super) is_told: bool,
     /// What asks the source.
     pub(super) scaler: Arc<dyn Scaler>,
     /// What metrics call the trigger.
@@ -175,6 +179,15 @@ impl Connected {
     /// The connection of a key.
     pub(super) fn get(&self, key: &str) -> Option<Arc<Connection>> {
         self.0.lock().by_key.get(key).cloned()
+    }
+
+    /// The metrics that the source of an object's trigger has named before, with what they are compared with.
+    pub(super) fn named(&self, object: &ObjectName, index: usize) -> Vec<(Arc<str>, Targets)> {
+        let state = self.0.lock();
+        let keys = state.objects.get(object).into_iter().flat_map(|known| &known.keys);
+        let polls = keys.filter_map(|key| Some(&state.by_key.get(key)?.polls));
+        let of_trigger = polls.filter(|polls| polls.index == index && polls.is_told);
+        of_trigger.map(|polls| (Arc::clone(&polls.metric), polls.targets)).collect()
     }
 
     /// Puts connections in the place of those that an object had, and who listens to them. What was counted goes on.

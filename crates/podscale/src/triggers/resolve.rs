@@ -181,10 +181,21 @@ impl Triggers {
         let connected = connect(parsed, &self.context);
         let scaler: Arc<dyn Scaler> =
             connected.map_err(|error| Refused::Settings(error.to_string()))?.into();
+        let owner = ObjectName::of(object);
         let mut named = if is_told {
-            told(&*scaler).await.map_err(|problem| Refused::Untold(hidden.hide(problem)))?
+            match told(&*scaler).await {
+                Ok(named) => external(named),
+                Err(problem) => {
+                    // It measures what it has before, for all that is known; polls report what is wrong.
+                    let before = self.connected.named(&owner, index);
+                    if before.is_empty() {
+                        return Err(Refused::Untold(hidden.hide(problem)));
+                    }
+                    before
+                }
+            }
         } else {
-            vec![metric]
+            external(vec![metric])
         };
         if object.spec.modifiers().is_some() {
             // A formula knows a trigger by its name, and takes one value for it.
@@ -192,20 +203,18 @@ impl Triggers {
         }
         let push = scaler.notifications();
         let mut understood = Understood { push, is_told, ..Understood::default() };
-        let owner = ObjectName::of(object);
-        for metric in named {
-            let Metric::External { name, metric_type, target } = metric else { continue };
+        for (name, targets) in named {
             let mut key = owner.key(index);
             if is_told {
                 key.extend(["/", &name]);
             }
             let (key, kind): (Arc<str>, Arc<str>) = (key.into(), trigger.r#type.as_str().into());
             let source = EventSource { kind, key: Arc::clone(&key) };
-            let targets = external_targets(metric_type, target);
-            let name: Arc<str> = name.into();
             let polls = Polls {
                 object: owner.clone(),
                 metric: Arc::clone(&name),
+                targets,
+                is_told,
                 scaler: Arc::clone(&scaler),
                 label: label(trigger),
                 index,
@@ -246,6 +255,17 @@ struct Place<'a> {
     index: usize,
     trigger: &'a Trigger,
     hidden: &'a Hidden,
+}
+
+/// The names of values of a source, with what they are compared with.
+fn external(metrics: Vec<Metric>) -> Vec<(Arc<str>, Targets)> {
+    let named = metrics.into_iter().filter_map(|metric| match metric {
+        Metric::External { name, metric_type, target } => {
+            Some((name.into(), external_targets(metric_type, target)))
+        }
+        _ => None,
+    });
+    named.collect()
 }
 
 /// What a source says that it measures.

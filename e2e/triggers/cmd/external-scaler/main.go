@@ -1,11 +1,13 @@
 // An external scaler on KEDA's published stubs. Its value is the number in a file, whose name the trigger's metadata
-// has; it is active above zero.
+// has; it is active above zero. With certificates it speaks TLS, and answers only those that the authority knows.
 //
-// usage: external-scaler ADDRESS
+// usage: external-scaler ADDRESS [CERTIFICATE KEY AUTHORITY]
 package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"log"
 	"net"
 	"os"
@@ -16,6 +18,7 @@ import (
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 )
 
@@ -73,12 +76,40 @@ func (scaler) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*pb.
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{metric}}, nil
 }
 
+// Those that have a certificate of the authority may ask.
+func guarded(certificate, key, authority string) (grpc.ServerOption, error) {
+	own, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	known, err := os.ReadFile(authority)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(known)
+	config := &tls.Config{
+		Certificates: []tls.Certificate{own},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    pool,
+	}
+	return grpc.Creds(credentials.NewTLS(config)), nil
+}
+
 func main() {
 	listener, err := net.Listen("tcp", os.Args[1])
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := grpc.NewServer()
+	var options []grpc.ServerOption
+	if len(os.Args) == 5 {
+		option, err := guarded(os.Args[2], os.Args[3], os.Args[4])
+		if err != nil {
+			log.Fatal(err)
+		}
+		options = append(options, option)
+	}
+	server := grpc.NewServer(options...)
 	pb.RegisterExternalScalerServer(server, scaler{})
 	log.Fatal(server.Serve(listener))
 }

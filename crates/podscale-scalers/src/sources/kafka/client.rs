@@ -218,7 +218,7 @@ impl KafkaClient {
 }
 
 fn unreachable(server: &Arc<str>, error: &io::Error) -> TriggerError {
-    TriggerError::Unreachable { server: server.clone(), problem: error.to_string().into() }
+    TriggerError::unreachable(server.clone(), error.to_string())
 }
 
 /// What a code of an answer means.

@@ -200,7 +200,7 @@ impl Refusal {
 }
 
 fn unreachable(server: &Arc<str>, error: &io::Error) -> TriggerError {
-    TriggerError::Unreachable { server: server.clone(), problem: error.to_string().into() }
+    TriggerError::unreachable(server.clone(), error.to_string())
 }
 
 /// Sends a query and reads what it gives.

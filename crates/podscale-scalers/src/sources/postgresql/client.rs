@@ -108,7 +108,7 @@ fn refusal(server: &Arc<str>, error: &tokio_postgres::Error) -> TriggerError {
     let Some(refused) = error.as_db_error() else {
         let cause = std::error::Error::source(error);
         let problem = cause.map_or_else(|| error.to_string(), ToString::to_string);
-        return TriggerError::Unreachable { server: server.clone(), problem: problem.into() };
+        return TriggerError::unreachable(server.clone(), problem);
     };
     let problem: Arc<str> = refused.message().into();
     match refused.code() {

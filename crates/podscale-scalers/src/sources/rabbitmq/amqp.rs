@@ -138,7 +138,7 @@ impl Refusal {
 }
 
 fn unreachable(server: &Arc<str>, error: &io::Error) -> TriggerError {
-    TriggerError::Unreachable { server: server.clone(), problem: error.to_string().into() }
+    TriggerError::unreachable(server.clone(), error.to_string())
 }
 
 /// Checks that a method is the one that should come.

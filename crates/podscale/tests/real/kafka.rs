@@ -1,14 +1,16 @@
 //! A real Kafka: lag of a consumer group, users, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, listens, poll, polled, provided, scaler,
     spec,
 };
+use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-struct Broker {
+pub(crate) struct Broker {
     jars: PathBuf,
     folder: Folder,
     config: String,
@@ -58,11 +60,6 @@ impl Broker {
         command
     }
 
-    fn start(&self) -> Process {
-        let mut command = self.java("kafka.Kafka");
-        Process::start(command.arg(&self.config), &self.folder, "log")
-    }
-
     fn run(&self, class: &str, arguments: &[&str], input: &str) {
         let mut command = self.java(class);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -83,10 +80,6 @@ impl Broker {
         self.run(&class, &[&server[..], arguments].concat(), input);
     }
 
-    fn produce(&self, count: usize) {
-        self.tool("ConsoleProducer", &["--topic", "orders"], &"order\n".repeat(count));
-    }
-
     /// Commits offsets, as consumers do.
     fn commit(&self, to: &str) {
         let group = ["--group", "workers", "--topic", "orders"];
@@ -96,13 +89,50 @@ impl Broker {
     }
 }
 
+impl Server for Broker {
+    fn installed() -> Option<Broker> {
+        let version = provided("kafka/.version", "e2e/jars/build")?;
+        Some(Broker::new(version.with_file_name("*")))
+    }
+
+    fn start(&self) -> Process {
+        let mut command = self.java("kafka.Kafka");
+        Process::start(command.arg(&self.config), &self.folder, "log")
+    }
+
+    async fn answers(&self) {
+        listens(self.port).await;
+    }
+
+    fn prepare(&self) {
+        self.tool("TopicCommand", &["--create", "--topic", "orders", "--partitions", "2"], "");
+        self.commit("--to-earliest");
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let servers = format!("127.0.0.1:{}", self.guarded);
+        let metadata = json!({"bootstrapServers": servers, "consumerGroup": "workers", "topic": "orders",
+            "lagThreshold": FOR_ONE, "allowIdleConsumers": "true", "sasl": "scram_sha512"});
+        vec![Trigger::new("kafka", metadata).with("username", "asker").with("password", PLANTED)]
+    }
+
+    fn send(&self, count: usize) {
+        if count > 0 {
+            self.tool("ConsoleProducer", &["--topic", "orders"], &"order\n".repeat(count));
+        }
+    }
+
+    async fn drain(&self) {
+        self.commit("--to-latest");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn groups_of_a_real_kafka() {
-    let Some(ready) = provided("kafka/.version", "e2e/jars/build") else { return };
-    let broker = Broker::new(ready.with_file_name("*"));
+    let Some(broker) = Broker::installed() else { return };
     let process = broker.start();
-    listens(broker.port).await;
+    broker.answers().await;
     broker.tool("TopicCommand", &["--create", "--topic", "orders", "--partitions", "2"], "");
     let text = format!(
         "bootstrapServers: 127.0.0.1:1,127.0.0.1:{}\nconsumerGroup: workers\ntopic: orders\n\
@@ -117,11 +147,11 @@ async fn groups_of_a_real_kafka() {
     assert_eq!(polled("kafka", &earliest).await, "0");
     broker.commit("--to-earliest");
     gives(&*orders, "0").await;
-    broker.produce(5);
+    broker.send(5);
     gives(&*orders, "5!").await;
     broker.commit("--to-latest");
     gives(&*orders, "0").await;
-    broker.produce(100);
+    broker.send(100);
     gives(&*orders, "20!").await;
     let all_topics = text.replace("\ntopic: orders", "");
     for (text, expected) in [

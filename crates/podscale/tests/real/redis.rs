@@ -1,9 +1,11 @@
 //! One Redis: lists and other kinds, streams, credentials, TLS, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
-    scaler, spec,
+    scaler, spec, until,
 };
+use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -33,16 +35,70 @@ pub(crate) fn start(folder: &Folder, port: u16, more: &[&str]) -> Process {
     Process::start(command.args(more), folder, &format!("log-{port}"))
 }
 
+/// One that wants a password and keeps what it is told.
+pub(crate) struct Redis {
+    folder: Folder,
+    port: u16,
+}
+
+impl Redis {
+    fn ask(&self, command: &str) -> String {
+        let reply = redis(self.port, PLANTED, command);
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+        reply
+    }
+}
+
+impl Server for Redis {
+    fn installed() -> Option<Redis> {
+        let (folder, port) = (Folder::new("redis"), free_port());
+        is_installed("redis-server", "redis-server").then_some(Redis { folder, port })
+    }
+
+    fn start(&self) -> Process {
+        let keep = ["--requirepass", PLANTED, "--appendonly", "yes", "--appendfsync", "always"];
+        start(&self.folder, self.port, &keep)
+    }
+
+    async fn answers(&self) {
+        listens(self.port).await;
+        until("what it kept", async || {
+            (redis(self.port, PLANTED, "PING") == "+PONG").then_some(())
+        })
+        .await;
+    }
+
+    fn prepare(&self) {}
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let address = format!("127.0.0.1:{}", self.port);
+        let list = json!({"address": address, "listName": "jobs", "listLength": FOR_ONE});
+        let stream = json!({"address": address, "stream": "events", "streamLength": FOR_ONE});
+        vec![
+            Trigger::new("redis", list).with("password", PLANTED),
+            Trigger::new("redis-streams", stream).with("password", PLANTED),
+        ]
+    }
+
+    fn send(&self, count: usize) {
+        for _ in 0..count {
+            self.ask("LPUSH jobs job");
+            self.ask("XADD events * job 1");
+        }
+    }
+
+    async fn drain(&self) {
+        self.ask("DEL jobs events");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn lists_and_streams_of_a_real_redis() {
-    if !is_installed("redis-server", "redis-server") {
-        return;
-    }
-    let (folder, port) = (Folder::new("redis"), free_port());
-    let append = ["--requirepass", PLANTED, "--appendonly", "yes", "--appendfsync", "always"];
-    let process = start(&folder, port, &append);
-    listens(port).await;
+    let Some(server) = Redis::installed() else { return };
+    let port = server.port;
+    let process = server.start();
+    server.answers().await;
     let ask = |command: &str| redis(port, PLANTED, command);
     let at = format!("address: 127.0.0.1:{port}\nauth.password: {PLANTED}");
 
@@ -78,7 +134,7 @@ async fn lists_and_streams_of_a_real_redis() {
     assert!(gone.contains("cannot be reached: "), "{gone}");
     let open = poll(&*list).await;
     assert_eq!(open, gone, "it is left alone, and says why");
-    let _process = start(&folder, port, &append);
+    let _process = server.start();
     gives(&*list, "2!").await;
     assert_eq!(context.servers(), 1, "one server for all triggers");
 }

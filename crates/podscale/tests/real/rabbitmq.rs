@@ -1,19 +1,23 @@
 //! A real RabbitMQ: messages by its HTTP API and by AMQP, virtual hosts, credentials, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
-    Folder, PLANTED, Process, context, free_port, gives, http, is_installed, listens, poll, polled,
-    scaler, spec, until,
+    Folder, PLANTED, Process, basic, context, free_port, gives, http, is_installed, listens, poll,
+    polled, scaler, spec, until,
 };
+use serde_json::json;
 use std::process::Command;
 
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
-struct Broker {
+pub(crate) struct Broker {
     folder: Folder,
     amqp: u16,
     management: u16,
-    names: u16,
     distribution: u16,
+    names: u16,
+    /// Erlang's registry of names, which would stay behind if the broker started it.
+    _registry: Process,
 }
 
 impl Broker {
@@ -28,14 +32,32 @@ impl Broker {
                  collect_statistics_interval = 1000\nlog.console = true\n"
             ),
         );
-        Broker { folder, amqp, management, names: free_port(), distribution: free_port() }
+        let (names, distribution) = (free_port(), free_port());
+        let mut command = Command::new("epmd");
+        command.args(["-port", &names.to_string(), "-address", "127.0.0.1"]);
+        let registry = Process::start(&mut command, &folder, "log-epmd");
+        Broker { folder, amqp, management, distribution, names, _registry: registry }
     }
 
-    /// Erlang's registry of names, which would stay behind if the broker started it.
-    fn registry(&self) -> Process {
-        let mut command = Command::new("epmd");
-        command.args(["-port", &self.names.to_string(), "-address", "127.0.0.1"]);
-        Process::start(&mut command, &self.folder, "log-epmd")
+    fn api(&self, head: &str, body: &str) -> String {
+        http(self.management, head, &basic("admin", PLANTED), body)
+    }
+
+    fn publish(&self, vhost: &str, queue: &str, count: usize) {
+        let body = json!({"properties": {"delivery_mode": 2}, "routing_key": queue, "payload": "x",
+            "payload_encoding": "string"});
+        let body = body.to_string();
+        for _ in 0..count {
+            let answer =
+                self.api(&format!("POST /api/exchanges/{vhost}/amq.default/publish"), &body);
+            assert!(answer.contains("{\"routed\":true}"), "{answer}");
+        }
+    }
+}
+
+impl Server for Broker {
+    fn installed() -> Option<Broker> {
+        is_installed(SERVER, "rabbitmq-server").then(Broker::new)
     }
 
     fn start(&self) -> Process {
@@ -56,40 +78,49 @@ impl Broker {
         Process::start(&mut command, &self.folder, "log")
     }
 
-    fn api(&self, head: &str, body: &str) -> String {
-        http(self.management, head, Some(("admin", PLANTED)), body)
+    async fn answers(&self) {
+        listens(self.amqp).await;
+        listens(self.management).await;
+        until("the API", async || {
+            self.api("GET /api/overview", "").starts_with("HTTP/1.1 200").then_some(())
+        })
+        .await;
     }
 
-    fn publish(&self, vhost: &str, queue: &str, count: usize) {
-        let body = format!(
-            r#"{{"properties":{{}},"routing_key":"{queue}","payload":"x","payload_encoding":"string"}}"#
-        );
-        for _ in 0..count {
-            let answer =
-                self.api(&format!("POST /api/exchanges/{vhost}/amq.default/publish"), &body);
-            assert!(answer.contains("{\"routed\":true}"), "{answer}");
-        }
+    fn prepare(&self) {
+        let answer = self.api("PUT /api/queues/%2F/jobs", r#"{"durable":true}"#);
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let trigger = |host: String| {
+            let metadata = json!({"queueName": "jobs", "mode": "QueueLength", "value": FOR_ONE});
+            Trigger::new("rabbitmq", metadata).with("host", &host)
+        };
+        vec![
+            trigger(format!("amqp://admin:{PLANTED}@127.0.0.1:{}/", self.amqp)),
+            trigger(format!("http://admin:{PLANTED}@127.0.0.1:{}/", self.management)),
+        ]
+    }
+
+    fn send(&self, count: usize) {
+        self.publish("%2F", "jobs", count);
+    }
+
+    async fn drain(&self) {
+        let answer = self.api("DELETE /api/queues/%2F/jobs/contents", "");
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn queues_of_a_real_rabbitmq() {
-    if !is_installed(SERVER, "rabbitmq-server") {
-        return;
-    }
-    let broker = Broker::new();
-    let _registry = broker.registry();
-    listens(broker.names).await;
+    let Some(broker) = Broker::installed() else { return };
     let process = broker.start();
-    listens(broker.amqp).await;
-    listens(broker.management).await;
-    until("the API", async || {
-        broker.api("GET /api/overview", "").starts_with("HTTP/1.1 200").then_some(())
-    })
-    .await;
+    broker.answers().await;
+    broker.prepare();
     for (head, body) in [
-        ("PUT /api/queues/%2F/jobs", r#"{"durable":true}"#),
         ("PUT /api/queues/%2F/jobs-2", r#"{"durable":true}"#),
         ("PUT /api/vhosts/other", ""),
         ("PUT /api/queues/other/jobs", r#"{"durable":true}"#),
@@ -123,8 +154,7 @@ async fn queues_of_a_real_rabbitmq() {
     gives(&*scaler(&context, &spec("rabbitmq", &other)), "4!").await;
     refusals(&by_amqp, &by_http).await;
 
-    let answer = broker.api("DELETE /api/queues/%2F/jobs/contents", "");
-    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    broker.drain().await;
     gives(&*fast, "0").await;
     gives(&*slow, "0").await;
     drop(process);

@@ -1,9 +1,11 @@
 //! A real PostgreSQL: queries, credentials, TLS, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
-    scaler, spec,
+    scaler, spec, until,
 };
+use serde_json::json;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -40,7 +42,7 @@ fn own(path: &Path) {
     }
 }
 
-struct Database {
+pub(crate) struct Database {
     folder: Folder,
     port: u16,
 }
@@ -72,8 +74,32 @@ impl Database {
         Database { folder, port: free_port() }
     }
 
+    fn run(&self, sql: &str) -> Result<(), String> {
+        let port = self.port.to_string();
+        let done = Command::new(program("psql"))
+            .args(["-h", "127.0.0.1", "-p", &port, "-U", "admin", "-d", "postgres"])
+            .args(["-v", "ON_ERROR_STOP=1", "-c", sql])
+            .env("PGPASSWORD", PLANTED)
+            .output()
+            .expect("psql");
+        let problem = String::from_utf8_lossy(&done.stderr).into_owned();
+        if done.status.success() { Ok(()) } else { Err(problem) }
+    }
+
+    fn must_run(&self, sql: &str) {
+        self.run(sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+    }
+}
+
+impl Server for Database {
+    fn installed() -> Option<Database> {
+        is_installed(&program("initdb"), "postgresql").then(Database::new)
+    }
+
     fn start(&self) -> Process {
         let port = self.port.to_string();
+        // Of the one that was killed.
+        let _ = std::fs::remove_file(self.folder.path("data/postmaster.pid"));
         let mut command = command("postgres");
         command
             .args(["-D", &self.folder.path("data"), "-p", &port, "-k", &self.folder.path("")])
@@ -82,35 +108,38 @@ impl Database {
         Process::start(&mut command, &self.folder, "log")
     }
 
-    fn run(&self, sql: &str) {
-        let done = Command::new(program("psql"))
-            .args([
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &self.port.to_string(),
-                "-U",
-                "admin",
-                "-d",
-                "postgres",
-            ])
-            .args(["-v", "ON_ERROR_STOP=1", "-c", sql])
-            .env("PGPASSWORD", PLANTED)
-            .output()
-            .expect("psql");
-        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+    async fn answers(&self) {
+        listens(self.port).await;
+        until("the server", async || self.run("SELECT 1").ok()).await;
+    }
+
+    fn prepare(&self) {
+        self.must_run("CREATE TABLE jobs (id serial, state text)");
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let metadata = json!({"host": "127.0.0.1", "port": self.port.to_string(),
+            "userName": "admin", "dbName": "postgres", "sslmode": "disable",
+            "query": "SELECT count(*) FROM jobs", "targetQueryValue": FOR_ONE});
+        vec![Trigger::new("postgresql", metadata).with("password", PLANTED)]
+    }
+
+    fn send(&self, count: usize) {
+        let waiting = "INSERT INTO jobs (state) SELECT 'waiting' FROM generate_series(1, ";
+        self.must_run(&format!("{waiting}{count})"));
+    }
+
+    async fn drain(&self) {
+        self.must_run("DELETE FROM jobs");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn queries_of_a_real_postgresql() {
-    if !is_installed(&program("initdb"), "postgresql") {
-        return;
-    }
-    let database = Database::new();
+    let Some(database) = Database::installed() else { return };
     let process = database.start();
-    listens(database.port).await;
+    database.answers().await;
     let parts = format!(
         "host: 127.0.0.1\nport: {}\nuserName: admin\ndbName: postgres\nsslmode: disable\n\
          auth.password: {PLANTED}\ntargetQueryValue: 2",
@@ -120,12 +149,9 @@ async fn queries_of_a_real_postgresql() {
     let jobs =
         "query: SELECT count(*) FROM jobs WHERE state = 'waiting'\nactivationTargetQueryValue: 1";
     let waiting = scaler(&context, &spec("postgresql", &format!("{parts}\n{jobs}")));
-    super::harness::until("the server", async || {
-        let found = poll(&*waiting).await;
-        found.contains("relation \"jobs\" does not exist").then_some(())
-    })
-    .await;
-    database.run("CREATE TABLE jobs (id serial, state text)");
+    let missing = poll(&*waiting).await;
+    assert!(missing.contains("relation \"jobs\" does not exist"), "{missing}");
+    database.prepare();
     assert_eq!(poll(&*waiting).await, "0");
     for (sql, expected) in [
         ("INSERT INTO jobs (state) VALUES ('waiting'), ('done')", "1"),
@@ -133,7 +159,7 @@ async fn queries_of_a_real_postgresql() {
         ("UPDATE jobs SET state = 'done'", "0"),
         ("INSERT INTO jobs (state) SELECT 'waiting' FROM generate_series(1, 3)", "3!"),
     ] {
-        database.run(sql);
+        database.must_run(sql);
         assert_eq!(poll(&*waiting).await, expected, "{sql}");
     }
     answers(&parts).await;
@@ -142,7 +168,6 @@ async fn queries_of_a_real_postgresql() {
     drop(process);
     let gone = poll(&*waiting).await;
     assert!(gone.contains("cannot be reached: "), "{gone}");
-    let _ = std::fs::remove_file(database.folder.path("data/postmaster.pid"));
     let _process = database.start();
     gives(&*waiting, "3!").await;
     assert_eq!(context.servers(), 1);

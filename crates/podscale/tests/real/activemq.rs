@@ -1,24 +1,15 @@
 //! A real ActiveMQ: messages of a queue by its management over HTTP, credentials, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
-    Folder, PLANTED, Process, context, free_port, gives, http, poll, polled, scaler, spec, until,
+    Folder, PLANTED, Process, basic, context, free_port, gives, http, listens, poll, polled,
+    provided, scaler, spec, until,
 };
-use std::path::{Path, PathBuf};
+use serde_json::json;
+use std::path::PathBuf;
 use std::process::Command;
 
-/// The distribution, which `./test` provides; in CI it must be there.
-fn home() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let home = root.join("target/activemq");
-    let found = home.join(".version").is_file();
-    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "there is no ActiveMQ");
-    if !found {
-        eprintln!("!! LEFT OUT: there is no ActiveMQ (e2e/activemq/build provides it)");
-    }
-    found.then_some(home)
-}
-
-struct Broker {
+pub(crate) struct Broker {
     home: PathBuf,
     folder: Folder,
     port: u16,
@@ -44,6 +35,19 @@ impl Broker {
         Broker { home, folder, port }
     }
 
+    fn message(&self, method: &str) -> String {
+        let head = format!("{method} /api/message/orders?type=queue&oneShot=true&readTimeout=2000");
+        let body = if method == "POST" { "hello" } else { "" };
+        http(self.port, &head, &basic("admin", PLANTED), body)
+    }
+}
+
+impl Server for Broker {
+    fn installed() -> Option<Broker> {
+        let version = provided("activemq/.version", "e2e/activemq/build")?;
+        Some(Broker::new(version.parent()?.to_owned()))
+    }
+
     fn start(&self) -> Process {
         let mut command = Command::new("java");
         let folder = |name: &str| self.folder.path(name);
@@ -65,28 +69,51 @@ impl Broker {
         Process::start(&mut command, &self.folder, "log")
     }
 
-    fn message(&self, method: &str) -> String {
-        let head = format!("{method} /api/message/orders?type=queue&oneShot=true&readTimeout=5000");
-        http(
-            self.port,
-            &head,
-            Some(("admin", PLANTED)),
-            if method == "POST" { "hello" } else { "" },
-        )
+    async fn answers(&self) {
+        listens(self.port).await;
+        until("the console", async || {
+            let answer = http(self.port, "GET /api/jolokia", &basic("admin", PLANTED), "");
+            answer.starts_with("HTTP/1.1 200").then_some(())
+        })
+        .await;
+    }
+
+    /// A queue is there once something was sent to it.
+    fn prepare(&self) {
+        self.send(1);
+        let taken = self.message("GET");
+        assert!(taken.contains("hello"), "{taken}");
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        // Jolokia answers pages of localhost only, as it comes.
+        let endpoint = format!("localhost:{}", self.port);
+        let metadata = json!({"managementEndpoint": endpoint, "brokerName": "localhost",
+            "destinationName": "orders", "targetQueueSize": FOR_ONE});
+        let trigger = Trigger::new("activemq", metadata);
+        vec![trigger.with("username", "admin").with("password", PLANTED)]
+    }
+
+    fn send(&self, count: usize) {
+        for _ in 0..count {
+            let sent = self.message("POST");
+            assert!(sent.starts_with("HTTP/1.1 200"), "{sent}");
+        }
+    }
+
+    async fn drain(&self) {
+        while self.message("GET").starts_with("HTTP/1.1 200") {}
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn queues_of_a_real_activemq() {
-    let Some(home) = home() else { return };
-    let broker = Broker::new(home);
+    let Some(broker) = Broker::installed() else { return };
     let process = broker.start();
     let port = broker.port;
-    super::harness::listens(port).await;
-    until("the console", async || broker.message("POST").starts_with("HTTP/1.1 200").then_some(()))
-        .await;
-    // Jolokia answers pages of localhost only, as it comes.
+    broker.answers().await;
+    broker.send(1);
     let text = format!(
         "managementEndpoint: localhost:{port}\nbrokerName: localhost\ndestinationName: orders\n\
          activationTargetQueueSize: 1\nauth.username: admin\nauth.password: {PLANTED}"
@@ -95,8 +122,7 @@ async fn queues_of_a_real_activemq() {
     let orders = scaler(&context, &spec("activemq", &text));
     gives(&*orders, "1").await;
     for expected in ["2!", "3!", "4!"] {
-        let sent = broker.message("POST");
-        assert!(sent.starts_with("HTTP/1.1 200"), "{sent}");
+        broker.send(1);
         gives(&*orders, expected).await;
     }
     let taken = broker.message("GET");
@@ -117,6 +143,5 @@ async fn queues_of_a_real_activemq() {
     let gone = poll(&*orders).await;
     assert!(gone.contains("cannot be reached: "), "{gone}");
     let _process = broker.start();
-    super::harness::listens(port).await;
     gives(&*orders, "3!").await;
 }

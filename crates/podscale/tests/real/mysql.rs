@@ -1,14 +1,16 @@
 //! A real MariaDB: queries, credentials, TLS, and a restart.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
     scaler, spec, until,
 };
+use serde_json::json;
 use std::process::Command;
 
 const SERVER: &str = "/usr/sbin/mariadbd";
 
-struct Database {
+pub(crate) struct Database {
     folder: Folder,
     port: u16,
 }
@@ -30,6 +32,26 @@ impl Database {
         Database { folder, port: free_port() }
     }
 
+    fn run(&self, sql: &str) -> Result<(), String> {
+        let done = Command::new("mariadb")
+            .args(["--no-defaults", "--user=root", "--execute", sql])
+            .arg(format!("--socket={}", self.folder.path("socket")))
+            .output()
+            .expect("mariadb");
+        let problem = String::from_utf8_lossy(&done.stderr).into_owned();
+        if done.status.success() { Ok(()) } else { Err(problem) }
+    }
+
+    fn must_run(&self, sql: &str) {
+        self.run(sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+    }
+}
+
+impl Server for Database {
+    fn installed() -> Option<Database> {
+        is_installed(SERVER, "mariadb-server").then(Database::new)
+    }
+
     fn start(&self) -> Process {
         let mut command = Command::new(SERVER);
         command
@@ -44,14 +66,36 @@ impl Database {
         Process::start(&mut command, &self.folder, "log")
     }
 
-    fn run(&self, sql: &str) -> Result<(), String> {
-        let done = Command::new("mariadb")
-            .args(["--no-defaults", "--user=root", "--execute", sql])
-            .arg(format!("--socket={}", self.folder.path("socket")))
-            .output()
-            .expect("mariadb");
-        let problem = String::from_utf8_lossy(&done.stderr).into_owned();
-        if done.status.success() { Ok(()) } else { Err(problem) }
+    async fn answers(&self) {
+        listens(self.port).await;
+        until("the server", async || self.run("SELECT 1").ok()).await;
+    }
+
+    fn prepare(&self) {
+        for sql in [
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.jobs (id INT AUTO_INCREMENT PRIMARY KEY, state TEXT)",
+            &format!("CREATE USER 'asker'@'%' IDENTIFIED BY '{PLANTED}'"),
+            "GRANT SELECT ON shop.* TO 'asker'@'%'",
+        ] {
+            self.must_run(sql);
+        }
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let metadata = json!({"host": "127.0.0.1", "port": self.port.to_string(), "dbName": "shop",
+            "username": "asker", "query": "SELECT count(*) FROM jobs", "queryValue": FOR_ONE});
+        vec![Trigger::new("mysql", metadata).with("password", PLANTED)]
+    }
+
+    fn send(&self, count: usize) {
+        for _ in 0..count {
+            self.must_run("INSERT INTO shop.jobs (state) VALUES ('waiting')");
+        }
+    }
+
+    async fn drain(&self) {
+        self.must_run("DELETE FROM shop.jobs");
     }
 }
 
@@ -64,21 +108,10 @@ fn user() -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn queries_of_a_real_mariadb() {
-    if !is_installed(SERVER, "mariadb-server") {
-        return;
-    }
-    let database = Database::new();
+    let Some(database) = Database::installed() else { return };
     let process = database.start();
-    listens(database.port).await;
-    until("the server", async || database.run("SELECT 1").ok()).await;
-    for sql in [
-        "CREATE DATABASE shop",
-        "CREATE TABLE shop.jobs (id INT AUTO_INCREMENT PRIMARY KEY, state TEXT)",
-        &format!("CREATE USER 'asker'@'%' IDENTIFIED BY '{PLANTED}'"),
-        "GRANT SELECT ON shop.* TO 'asker'@'%'",
-    ] {
-        database.run(sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
-    }
+    database.answers().await;
+    database.prepare();
     let port = database.port;
     let parts = format!(
         "host: 127.0.0.1\nport: {port}\nusername: asker\ndbName: shop\nauth.password: {PLANTED}\nqueryValue: 2"
@@ -93,7 +126,7 @@ async fn queries_of_a_real_mariadb() {
         ("UPDATE shop.jobs SET state = 'done'", "0"),
         ("UPDATE shop.jobs SET state = 'waiting'", "4!"),
     ] {
-        database.run(sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+        database.must_run(sql);
         assert_eq!(poll(&*waiting).await, expected, "{sql}");
     }
     answers(&parts).await;

@@ -73,7 +73,7 @@ async fn sentinels_say_where_the_master_is_now() {
         "sentinel.conf",
         &format!(
             "port {sentinel}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 {master} 1\n\
-             sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 10000\n"
+             sentinel down-after-milliseconds main 5000\nsentinel failover-timeout main 10000\n"
         ),
     );
     let mut command = Command::new("redis-server");

@@ -1,55 +1,111 @@
 //! A real Prometheus: queries, credentials, a restart; and its own API as one of `metrics-api`.
 
+use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
-    Folder, PLANTED, Process, context, free_port, gives, is_installed, poll, polled, scaler, spec,
+    Folder, PLANTED, Process, basic, context, free_port, gives, http, is_installed, listens, poll,
+    polled, scaler, spec, until,
 };
+use serde_json::json;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What `planted-secret` becomes with few rounds of bcrypt.
 const HASH: &str = "$2b$04$abcdefghijklmnopqrstuu8EnUz84k1wKPrR/4snv5AybbZajXfTm";
 
-async fn exporter(depth: Arc<AtomicU32>) -> u16 {
+/// Serves the depth of a queue, and that of another one, which is 4.
+fn exporter(depth: Arc<AtomicUsize>) -> u16 {
     let metrics = move || {
         let depth = depth.load(Ordering::Relaxed);
         async move { format!("queue_depth{{queue=\"a\"}} {depth}\nqueue_depth{{queue=\"b\"}} 4\n") }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(metrics));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("it does not block");
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move { axum::serve(listener, router).await });
     port
 }
 
+pub(crate) struct Prometheus {
+    folder: Folder,
+    port: u16,
+    /// What it scrapes.
+    depth: Arc<AtomicUsize>,
+    config: String,
+    web: String,
+}
+
+impl Server for Prometheus {
+    fn installed() -> Option<Prometheus> {
+        if !is_installed("prometheus", "prometheus") {
+            return None;
+        }
+        let (folder, depth) = (Folder::new("prometheus"), Arc::new(AtomicUsize::new(0)));
+        let exporter = exporter(Arc::clone(&depth));
+        let config = folder.file(
+            "prometheus.yml",
+            &format!(
+                "global: {{scrape_interval: 1s}}\n\
+                 scrape_configs: [{{job_name: e, static_configs: [{{targets: ['127.0.0.1:{exporter}']}}]}}]\n"
+            ),
+        );
+        let web = folder.file("web.yml", &format!("basic_auth_users: {{admin: '{HASH}'}}\n"));
+        Some(Prometheus { folder, port: free_port(), depth, config, web })
+    }
+
+    fn start(&self) -> Process {
+        let mut command = Command::new("prometheus");
+        command.args([
+            format!("--config.file={}", self.config),
+            format!("--web.config.file={}", self.web),
+            format!("--storage.tsdb.path={}", self.folder.path("data")),
+            format!("--web.listen-address=127.0.0.1:{}", self.port),
+        ]);
+        Process::start(&mut command, &self.folder, "log")
+    }
+
+    /// It must have scraped something, too.
+    async fn answers(&self) {
+        listens(self.port).await;
+        until("a sample", async || {
+            let head = "GET /api/v1/query?query=queue_depth";
+            let answer = http(self.port, head, &basic("admin", PLANTED), "");
+            answer.contains("127.0.0.1").then_some(())
+        })
+        .await;
+    }
+
+    fn prepare(&self) {}
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let (address, query) =
+            (format!("http://127.0.0.1:{}", self.port), "queue_depth{queue=\"a\"}");
+        let by_query = json!({"serverAddress": address, "query": query, "threshold": FOR_ONE,
+            "ignoreNullValues": "false", "authModes": "basic"});
+        let url = format!("{address}/api/v1/query?query=queue_depth{{queue=%22a%22}}");
+        let by_api = json!({"url": url, "valueLocation": "data.result.0.value.1",
+            "targetValue": FOR_ONE, "authMode": "basic"});
+        let with = |trigger: Trigger| trigger.with("username", "admin").with("password", PLANTED);
+        vec![with(Trigger::new("prometheus", by_query)), with(Trigger::new("metrics-api", by_api))]
+    }
+
+    fn send(&self, count: usize) {
+        self.depth.fetch_add(count, Ordering::Relaxed);
+    }
+
+    async fn drain(&self) {
+        self.depth.store(0, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "starts real servers"]
 async fn queries_of_a_real_prometheus() {
-    if !is_installed("prometheus", "prometheus") {
-        return;
-    }
-    let (folder, port, depth) =
-        (Folder::new("prometheus"), free_port(), Arc::new(AtomicU32::new(0)));
-    let exporter = exporter(depth.clone()).await;
-    let config = folder.file(
-        "prometheus.yml",
-        &format!(
-            "global: {{scrape_interval: 1s}}\n\
-             scrape_configs: [{{job_name: e, static_configs: [{{targets: ['127.0.0.1:{exporter}']}}]}}]\n"
-        ),
-    );
-    let web = folder.file("web.yml", &format!("basic_auth_users: {{admin: '{HASH}'}}\n"));
-    let start = || {
-        let mut command = Command::new("prometheus");
-        command.args([
-            format!("--config.file={config}"),
-            format!("--web.config.file={web}"),
-            format!("--storage.tsdb.path={}", folder.path("data")),
-            format!("--web.listen-address=127.0.0.1:{port}"),
-        ]);
-        Process::start(&mut command, &folder, "log")
-    };
-    let process = start();
+    let Some(prometheus) = Prometheus::installed() else { return };
+    let (port, depth) = (prometheus.port, &prometheus.depth);
+    let process = prometheus.start();
     let auth = format!("authModes: basic\nauth.username: admin\nauth.password: {PLANTED}");
     let at = format!("serverAddress: http://127.0.0.1:{port}\nthreshold: 2\n{auth}");
     let context = context();
@@ -79,7 +135,7 @@ async fn queries_of_a_real_prometheus() {
     drop(process);
     let gone = poll(&*queue).await;
     assert!(gone.contains("cannot be reached: "), "{gone}");
-    let _process = start();
+    let _process = prometheus.start();
     gives(&*queue, "5!").await;
 }
 

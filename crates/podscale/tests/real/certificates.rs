@@ -1,0 +1,32 @@
+//! Certificates of an authority of one's own.
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+/// Who signs certificates.
+pub(crate) struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Authority {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).expect("signed").pem();
+        Authority { pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// Its own certificate.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// A certificate for a name, and its key.
+    pub(crate) fn sign(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let certificate = params.signed_by(&key, &self.issuer).expect("signed");
+        (certificate.pem(), key.serialize_pem())
+    }
+}
