@@ -248,7 +248,7 @@ async fn rules_go(
 ) -> Result<()> {
     let config_maps = api(&plane.client, Some(NAMESPACE), "v1", "ConfigMap");
     config_maps.delete(RULES, &DeleteParams::default()).await?;
-    let words = "there is no such ConfigMap; the last rules for metrics stay in use";
+    let words = "the rules for metrics cannot be read; the last ones stay in use";
     let said = async || Ok(program.log().contains(words));
     space.until("whether it says that there is no ConfigMap", &true, said).await?;
     all_follow(space, load, 4).await?;
