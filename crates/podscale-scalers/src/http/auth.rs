@@ -97,6 +97,7 @@ impl HttpAuth {
         key.extend([user, password, header, value]);
         let api_key = self.api_key.as_ref();
         key.extend([api_key.map_or("", |k| k.key.expose()), api_key.map_or("", |k| &k.name)]);
+        key.push(if api_key.is_some_and(|k| k.in_query) { "query" } else { "" });
         key.extend(self.oauth.iter().flat_map(OAuth::key));
         key.extend(self.tls.key());
         key

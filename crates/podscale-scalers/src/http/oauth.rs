@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -19,6 +20,8 @@ use tokio::time::Instant;
 const EARLY: Duration = Duration::from_secs(10);
 /// How long a token is used that does not say when it expires.
 const UNLIMITED: Duration = Duration::from_secs(300);
+/// No token is used for longer, whatever it says.
+const LONGEST_SECONDS: u64 = 24 * 60 * 60;
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 
 /// Where tokens come from.
@@ -45,9 +48,12 @@ impl OAuth {
     }
 
     /// What tells token sources apart.
-    pub(crate) fn key(&self) -> [&str; 4] {
-        let secret = self.secret.as_ref().map_or("", Secret::expose);
-        [&self.token_uri, &self.client, secret, &self.scopes]
+    pub(crate) fn key(&self) -> Vec<&str> {
+        let OAuth { token_uri, client, secret, scopes, parameters } = self;
+        let secret = secret.as_ref().map_or("", Secret::expose);
+        let mut key = vec![token_uri.as_str(), client, secret, scopes];
+        key.extend(parameters.iter().flat_map(|(name, value)| [name.as_str(), value]));
+        key
     }
 }
 
@@ -85,8 +91,9 @@ pub(crate) struct TokenSource {
 #[derive(Deserialize)]
 struct Answer {
     access_token: String,
+    /// A number of seconds, which some servers write as a text.
     #[serde(default)]
-    expires_in: Option<u64>,
+    expires_in: Value,
 }
 
 /// Why there is no token, in a word such as `invalid_client`.
@@ -94,6 +101,17 @@ struct Answer {
 struct Problem {
     #[serde(default)]
     error: String,
+}
+
+/// How long a token may be used; none at all is no answer.
+fn lasts(expires_in: &Value) -> Duration {
+    let seconds = match expires_in {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let seconds = seconds.filter(|seconds| *seconds > 0);
+    seconds.map_or(UNLIMITED, |seconds| Duration::from_secs(seconds.min(LONGEST_SECONDS)))
 }
 
 impl TokenSource {
@@ -152,13 +170,45 @@ impl TokenSource {
         let Answer { access_token, expires_in } = serde_json::from_slice(&body).map_err(|_| {
             TriggerError::answer(format!("{} answers without an access_token", self.server))
         })?;
-        let lasts = expires_in.map_or(UNLIMITED, Duration::from_secs);
-        Ok((Secret::from(access_token), lasts.saturating_sub(EARLY)))
+        Ok((Secret::from(access_token), lasts(&expires_in).saturating_sub(EARLY)))
     }
 
     async fn ask(&self, in_header: bool) -> Result<(StatusCode, Bytes), TriggerError> {
         let (headers, body) = self.oauth.request(in_header)?;
         let uri = &self.oauth.token_uri;
         self.http.send(&self.server, Method::POST, uri, headers, body).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_last_as_long_as_servers_say_within_a_day() {
+        for (said, seconds) in [
+            ("3600", 3600),
+            ("\"3600\"", 3600),
+            ("0", 300),
+            ("null", 300),
+            ("-5", 300),
+            ("9223372036854775807", 86_400),
+            ("18446744073709551615", 86_400),
+        ] {
+            let said: Value = serde_json::from_str(said).expect("JSON");
+            assert_eq!(lasts(&said), Duration::from_secs(seconds), "{said}");
+        }
+    }
+
+    #[test]
+    fn sources_of_tokens_differ_by_all_that_is_sent() {
+        let source = |audience: &str| OAuth {
+            token_uri: "https://login.test".to_owned(),
+            client: "worker".to_owned(),
+            secret: None,
+            scopes: String::new(),
+            parameters: vec![("audience".to_owned(), audience.to_owned())],
+        };
+        assert_ne!(source("a").key(), source("b").key());
     }
 }

@@ -125,7 +125,8 @@ impl Settings for Question {
             });
         }
         // The same address may give several numbers, each with its own question.
-        let question = format!("{} {} {}", self.address.uri(), self.format, self.text).into();
+        let Question { format, text, aggregation, .. } = &*self;
+        let question = format!("{} {format} {text:?} {aggregation:?}", self.address.uri()).into();
         let Question { address, location, text, timeout, aggregation, .. } = *self;
         let timeout = timeout.filter(|t| !t.is_zero()).unwrap_or(context.http_timeout);
         let cluster = context.cluster.clone();

@@ -173,7 +173,8 @@ impl Poller {
         Ok(())
     }
 
-    /// Creates Jobs; how many, and why others were not. One that fails does not stop the rest.
+    /// Creates Jobs; how many, and why others were not. One that fails does not stop the rest, but where none of
+    /// several can be created (a quota), no more are tried.
     async fn create(
         &self,
         object: &ScaledJob,
@@ -184,9 +185,10 @@ impl Poller {
             return (0, Vec::new());
         }
         let made = job(object, MADE_BY);
-        let (mut created, mut refusals) = (0, Vec::new());
+        let (mut created, mut refused, mut first) = (0, 0, None);
         let mut left = wanted;
         while left > 0 {
+            let before = created;
             let some = left.min(AT_ONCE);
             let creations = (0..some).map(|_| self.writer.create(&name.namespace, &made));
             for ended in join_all(creations).await {
@@ -196,17 +198,21 @@ impl Poller {
                         // The watch may show it after the next poll.
                         self.jobs.created(job);
                     }
-                    Err(error) => refusals.push(error.to_string()),
+                    Err(error) => {
+                        refused += 1;
+                        first.get_or_insert_with(|| error.to_string());
+                    }
                 }
+            }
+            if created == before {
+                break;
             }
             left -= some;
         }
-        // The same reason a hundred times says no more than once.
-        refusals.dedup();
-        for error in &refusals {
-            tracing::warn!(scaled_job = %shown(name), %error, created, wanted, "cannot create Jobs");
-        }
-        (created, refusals)
+        // Each names the Job that it is about, so the same reason is never the same text.
+        let Some(error) = first else { return (created, Vec::new()) };
+        tracing::warn!(scaled_job = %shown(name), %error, created, refused, wanted, "cannot create Jobs");
+        (created, vec![error])
     }
 
     /// Deletes the oldest Jobs that have ended, beyond those to be kept.

@@ -4,11 +4,13 @@
 use super::known::Objects;
 use super::poll::{Memory, Poller};
 use crate::triggers::ObjectName;
+use futures::FutureExt;
 use podscale_api::keda::ScaledJob;
 use podscale_api::keda::annotations::is_job_paused;
 use podscale_api::translate::scaled_job::made::finalizers;
 use podscale_client::election::Term;
 use std::collections::{BTreeSet, HashMap};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -106,6 +108,8 @@ impl Schedule {
             let leads = leading.borrow_and_update().is_some();
             if leads {
                 self.begin_due();
+            } else if !self.running.is_empty() {
+                self.break_off().await;
             }
             let wait = self.wait(leads);
             tokio::select! {
@@ -176,6 +180,20 @@ impl Schedule {
         self.due.insert((entry.due, name.clone()));
     }
 
+    /// Ends the polls that are under way: whoever leads now must not be disturbed. They begin anew when this replica
+    /// leads again.
+    async fn break_off(&mut self) {
+        self.running.shutdown().await;
+        let now = Instant::now();
+        for (name, entry) in &mut self.entries {
+            if entry.memory.is_none() {
+                entry.memory = Some(Memory::default());
+                entry.due = now;
+                self.due.insert((now, name.clone()));
+            }
+        }
+    }
+
     /// Begins the polls that are due, as many as may be under way.
     fn begin_due(&mut self) {
         let now = Instant::now();
@@ -189,7 +207,11 @@ impl Schedule {
             let (Some(object), Some(mut memory)) = (object, memory) else { continue };
             let poller = Arc::clone(&self.poller);
             self.running.spawn(async move {
-                poller.poll(&object, &mut memory).await;
+                let polled = AssertUnwindSafe(poller.poll(&object, &mut memory)).catch_unwind();
+                if polled.await.is_err() {
+                    tracing::error!(namespace = %name.namespace, name = %name.name, "a poll broke off");
+                    memory = Memory::default();
+                }
                 (name, memory)
             });
         }

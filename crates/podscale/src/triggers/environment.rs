@@ -9,9 +9,22 @@ use podscale_api::keda::scaled_object::ScaleTarget;
 use podscale_client::call::{About, segment};
 use podscale_scalers::Secret;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// How deep variables may refer to each other.
-const DEEPEST: u32 = 8;
+const DEEPEST: usize = 32;
+/// How long a value is at most, with all that it refers to.
+const LONGEST_BYTES: usize = 64 << 10;
+
+/// What listed variables are, by their place: none is worked out twice, however often it is referred to.
+type Known = HashMap<usize, Option<Secret>>;
+
+/// What a reference reaches: variables that are listed before the one that has it, as in Kubernetes.
+#[derive(Clone, Copy)]
+struct Reach {
+    before: usize,
+    depth: usize,
+}
 
 /// Where workloads have their containers, and where ScaledJobs have those of their Jobs.
 const CONTAINERS: [&str; 2] =
@@ -71,7 +84,8 @@ impl Triggers {
         environment: &Environment,
         name: &str,
     ) -> Result<Option<Secret>, LookupError> {
-        self.variable_within(reads, environment, name, DEEPEST).await
+        let reach = Reach { before: usize::MAX, depth: DEEPEST };
+        self.variable_within(reads, environment, name, reach, &mut Known::new()).await
     }
 
     fn variable_within<'a>(
@@ -79,13 +93,25 @@ impl Triggers {
         reads: &'a Reads,
         environment: &'a Environment,
         name: &'a str,
-        depth: u32,
+        reach: Reach,
+        known: &'a mut Known,
     ) -> BoxFuture<'a, Result<Option<Secret>, LookupError>> {
         async move {
             // Of two of the same name the later one counts; those that are listed count more than imported ones.
-            let is_it = |variable: &&Value| text(variable, "name") == Some(name);
-            if let Some(variable) = list(&environment.container, "env").iter().rev().find(is_it) {
-                return self.listed(reads, environment, variable, depth).await;
+            let listed = list(&environment.container, "env").iter().enumerate().take(reach.before);
+            let mut of_it = listed.filter(|(_, variable)| text(variable, "name") == Some(name));
+            if let Some((place, variable)) = of_it.next_back() {
+                if let Some(value) = known.get(&place) {
+                    return Ok(value.clone());
+                }
+                let Some(depth) = reach.depth.checked_sub(1) else {
+                    let problem = format!("variables refer to each other more than {DEEPEST} deep");
+                    return Err(LookupError::Missing(problem));
+                };
+                let inside = Reach { before: place, depth };
+                let value = self.listed(reads, environment, variable, inside, known).await?;
+                known.insert(place, value.clone());
+                return Ok(value);
             }
             for import in list(&environment.container, "envFrom").iter().rev() {
                 let prefix = text(import, "prefix").unwrap_or_default();
@@ -106,10 +132,11 @@ impl Triggers {
         reads: &Reads,
         environment: &Environment,
         variable: &Value,
-        depth: u32,
+        reach: Reach,
+        known: &mut Known,
     ) -> Result<Option<Secret>, LookupError> {
         if let Some(value) = text(variable, "value") {
-            return self.expand(reads, environment, value, depth).await.map(Some);
+            return self.expand(reads, environment, value, reach, known).await.map(Some);
         }
         let from = variable.get("valueFrom").unwrap_or(&Value::Null);
         for (field, store) in
@@ -165,25 +192,25 @@ impl Triggers {
         reads: &Reads,
         environment: &Environment,
         value: &str,
-        depth: u32,
+        reach: Reach,
+        known: &mut Known,
     ) -> Result<Secret, LookupError> {
-        let mut expanded = String::with_capacity(value.len());
+        let mut expanded = String::new();
         for part in parts(value) {
-            match part {
-                Part::Text(text) => expanded.push_str(text),
+            let found;
+            let text = match part {
+                Part::Text(text) => text,
                 Part::Variable { name, written } => {
-                    let found = match depth.checked_sub(1) {
-                        Some(depth) => {
-                            self.variable_within(reads, environment, name, depth).await?
-                        }
-                        None => None,
-                    };
-                    match &found {
-                        Some(found) => expanded.push_str(found.expose()),
-                        None => expanded.push_str(written),
-                    }
+                    found = self.variable_within(reads, environment, name, reach, known).await?;
+                    found.as_ref().map_or(written, Secret::expose)
                 }
+            };
+            if expanded.len() + text.len() > LONGEST_BYTES {
+                return Err(LookupError::Missing(format!(
+                    "a variable is longer than {LONGEST_BYTES} bytes, with those that it refers to"
+                )));
             }
+            expanded.push_str(text);
         }
         Ok(Secret::from(expanded))
     }

@@ -164,7 +164,8 @@ impl Triggers {
             name: object.metadata.name.clone(),
             index,
         };
-        let mut parsed = parse(&spec).map_err(|errors| Refused::Settings(errors.to_string()))?;
+        let mut parsed =
+            parse(&spec).map_err(|errors| Refused::Settings(hidden.hide(errors.to_string())))?;
         let warnings = std::mem::take(&mut parsed.warnings);
         let place = Place { object, index, trigger, hidden: &hidden };
         Ok(Understood { warnings, ..self.understood(&place, parsed).await? })
@@ -180,7 +181,7 @@ impl Triggers {
         let is_told = matches!(metric, Metric::Told { .. });
         let connected = connect(parsed, &self.context);
         let scaler: Arc<dyn Scaler> =
-            connected.map_err(|error| Refused::Settings(error.to_string()))?.into();
+            connected.map_err(|error| Refused::Settings(hidden.hide(error.to_string())))?.into();
         let owner = ObjectName::of(object);
         let mut named = if is_told {
             match told(&*scaler).await {

@@ -36,14 +36,24 @@ fn objects() -> Vec<(&'static str, Value)> {
         variable["name"] = json!(name);
         variable
     };
-    let container = json!({"name": "main", "env": [
+    let mut container = json!({"name": "main", "env": [
         named("PLAIN", json!({"value": "list"})),
         named("BOTH", json!({"value": "my-$(PLAIN)"})),
         named("ROUND", json!({"value": "$(ROUND)"})),
         named("SECRET", from("secretKeyRef", "redis", "password")),
         named("NONE", json!({"valueFrom": {"secretKeyRef": {"name": "gone", "key": "k", "optional": true}}})),
         named("NODE", json!({"valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})),
+        named("SELF", json!({"value": "$(SELF)$(SELF)"})),
+        named("EARLY", json!({"value": "$(LATE)"})),
+        named("LATE", json!({"value": "late"})),
     ], "envFrom": [{"prefix": "CM_", "configMapRef": {"name": "settings"}}]});
+    // Each is twice the one before.
+    for (name, first) in [("LONG", "x"), ("EMPTY", "")] {
+        let doubled = (1..=40).map(|n| format!("$({name}{})", n - 1).repeat(2));
+        let values = std::iter::once(first.to_owned()).chain(doubled).enumerate();
+        let listed = values.map(|(n, value)| named(&format!("{name}{n}"), json!({"value": value})));
+        container["env"].as_array_mut().expect("a list").extend(listed);
+    }
     let containers =
         json!([container, {"name": "other", "env": [{"name": "PLAIN", "value": "theirs"}]}]);
     vec![
@@ -98,6 +108,7 @@ fn authentications(triggers: &Triggers) {
         ("broken", json!({"secretTargetRef": key("password", "broken", "password")})),
         ("file", json!({"filePath": "redis.json"})),
         ("vault", json!({"azureKeyVault": {"vaultUri": "http://vault"}})),
+        ("no-tls", json!({"secretTargetRef": key("tls", "redis", "password")})),
         ("no-identity", json!({"podIdentity": {"provider": "none"}})),
     ] {
         let object = json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec});
@@ -226,6 +237,33 @@ async fn what_is_missing_is_named_and_no_value_is() {
         "{broken}"
     );
     assert!(broken.contains("Secret \"broken\" of namespace \"shop\" cannot be read"), "{broken}");
+}
+
+#[tokio::test]
+async fn values_that_cannot_be_used_are_not_shown() {
+    let (triggers, _) = started(everywhere());
+    let trigger = json!({"type": "rabbitmq", "authenticationRef": {"name": "no-tls"},
+        "metadata": {"host": "amqp://queue.test", "queueName": "q", "mode": "QueueLength", "value": "5"}});
+    let found = outcome(&triggers, &trigger).await;
+    assert!(found.contains("incorrect value for TLS given: ***"), "{found}");
+}
+
+#[tokio::test]
+async fn variables_reach_those_before_them_within_bounds() {
+    let (triggers, _) = started(everywhere());
+    for (variable, expected) in [
+        ("BOTH", "s0-redis-my-list"),
+        ("SELF", "s0-redis-$-SELF-$-SELF-"),
+        ("EARLY", "s0-redis-$-LATE-"),
+        ("LONG10", &"x".repeat(1024)),
+        ("LONG20", "is longer than 65536 bytes"),
+        ("LONG40", "more than 32 deep"),
+    ] {
+        let found = outcome(&triggers, &redis("", &[("listNameFromEnv", variable)])).await;
+        assert!(found.contains(expected), "{variable}: {found}");
+    }
+    let nothing = redis("", &[("listName", "l"), ("passwordFromEnv", "EMPTY30")]);
+    assert_eq!(outcome(&triggers, &nothing).await, "s0-redis-l");
 }
 
 #[tokio::test]

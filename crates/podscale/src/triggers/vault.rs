@@ -4,6 +4,7 @@
 //! of their own or with that of a service account of their namespace; only ClusterTriggerAuthentications may use what
 //! is the controller's: its token, its files, its environment. KEDA makes no difference.
 
+use super::hidden::Hidden;
 use super::lookup::{LookupError, Reads};
 use super::{AuthenticationName, Triggers};
 use podscale_api::keda::authentication::{Vault as Spec, VaultSecret};
@@ -24,13 +25,14 @@ fn missing(problem: impl Into<String>) -> LookupError {
     LookupError::Missing(problem.into())
 }
 
-/// Why Vault gave nothing.
-fn refused(error: &TriggerError) -> LookupError {
+/// Why Vault gave nothing, without what it was sent: it may repeat that.
+fn refused(error: &TriggerError, sent: &[&Secret]) -> LookupError {
+    let problem = Hidden::of(sent.iter().copied()).hide(error.to_string());
     match error {
         TriggerError::Unreachable { .. } | TriggerError::Late(_) | TriggerError::Open { .. } => {
-            LookupError::Unsure { what: "Vault".to_owned(), problem: error.to_string() }
+            LookupError::Unsure { what: "Vault".to_owned(), problem }
         }
-        _ => LookupError::Missing(error.to_string()),
+        _ => LookupError::Missing(problem),
     }
 }
 
@@ -57,7 +59,8 @@ impl Triggers {
         name: &AuthenticationName,
         namespace: &str,
     ) -> Result<Vec<(String, Secret)>, LookupError> {
-        let vault = Vault::new(&spec.address, &spec.namespace).map_err(|error| refused(&error))?;
+        let vault =
+            Vault::new(&spec.address, &spec.namespace).map_err(|error| refused(&error, &[]))?;
         let is_of_cluster = name.namespace.is_none();
         let token = match &*spec.authentication {
             "token" => own_token(spec, is_of_cluster)?,
@@ -69,7 +72,7 @@ impl Triggers {
                 }
                 let account = self.account_token(spec, is_of_cluster, namespace).await?;
                 let token = vault.log_in(&spec.mount, &spec.role, &account).await;
-                token.map_err(|error| refused(&error))?
+                token.map_err(|error| refused(&error, &[&account]))?
             }
             other => return Err(missing(format!("vault auth method {other} is not supported"))),
         };
@@ -83,7 +86,7 @@ impl Triggers {
                 Some(data) => data,
                 None => {
                     let data = vault.read(&token, &secret.path, request.as_ref()).await;
-                    data.map_err(|error| refused(&error))?
+                    data.map_err(|error| refused(&error, &[&token]))?
                 }
             };
             let value = value(&data, secret);

@@ -139,9 +139,9 @@ impl<'a> Reader<'a> {
             }
             Token::Element => match self.elements.last() {
                 Some(element) => {
-                    let element = element.clone();
                     // Closures in closures could double it again and again.
-                    self.parts += size(&element);
+                    self.parts += size(element);
+                    let element = element.clone();
                     self.count()?;
                     self.skip(1);
                     Ok(element)
@@ -267,11 +267,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How many parts a value has.
+/// How many parts a value has; a list is one besides its elements, or lists of nothing would be free.
 fn size(value: &Value) -> usize {
     match value {
         Value::Number(part) | Value::Truth(part) => part.size(),
-        Value::List(list) => list.iter().map(size).sum(),
+        Value::List(list) => 1 + list.iter().map(size).sum::<usize>(),
     }
 }
 

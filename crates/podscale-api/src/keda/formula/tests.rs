@@ -141,7 +141,10 @@ fn no_formula_is_too_large() {
     let long = format!("max({}a)", "a,".repeat(MAX_PARTS));
     let doubled = (0..20).fold("[a]".to_owned(), |list, _| format!("map({list},{{#+#}})"));
     let doubled = format!("sum({doubled})");
-    for text in [deep, powers, signs, long, doubled] {
+    let elements = ["#"; 60].join(",");
+    let of_nothing =
+        (0..5).fold("[[]]".to_owned(), |list, _| format!("map({list},{{[{elements}]}})"));
+    for text in [deep, powers, signs, long, doubled, of_nothing] {
         assert!(matches!(parse(&text, &NAMES), Err(ReadError::Formula(_))), "{text}");
     }
     let text = " ".repeat(MAX_LENGTH + 1);

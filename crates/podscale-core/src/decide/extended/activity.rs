@@ -59,8 +59,8 @@ pub(super) fn judge(
 fn inactive(context: &Context<'_>, zero: ScaleToZero, memory: &mut Memory) -> (Activity, Standing) {
     let now = context.snapshot.now;
     let replicas = zero.idle_replicas.max(0);
-    // What was not seen may have been seen by another controller before.
-    let last_active = memory.last_active.or(context.snapshot.status.last_active);
+    // What was not seen may have been seen by another controller, before or since.
+    let last_active = memory.last_active.max(context.snapshot.status.last_active);
     let until = match (last_active, context.extensions.activation.idle_from) {
         (None, Some(idle_from)) => idle_from,
         (last, _) => {

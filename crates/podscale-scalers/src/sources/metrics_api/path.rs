@@ -6,6 +6,10 @@ use std::borrow::Cow;
 
 /// How deep a path goes at most.
 const MOST_STEPS: usize = 64;
+/// How deep conditions may stand in conditions: each takes some of the stack.
+const MOST_NESTED: usize = 8;
+/// How long a path is at most.
+const LONGEST_BYTES: usize = 1024;
 
 /// A path; what is after a pipe applies to all that is before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +62,13 @@ impl Path {
     /// # Errors
     /// It uses something of GJSON that is not known here, or is broken.
     pub(super) fn parse(text: &str) -> Result<Path, String> {
+        if text.len() > LONGEST_BYTES {
+            return Err(format!("it is longer than {LONGEST_BYTES} bytes"));
+        }
+        Path::parse_within(text, MOST_NESTED)
+    }
+
+    fn parse_within(text: &str, nested: usize) -> Result<Path, String> {
         let mut segments = vec![Vec::new()];
         let mut rest = text;
         let mut count = 0;
@@ -66,7 +77,7 @@ impl Path {
             if count > MOST_STEPS {
                 return Err(format!("it has more than {MOST_STEPS} steps"));
             }
-            let (step, after) = step(rest)?;
+            let (step, after) = step(rest, nested)?;
             if let Some(segment) = segments.last_mut() {
                 segment.push(step);
             }
@@ -97,7 +108,7 @@ impl Path {
 }
 
 /// The first step of a path, and what follows it.
-fn step(text: &str) -> Result<(Step, &str), String> {
+fn step(text: &str, nested: usize) -> Result<(Step, &str), String> {
     if let Some(rest) = text.strip_prefix('#') {
         let Some(condition) = rest.strip_prefix('(').or(rest.strip_prefix('[')) else {
             return Ok((Step::Each, rest));
@@ -109,7 +120,10 @@ fn step(text: &str) -> Result<(Step, &str), String> {
             Some(after) => (true, after),
             None => (false, after),
         };
-        let (path, condition) = find(condition)?;
+        let inside = nested.checked_sub(1).ok_or_else(|| {
+            format!("conditions stand in conditions more than {MOST_NESTED} deep")
+        })?;
+        let (path, condition) = find(condition, inside)?;
         return Ok((Step::Find { path: Box::new(path), condition, all }, after));
     }
     if let Some(first) = text.chars().next().filter(|first| "@!{[".contains(*first)) {
@@ -151,7 +165,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// What is compared, and with what.
-fn find(condition: &str) -> Result<(Path, Condition), String> {
+fn find(condition: &str, nested: usize) -> Result<(Path, Condition), String> {
     let found = condition.char_indices().find_map(|(at, _)| {
         let of = |(text, operator): &(&str, Operator)| {
             condition[at..].starts_with(text).then_some((at, text.len(), *operator))
@@ -159,7 +173,7 @@ fn find(condition: &str) -> Result<(Path, Condition), String> {
         OPERATORS.iter().find_map(of)
     });
     let Some((at, length, operator)) = found else {
-        return Ok((Path::parse(condition.trim())?, Condition::Exists));
+        return Ok((Path::parse_within(condition.trim(), nested)?, Condition::Exists));
     };
     let wanted = condition[at + length..].trim();
     if wanted.starts_with('~') {
@@ -167,7 +181,8 @@ fn find(condition: &str) -> Result<(Path, Condition), String> {
     }
     // What is no JSON is a text without quotes.
     let wanted = serde_json::from_str(wanted).unwrap_or_else(|_| Value::from(wanted));
-    Ok((Path::parse(condition[..at].trim())?, Condition::Is(operator, wanted)))
+    let path = Path::parse_within(condition[..at].trim(), nested)?;
+    Ok((path, Condition::Is(operator, wanted)))
 }
 
 fn walk<'a>(steps: &[Step], value: &'a Value) -> Cow<'a, Value> {
@@ -315,6 +330,8 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_refused() {
+        let nested = |deep: usize| format!("{}b{}", "a.#(".repeat(deep), ")".repeat(deep));
+        assert!(Path::parse(&nested(8)).is_ok());
         for (path, expected) in [
             ("a.@reverse", "'@' begins a modifier"),
             ("{a,b}", "'{' begins a modifier"),
@@ -322,6 +339,8 @@ mod tests {
             ("a.#(b==~true)", "comparisons with ~"),
             ("a.#x", "'x' is not expected"),
             (&"a.".repeat(100), "it has more than 64 steps"),
+            (&nested(9), "conditions stand in conditions more than 8 deep"),
+            (&nested(10_000), "it is longer than 1024 bytes"),
         ] {
             let error = Path::parse(path).expect_err(path);
             assert!(error.starts_with(expected), "{path}: {error}");
