@@ -72,11 +72,11 @@ impl CircuitBreaker {
         is_outage: impl FnOnce(&E) -> bool,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Interrupted<E>> {
-        let permission = self.enter(deadline).map_err(Interrupted::Open)?;
+        let mut permission = self.enter(deadline).map_err(Interrupted::Open)?;
         let permit = self.permits.acquire().await;
         // Those who waited for a permit have waited long enough if the server has failed meanwhile.
         if permission == Permission::Closed {
-            self.enter(deadline).map_err(Interrupted::Open)?;
+            permission = self.enter(deadline).map_err(Interrupted::Open)?;
         }
         let answer = tokio::time::timeout(deadline, call).await;
         drop(permit);

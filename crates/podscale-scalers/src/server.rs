@@ -18,6 +18,8 @@ const LIMITS: Limits = Limits {
     first_pause: Duration::from_secs(2),
     longest_pause: Duration::from_secs(30),
 };
+/// A server that has not answered for so long is late, whatever the one who asked allows.
+const LEAST_PATIENCE: Duration = Duration::from_millis(2500);
 /// How many answers of one server are kept at most.
 const MOST_ANSWERS: usize = 8192;
 /// From how many entries on those are looked for that nobody uses any longer.
@@ -154,7 +156,9 @@ impl<C> Server<C> {
         // A little less than whoever waits, so that it is the call that is late and not the waiting.
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.saturating_sub((left / 50).min(Duration::from_millis(50)));
-        let answer = self.breaker.call(left, TriggerError::is_outage, call).await;
+        // Whoever has less patience gives up alone: that says nothing about the server, and others may wait on.
+        let patience = left.max(LEAST_PATIENCE);
+        let answer = self.breaker.call(patience, TriggerError::is_outage, call).await;
         let error = match answer {
             Ok(answer) => {
                 *self.failure.lock() = None;
@@ -230,6 +234,21 @@ mod tests {
         assert_eq!(error, TriggerError::Late("a:1".into()));
         assert!(began.elapsed() <= Duration::from_secs(3));
         assert!(matches!(server.ask("y", soon(), never).await, Err(TriggerError::Open(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn impatience_is_nobody_elses_problem() {
+        let server = server();
+        let slow = || async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok(vec![1.0])
+        };
+        let at_once = Instant::now() + Duration::from_millis(1);
+        let (impatient, other) =
+            tokio::join!(server.ask("x", at_once, slow), server.ask("x", soon(), slow));
+        assert_eq!(impatient, Err(TriggerError::Late("a:1".into())));
+        assert_eq!(*other.expect("an answer"), [1.0]);
+        assert!(server.ask("y", soon(), slow).await.is_ok(), "it is not left alone");
     }
 
     #[test]

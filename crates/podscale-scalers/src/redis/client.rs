@@ -8,11 +8,14 @@ use crate::trigger::TriggerError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many connections to a server are kept while nobody uses them.
 const MOST_IDLE: usize = 4;
 /// How often a question is sent elsewhere.
 const MOST_REDIRECTIONS: usize = 5;
+/// How long one of several nodes may take, before another is asked.
+const NODE_PATIENCE: Duration = Duration::from_secs(2);
 /// How many keys are remembered with the node that has them.
 const MOST_PLACES: usize = 10_000;
 
@@ -31,6 +34,12 @@ enum Redirection {
     Moved(String),
     /// The key is there for this once.
     Ask(String),
+}
+
+/// What a node answers, if it does so in time: a poll has to be left some for the next node.
+async fn soon<T>(answer: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
+    let late = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer");
+    tokio::time::timeout(NODE_PATIENCE, answer).await.map_err(late)?
 }
 
 impl RedisClient {
@@ -90,15 +99,15 @@ impl RedisClient {
     ) -> Result<Reply, TriggerError> {
         let broken = |error: std::io::Error| unreachable(node, &error.to_string());
         if asking {
-            connection.command(&["ASKING"]).await.map_err(broken)?;
+            soon(connection.command(&["ASKING"])).await.map_err(broken)?;
         }
-        let reply = match connection.command(command).await {
+        let reply = match soon(connection.command(command)).await {
             Ok(reply) => reply,
             // A connection that was kept may have been closed meanwhile; a new one cannot have been.
             Err(_) if !asking => {
                 self.idle.lock().remove(node);
                 connection = self.connection(node).await?;
-                connection.command(command).await.map_err(broken)?
+                soon(connection.command(command)).await.map_err(broken)?
             }
             Err(error) => return Err(broken(error)),
         };
@@ -148,7 +157,7 @@ impl RedisClient {
             let question = ["SENTINEL", "get-master-addr-by-name", master];
             let asked = async {
                 let mut connection = self.greet(sentinel, username, password, 0).await?;
-                let reply = connection.command(&question).await;
+                let reply = soon(connection.command(&question)).await;
                 reply.map_err(|error| unreachable(sentinel, &error.to_string()))
             };
             match asked.await {
@@ -194,7 +203,9 @@ impl RedisClient {
         password: &Secret,
         database: i64,
     ) -> Result<Connection, TriggerError> {
-        let mut connection = Connection::new(self.opener.open(node).await?);
+        let opened = tokio::time::timeout(NODE_PATIENCE, self.opener.open(node)).await;
+        let opened = opened.map_err(|_| unreachable(node, "it does not answer"))??;
+        let mut connection = Connection::new(opened);
         let mut greetings: Vec<Vec<&str>> = Vec::new();
         match (username, password.expose()) {
             ("", "") => {}
@@ -206,7 +217,7 @@ impl RedisClient {
             greetings.push(vec!["SELECT", &database]);
         }
         for greeting in greetings {
-            let reply = connection.command(&greeting).await;
+            let reply = soon(connection.command(&greeting)).await;
             match reply.map_err(|error| unreachable(node, &error.to_string()))? {
                 Reply::Error(text) => return Err(refusal(node, &text)),
                 _ => continue,

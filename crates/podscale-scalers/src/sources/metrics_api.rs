@@ -161,7 +161,11 @@ struct MetricsApi {
 impl Scaler for MetricsApi {
     fn poll(&self, deadline: Instant) -> BoxFuture<'_, Result<Vec<TriggerValue>, TriggerError>> {
         Box::pin(async move {
-            let deadline = deadline.min(Instant::now() + self.timeout);
+            // Each endpoint has the whole of the timeout.
+            let deadline = match self.aggregation {
+                Some(_) => deadline,
+                None => deadline.min(Instant::now() + self.timeout),
+            };
             let ask = || async move {
                 let value = match self.aggregation {
                     Some(aggregation) => self.all(aggregation).await,
@@ -209,10 +213,11 @@ impl MetricsApi {
         let count = endpoints.len();
         let known = endpoints.iter().take(MOST_ENDPOINTS);
         let uris: Vec<String> = known.map(|found| endpoint(&self.address, found)).collect();
-        let asked: Vec<_> = uris.iter().map(|uri| self.one(uri)).collect();
+        let in_time = uris.iter().map(|uri| tokio::time::timeout(self.timeout, self.one(uri)));
+        let asked: Vec<_> = in_time.collect();
         let asked = futures::stream::iter(asked).buffer_unordered(CONCURRENT_ENDPOINTS);
         let asked: Vec<_> = asked.collect().await;
-        let values: Vec<f64> = asked.into_iter().filter_map(Result::ok).collect();
+        let values: Vec<f64> = asked.into_iter().filter_map(|asked| asked.ok()?.ok()).collect();
         aggregate(aggregation, &values).ok_or_else(|| {
             wrong(format!(
                 "could not get any metric successfully from the {count} provided endpoints"

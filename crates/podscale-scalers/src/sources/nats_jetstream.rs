@@ -23,6 +23,8 @@ use tokio::time::Instant;
 const AUTH_METADATA: &[Place] = &[Place::Auth, Place::Metadata];
 /// How many nodes of a cluster are asked at most.
 const MOST_NODES: usize = 64;
+/// How long one of several nodes may take, before another is asked.
+const NODE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which consumer, and where.
 #[derive(Clone, Debug)]
@@ -200,13 +202,15 @@ impl JetStream {
     async fn lag(&self) -> Result<f64, TriggerError> {
         let known = self.leader.lock().clone();
         if let Some(node) = known {
-            let accounts = self.accounts(&node.authority).await.unwrap_or_default();
+            // Forgotten first: one that never answers would be asked again and again.
+            *self.leader.lock() = None;
+            let accounts = self.accounts_of(&node).await.unwrap_or_default();
             if let Some(found) = self.consumer.find(&accounts)
                 && found.leader() == node.name
             {
+                *self.leader.lock() = Some(node);
                 return Ok(found.lag());
             }
-            *self.leader.lock() = None;
         }
         let accounts = self.accounts(&self.consumer.address.authority).await?;
         if accounts.meta_cluster.cluster_size <= 1 {
@@ -218,7 +222,7 @@ impl JetStream {
         }
         for node in self.nodes().await? {
             // A node that is away does not lead.
-            let Ok(accounts) = self.accounts(&node.authority).await else { continue };
+            let Some(accounts) = self.accounts_of(&node).await else { continue };
             if let Some(found) = self.consumer.find(&accounts)
                 && found.leader() == node.name
             {
@@ -252,6 +256,12 @@ impl JetStream {
             }));
         }
         Ok(nodes)
+    }
+
+    /// What one of several nodes says, if it does so soon.
+    async fn accounts_of(&self, node: &Node) -> Option<Accounts> {
+        let asked = tokio::time::timeout(NODE_PATIENCE, self.accounts(&node.authority));
+        asked.await.ok()?.ok()
     }
 
     async fn accounts(&self, authority: &str) -> Result<Accounts, TriggerError> {
