@@ -251,19 +251,24 @@ async fn values_that_cannot_be_used_are_not_shown() {
 #[tokio::test]
 async fn variables_reach_those_before_them_within_bounds() {
     let (triggers, _) = started(everywhere());
+    let (reads, object) = (Reads::default(), object(&redis("", &[])));
+    let target = &object.spec.scale_target_ref;
+    let environment = triggers.environment(&reads, "shop", target, "").await.expect("a container");
     for (variable, expected) in [
-        ("BOTH", "s0-redis-my-list"),
-        ("SELF", "s0-redis-$-SELF-$-SELF-"),
-        ("EARLY", "s0-redis-$-LATE-"),
+        ("BOTH", "my-list"),
+        ("SELF", "$(SELF)$(SELF)"),
+        ("EARLY", "$(LATE)"),
         ("LONG10", &"x".repeat(1024)),
-        ("LONG20", "is longer than 65536 bytes"),
-        ("LONG40", "more than 32 deep"),
+        ("LONG20", "a variable is longer than 65536 bytes, with those that it refers to"),
+        ("LONG40", "variables refer to each other more than 32 deep"),
+        ("EMPTY30", ""),
     ] {
-        let found = outcome(&triggers, &redis("", &[("listNameFromEnv", variable)])).await;
-        assert!(found.contains(expected), "{variable}: {found}");
+        let found = match triggers.variable(&reads, &environment, variable).await {
+            Ok(value) => value.map(|value| value.expose().to_owned()).unwrap_or_default(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expected, "{variable}");
     }
-    let nothing = redis("", &[("listName", "l"), ("passwordFromEnv", "EMPTY30")]);
-    assert_eq!(outcome(&triggers, &nothing).await, "s0-redis-l");
 }
 
 #[tokio::test]
