@@ -14,6 +14,7 @@ pub mod kinds;
 pub mod namespaces;
 pub mod node_lifecycle;
 pub mod pod;
+mod pod_writes;
 pub mod queue;
 pub mod replicas;
 pub mod scheduler;

@@ -6,6 +6,7 @@ pub mod tally;
 use super::cache::Key;
 use super::claim::{claim_all, owner_reference};
 use super::pod::{Pod, controller_of};
+use super::pod_writes::PodWrites;
 use super::queue::{Next, Queue, Shutdown};
 use super::replicas::new_pod;
 use super::replicas::plan::batches;
@@ -14,13 +15,12 @@ use super::{BY_JOB, BY_OWNER, Context, orphans};
 use crate::call::{CallError, call, gone_is_fine};
 use futures::future::join_all;
 use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus, UncountedTerminatedPods};
-use k8s_openapi::api::core::v1::Pod as FullPod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Selector;
 use parking_lot::Mutex;
 use plan::{Input, Plan};
-use podscale_client::events::{Recorder, Severity, reference};
+use podscale_client::events::{Recorder, reference};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,7 +132,8 @@ impl Jobs {
         plan: Plan,
     ) -> Result<Next, CallError> {
         let withdrawn = plan.withdraw.iter().map(|pod| self.withdraw(key, job, pod));
-        let ended = plan.end.iter().map(|pod| self.delete(key, job, pod));
+        let writes = self.writes();
+        let ended = plan.end.iter().map(|pod| writes.delete(key, reference(job), pod));
         let mut acted: Result<(), CallError> = join_all(withdrawn).await.into_iter().collect();
         acted = acted.and(join_all(ended).await.into_iter().collect());
         if acted.is_ok() && plan.create > 0 {
@@ -157,32 +158,16 @@ impl Jobs {
     ) -> Result<(), CallError> {
         let mut pod = new_pod(&key.name, &spec.template, owner_reference(job));
         pod.metadata.finalizers.get_or_insert_default().push(FINALIZER.to_owned());
+        let writes = self.writes();
         for size in batches(count) {
-            let creations = (0..size).map(|_| self.create(key, job, &pod));
+            let creations = (0..size).map(|_| writes.create(key, reference(job), &pod));
             join_all(creations).await.into_iter().collect::<Result<(), CallError>>()?;
         }
         Ok(())
     }
 
-    async fn create(&self, key: &Key, job: &Job, pod: &FullPod) -> Result<(), CallError> {
-        let api = Api::<FullPod>::namespaced(self.context.client.clone(), &key.namespace);
-        let params = PostParams::default();
-        let create = api.create(&params, pod);
-        match call(|| format!("create a pod for {key}"), create).await {
-            Ok(created) => {
-                self.written.wrote(key, &created.metadata, self.context.clock.now());
-                let name = created.metadata.name.unwrap_or_default();
-                let message = format!("Created pod: {name}");
-                self.recorder.record(reference(job), Severity::Normal, "SuccessfulCreate", message);
-                Ok(())
-            }
-            Err(error) if error.is_namespace_ending() => Ok(()),
-            Err(error) => {
-                let message = format!("Error creating: {}", error.message());
-                self.recorder.record(reference(job), Severity::Warning, "FailedCreate", message);
-                Err(error)
-            }
-        }
+    fn writes(&self) -> PodWrites<'_> {
+        PodWrites { context: &self.context, written: &self.written, recorder: &self.recorder }
     }
 
     /// Deletes a pod that counts for nothing.
@@ -190,30 +175,7 @@ impl Jobs {
         if is_tracked(pod) {
             self.release(pod).await?;
         }
-        self.delete(key, job, pod).await
-    }
-
-    async fn delete(&self, key: &Key, job: &Job, pod: &Pod) -> Result<(), CallError> {
-        let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
-        let uid = pod.metadata.uid.clone();
-        let preconditions = Some(Preconditions { uid, resource_version: None });
-        let params = DeleteParams { preconditions, ..DeleteParams::default() };
-        let (name, delete) = (pod.name(), api.delete(pod.name(), &params));
-        match gone_is_fine(call(|| format!("delete pod {name} of {key}"), delete).await) {
-            Ok(()) => {
-                self.written.deleted(key, &pod.metadata, self.context.clock.now());
-                let message = format!("Deleted pod: {name}");
-                self.recorder.record(reference(job), Severity::Normal, "SuccessfulDelete", message);
-                Ok(())
-            }
-            // Another pod of this name: ours is gone.
-            Err(error) if error.is_conflict() => Ok(()),
-            Err(error) => {
-                let message = format!("Error deleting: {}", error.message());
-                self.recorder.record(reference(job), Severity::Warning, "FailedDelete", message);
-                Err(error)
-            }
-        }
+        self.writes().delete(key, reference(job), pod).await
     }
 
     /// Takes away what holds a pod that is counted, or never will be.

@@ -6,6 +6,7 @@ pub mod plan;
 use super::cache::{Cache, Key};
 use super::claim::{claim_all, owner_reference};
 use super::pod::{Pod, controller_of, labels_of};
+use super::pod_writes::PodWrites;
 use super::queue::{Next, Queue, Shutdown};
 use super::written::Written;
 use super::{BY_OWNER, Context, orphans};
@@ -15,11 +16,11 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod as FullPod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::PostParams;
 use kube::core::SelectorExt;
 use owner::{Owner, Spec};
 use plan::{Observed, Step};
-use podscale_client::events::{Recorder, Severity, reference};
+use podscale_client::events::{Recorder, reference};
 use std::sync::Arc;
 
 /// How many owners are worked on at a time.
@@ -123,18 +124,20 @@ impl<O: Owner> Replicas<O> {
         active: &[Arc<Pod>],
     ) -> Result<(), CallError> {
         let now = self.context.clock.now();
+        let (context, written, recorder) = (&self.context, &self.written, &self.recorder);
+        let writes = PodWrites { context, written, recorder };
         match plan::plan(spec.replicas, active, &self.related(owner, active), now) {
             Step::Nothing => Ok(()),
             Step::Create(count) => {
                 let pod = new_pod(&key.name, spec.template, owner_reference(owner));
                 for size in plan::batches(count) {
-                    let creations = (0..size).map(|_| self.create(key, owner, &pod));
+                    let creations = (0..size).map(|_| writes.create(key, reference(owner), &pod));
                     join_all(creations).await.into_iter().collect::<Result<(), CallError>>()?;
                 }
                 Ok(())
             }
             Step::Delete(pods) => {
-                let deletions = pods.iter().map(|pod| self.delete(key, owner, pod));
+                let deletions = pods.iter().map(|pod| writes.delete(key, reference(owner), pod));
                 join_all(deletions).await.into_iter().collect()
             }
         }
@@ -146,61 +149,6 @@ impl<O: Owner> Replicas<O> {
         let siblings = self.sets.indexed(0, &parent.uid);
         let uids = siblings.iter().filter_map(|set| set.metadata.uid.as_deref());
         uids.flat_map(|uid| self.context.caches.pods.indexed(BY_OWNER, uid)).collect()
-    }
-
-    async fn create(&self, key: &Key, owner: &O, pod: &FullPod) -> Result<(), CallError> {
-        let api = Api::<FullPod>::namespaced(self.context.client.clone(), &key.namespace);
-        let params = PostParams::default();
-        let create = api.create(&params, pod);
-        match call(|| format!("create a pod for {key}"), create).await {
-            Ok(created) => {
-                self.written.wrote(key, &created.metadata, self.context.clock.now());
-                let name = created.metadata.name.unwrap_or_default();
-                let message = format!("Created pod: {name}");
-                self.recorder.record(
-                    reference(owner),
-                    Severity::Normal,
-                    "SuccessfulCreate",
-                    message,
-                );
-                Ok(())
-            }
-            Err(error) if error.is_namespace_ending() => Ok(()),
-            Err(error) => {
-                let message = format!("Error creating: {}", error.message());
-                self.recorder.record(reference(owner), Severity::Warning, "FailedCreate", message);
-                Err(error)
-            }
-        }
-    }
-
-    async fn delete(&self, key: &Key, owner: &O, pod: &Pod) -> Result<(), CallError> {
-        let api = Api::<Pod>::namespaced(self.context.client.clone(), &key.namespace);
-        let uid = pod.metadata.uid.clone();
-        let preconditions = Some(Preconditions { uid, resource_version: None });
-        let params = DeleteParams { preconditions, ..DeleteParams::default() };
-        let delete = api.delete(pod.name(), &params);
-        let result = call(|| format!("delete pod {} of {key}", pod.name()), delete).await;
-        match gone_is_fine(result) {
-            Ok(()) => {
-                self.written.deleted(key, &pod.metadata, self.context.clock.now());
-                let message = format!("Deleted pod: {}", pod.name());
-                self.recorder.record(
-                    reference(owner),
-                    Severity::Normal,
-                    "SuccessfulDelete",
-                    message,
-                );
-                Ok(())
-            }
-            // Another pod of this name: ours is gone.
-            Err(error) if error.is_conflict() => Ok(()),
-            Err(error) => {
-                let message = format!("Error deleting: {}", error.message());
-                self.recorder.record(reference(owner), Severity::Warning, "FailedDelete", message);
-                Err(error)
-            }
-        }
     }
 
     async fn report(
