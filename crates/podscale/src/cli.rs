@@ -105,11 +105,11 @@ fn print_error(message: impl std::fmt::Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::Config;
-    use crate::controller::manage::{Manage, Which};
-    use crate::controller::refresh::RefreshRate;
-    use crate::settings::{amount, duration, span, sync_period};
     use clap::CommandFactory;
+    use podscale_controller::controller::Config;
+    use podscale_controller::controller::manage::{Manage, Which};
+    use podscale_controller::controller::refresh::RefreshRate;
+    use podscale_controller::settings::{amount, duration, span, sync_period};
     use podscale_core::Settings;
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         let about = command.find_subcommand("run").and_then(clap::Command::get_long_about);
         let about = about.expect("a text").to_string();
         let begin = about.split(". ").next().unwrap_or_default();
-        for dialect in crate::dialect::built_in() {
+        for dialect in podscale_controller::dialect::built_in() {
             assert!(begin.contains(dialect.kind().name), "{} in {begin}", dialect.kind().name);
         }
     }

@@ -4,35 +4,9 @@
 //! `tidy` holds them to it.
 
 #[cfg(test)]
+#[path = "../../podscale-controller/src/odd_values.rs"]
 mod odd_values;
 
-pub mod connections;
-pub mod metrics;
-mod pods;
-pub mod readiness;
-pub mod settings;
-mod time;
-
-pub mod triggers;
-
-pub mod dialect;
-pub mod kubelets;
-
-pub mod spans;
-
-mod source;
-
-pub mod serve;
-
-pub mod controller;
-
-pub mod scaled_jobs;
-
-pub mod dashboard;
-pub mod record;
-pub mod telemetry;
-
-pub mod admin;
 pub mod install;
 pub mod scenario;
 

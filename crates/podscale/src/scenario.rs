@@ -5,11 +5,11 @@ mod apply;
 
 pub use apply::{ApplyError, apply};
 
-use crate::dialect::{read, scaled_object};
 use podscale_api::keda::scaled_job;
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
 use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
+use podscale_controller::dialect::{read, scaled_object};
 use podscale_sim::load::TraceShape;
 use podscale_sim::plan::Quantity;
 use podscale_sim::{Environment, Shape, Trace};

@@ -13,8 +13,8 @@ pub use model::ModelOptions;
 pub use objects::{InputError, Objects};
 pub use record::RunRecorder;
 
-use crate::dialect::read::Understood;
-use crate::settings::span;
+use podscale_controller::dialect::read::Understood;
+use podscale_controller::settings::span;
 use podscale_core::{Autoscaler, Settings, Time};
 use podscale_sim::Plan;
 use podscale_sim::policy::Reconciler;

@@ -5,11 +5,11 @@
 #![allow(clippy::expect_used)]
 
 use parking_lot::Mutex;
-use podscale::controller::observer::{Decided, Observer};
 use podscale::demo::{Config, Demo};
-use podscale::metrics::Metrics;
-use podscale::record::{Limits, Recorder};
 use podscale::scenario::Scenario;
+use podscale_controller::controller::observer::{Decided, Observer};
+use podscale_controller::metrics::Metrics;
+use podscale_controller::record::{Limits, Recorder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

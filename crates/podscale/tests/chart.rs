@@ -3,7 +3,7 @@
 use podscale::install::{
     MetricOptions, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
-use podscale::settings::{MetricsApi, ResourceMetrics, TriggerMode};
+use podscale_controller::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

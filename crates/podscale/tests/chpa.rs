@@ -11,12 +11,12 @@ use kube::api::{
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as ClientConfig};
 use parking_lot::Mutex;
-use podscale::controller::observer::{Decided, Observer};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use podscale_api::chpa::{API_VERSION, Chpa, GROUP, KIND, PLURAL, RESOURCE, VERSION};
 use podscale_api::crds;
 use podscale_apiserver::ApiServer;
+use podscale_controller::controller::observer::{Decided, Observer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

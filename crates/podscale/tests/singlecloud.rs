@@ -14,7 +14,7 @@ mod kept_rules;
 use axum::Router;
 use axum::routing::get;
 use environment::{COLLECTION, Environment, NAMESPACE};
-use podscale::serve::singlecloud::Rules;
+use podscale_controller::serve::singlecloud::Rules;
 use serde_json::{Value, json};
 
 fn autoscaler(name: &str, target: &str) -> Value {

@@ -14,7 +14,7 @@ struct Rule {
 }
 
 /// Nothing may depend on `podscale`.
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     Rule {
         name: "podscale-core",
         may: &[],
@@ -40,15 +40,26 @@ const RULES: [Rule; 9] = [
         may_not: &[],
     },
     Rule {
+        name: "podscale-controller",
+        may: &[
+            "podscale-api",
+            "podscale-client",
+            "podscale-core",
+            "podscale-metrics",
+            "podscale-scalers",
+        ],
+        may_not: &["ratatui", "indicatif"],
+    },
+    Rule {
         name: "podscale",
         may: &[
             "podscale-api",
             "podscale-apiserver",
             "podscale-client",
             "podscale-cluster",
+            "podscale-controller",
             "podscale-core",
             "podscale-metrics",
-            "podscale-scalers",
             "podscale-sim",
         ],
         may_not: &[],

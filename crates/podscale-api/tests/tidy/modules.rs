@@ -1,5 +1,5 @@
-//! The modules of a crate import each other one way: no cycle, and in `podscale` from the end of the
-//! list in its `lib.rs` to its beginning.
+//! The modules of a crate import each other one way: no cycle, and in those that
+//! state an order from the end of the list in their `lib.rs` to its beginning.
 
 use crate::rust::{is_word, shipped};
 use crate::{none, root, shipped_sources};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Where modules are looked at: a crate, and a module of it whose children are compared; the crate's
 /// own modules if it is empty.
-const PLACES: [(&str, &str); 10] = [
+const PLACES: [(&str, &str); 11] = [
     ("podscale-core", ""),
     ("podscale-api", ""),
     ("podscale-sim", ""),
@@ -16,9 +16,13 @@ const PLACES: [(&str, &str); 10] = [
     ("podscale-client", ""),
     ("podscale-apiserver", ""),
     ("podscale-cluster", ""),
+    ("podscale-controller", ""),
+    ("podscale-controller", "controller"),
     ("podscale", ""),
-    ("podscale", "controller"),
 ];
+
+/// Those whose modules have an order.
+const ORDERED: [&str; 2] = ["podscale-controller", "podscale"];
 
 /// Who imports whom, with the file that does.
 type Imports = BTreeMap<(String, String), String>;
@@ -38,21 +42,23 @@ fn modules_form_no_cycle() {
 }
 
 #[test]
-fn modules_of_the_program_keep_their_order() {
-    let layers = layers();
-    let layer = |module: &str| layers.iter().position(|layer| layer.contains(module));
+fn modules_keep_their_order() {
     let mut found = Vec::new();
-    for ((from, to), file) in imports("podscale", "") {
-        if from != "lib" && layer(&to) >= layer(&from) {
-            found.push(format!("{from} imports {to}, in {file}"));
+    for name in ORDERED {
+        let layers = layers(name);
+        let layer = |module: &str| layers.iter().position(|layer| layer.contains(module));
+        for ((from, to), file) in imports(name, "") {
+            if from != "lib" && layer(&to) >= layer(&from) {
+                found.push(format!("{from} imports {to}, in {file}"));
+            }
         }
     }
-    none("imports against the order of crates/podscale/src/lib.rs", &found);
+    none("imports against the order of their crate's lib.rs", &found);
 }
 
-/// The modules in the order of `lib.rs`; blank lines part those that do not know each other.
-fn layers() -> Vec<BTreeSet<String>> {
-    let path = root().join("crates/podscale/src/lib.rs");
+/// The modules of a crate in the order of its `lib.rs`; blank lines part those that do not know each other.
+fn layers(name: &str) -> Vec<BTreeSet<String>> {
+    let path = root().join(format!("crates/{name}/src/lib.rs"));
     let text = shipped(&std::fs::read_to_string(path).expect("lib.rs"));
     let groups = text.split("\n\n").map(|group| declared(group).into_iter().collect());
     groups.filter(|layer: &BTreeSet<String>| !layer.is_empty()).collect()

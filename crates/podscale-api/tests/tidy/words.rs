@@ -139,12 +139,12 @@ fn is_path(name: &str) -> bool {
 }
 
 /// Whether a path names a file or a folder of files: from the project's root, from its crates, or from
-/// the sources of the program.
+/// the sources of the controller.
 fn is_meant(name: &str, file: &str) -> bool {
     let is = |path: &str| {
         let rest = path.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
     };
     let from = |folder: &str| file.strip_prefix(folder).is_some_and(is);
-    from("") || from("crates/") || from("crates/podscale/src/")
+    from("") || from("crates/") || from("crates/podscale-controller/src/")
 }

@@ -1,6 +1,5 @@
 //! Asks a running controller, or a running demo, through its admin port.
 
-use crate::dashboard::{DecisionView, Row};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, Uri};
 use clap::Args;
@@ -10,6 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use podscale_client::call::segment;
 use podscale_client::cause::innermost;
+use podscale_controller::dashboard::{DecisionView, Row};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

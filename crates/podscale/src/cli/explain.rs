@@ -2,8 +2,8 @@
 
 use super::ask::{self, AdminClient, AskError, AutoscalerDetail, AutoscalerList, ago};
 use super::{conclude, print};
-use crate::dashboard::{DecisionView, MetricState, OutcomeKind, Row};
 use clap::{Args, ValueEnum};
+use podscale_controller::dashboard::{DecisionView, MetricState, OutcomeKind, Row};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 

@@ -1,14 +1,14 @@
 //! `podscale install`: prints what to apply to a cluster.
 
 use super::{conclude, print, print_error, run as controller};
-use crate::controller::manage::Which;
 use crate::install::singlecloud::DEFAULT_CLUSTER;
 use crate::install::{
     MetricOptions, NAME, Options, ScaleResource, SinglecloudOptions, TriggerOptions, manifests,
 };
-use crate::serve::rules::Location;
-use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode, name, namespace};
 use clap::{Args, Parser, ValueEnum};
+use podscale_controller::controller::manage::Which;
+use podscale_controller::serve::rules::Location;
+use podscale_controller::settings::{MetricsApi, ResourceMetrics, TriggerMode, name, namespace};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! The flags about kubelets that are scraped directly.
 
-use crate::kubelets::Config;
-use crate::settings::{duration, period};
 use clap::{ArgAction, Args, ValueEnum};
 use podscale_api::selector::Selector;
 use podscale_client::connect::{BearerToken, Cluster, ConnectError};
+use podscale_controller::kubelets::Config;
+use podscale_controller::settings::{duration, period};
 use podscale_metrics::kubelet::tls::{self, TlsError};
 use podscale_metrics::kubelet::{Access, Scheme, Token};
 use podscale_metrics::scraper::address::Addressing;

@@ -1,13 +1,13 @@
 //! The flags about leader election, and taking part in it.
 
-use crate::controller::{Role, history_store};
-use crate::metrics::Metrics;
-use crate::settings::{name, namespace, period};
 use clap::{ArgAction, Args};
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
 use podscale_client::election;
 use podscale_client::election::candidate::{LeaseTimings, LeaseTimingsError};
+use podscale_controller::controller::{Role, history_store};
+use podscale_controller::metrics::Metrics;
+use podscale_controller::settings::{name, namespace, period};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;

@@ -1,9 +1,9 @@
 //! What the program logs, and in which form. The log goes to standard error; nothing in it
 //! is secret: neither tokens nor bodies of requests are ever logged.
 
-use crate::telemetry::{BoxedLayer, Telemetry};
 use clap::{Args, ValueEnum};
 use podscale_client::instrument::SPAN_TARGET;
+use podscale_controller::telemetry::{BoxedLayer, Telemetry};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;

@@ -3,17 +3,17 @@
 
 use super::kubelet::{self, KubeletError};
 use super::prometheus::{self, PrometheusFailure};
-use crate::controller::{MetricSources, PrometheusServers, ResourceSource};
-use crate::kubelets::{Kubelets, Purpose, Roster};
-use crate::metrics::Metrics;
-use crate::serve::cluster_resources::ClusterResources;
-use crate::serve::rule_reports::{RuleReports, Subject};
-use crate::serve::rules::{Location, RuleWatch};
-use crate::settings::ResourceMetrics;
 use clap::Args;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
 use podscale_client::events;
+use podscale_controller::controller::{MetricSources, PrometheusServers, ResourceSource};
+use podscale_controller::kubelets::{Kubelets, Purpose, Roster};
+use podscale_controller::metrics::Metrics;
+use podscale_controller::serve::cluster_resources::ClusterResources;
+use podscale_controller::serve::rule_reports::{RuleReports, Subject};
+use podscale_controller::serve::rules::{Location, RuleWatch};
+use podscale_controller::settings::ResourceMetrics;
 use podscale_metrics::rules::engine::{Discovered, Engine};
 use podscale_metrics::rules::reload::Reloader;
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 
 mod warnings;
 
-use crate::controller::PrometheusServers;
-use crate::metrics::Metrics;
-use crate::serve::rule_reports::RuleReports;
-use crate::serve::rules::file::{RuleFile, RulesFileError};
-use crate::settings::period;
 use clap::Args;
+use podscale_controller::controller::PrometheusServers;
+use podscale_controller::metrics::Metrics;
+use podscale_controller::serve::rule_reports::RuleReports;
+use podscale_controller::serve::rules::file::{RuleFile, RulesFileError};
+use podscale_controller::settings::period;
 use podscale_metrics::prometheus::{Client, Config, Credentials, SetupError, Tls};
 use podscale_metrics::rules::engine::{Engine, Timings};
 use podscale_metrics::rules::{Resources, RuleSet};

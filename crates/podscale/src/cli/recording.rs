@@ -1,10 +1,10 @@
 //! The flags about recordings.
 
-use crate::metrics::Metrics;
-use crate::record::{Limits, RecordError, Recorder, Writing};
-use crate::settings::duration;
 use clap::Args;
 use podscale_api::quantity::Quantity;
+use podscale_controller::metrics::Metrics;
+use podscale_controller::record::{Limits, RecordError, Recorder, Writing};
+use podscale_controller::settings::duration;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -4,22 +4,24 @@ mod failure;
 mod reading;
 
 use super::{conclude, leader, logs, pipeline, print_error, recording, serving, signal, triggers};
-use crate::admin::{Admin, Shown};
-use crate::controller::manage::{Manage, Which};
-use crate::controller::observer::{Log, Observer};
-use crate::controller::refresh::RefreshRate;
-use crate::controller::{Config, Controller, Watchers};
-use crate::dashboard::Hub;
-use crate::metrics::Metrics;
-use crate::readiness::Readiness;
-use crate::settings::{ResourceMetrics, address, amount, duration, namespace, span, sync_period};
-use crate::telemetry::{self, DecisionMetrics, Telemetry};
 use clap::Args;
 use failure::Failure;
 use podscale_client::clock::Clock;
 use podscale_client::connect;
 use podscale_client::instrument::Instruments;
 use podscale_client::rate_limit::Rate;
+use podscale_controller::admin::{Admin, Shown};
+use podscale_controller::controller::manage::{Manage, Which};
+use podscale_controller::controller::observer::{Log, Observer};
+use podscale_controller::controller::refresh::RefreshRate;
+use podscale_controller::controller::{Config, Controller, Watchers};
+use podscale_controller::dashboard::Hub;
+use podscale_controller::metrics::Metrics;
+use podscale_controller::readiness::Readiness;
+use podscale_controller::settings::{
+    ResourceMetrics, address, amount, duration, namespace, span, sync_period,
+};
+use podscale_controller::telemetry::{self, DecisionMetrics, Telemetry};
 use podscale_core::Settings;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -2,10 +2,10 @@
 
 use super::serving::{self, Failure};
 use super::{conclude, logs, pipeline, print_error, signal};
-use crate::metrics::Metrics;
-use crate::settings::ResourceMetrics;
-use crate::telemetry::{self, Telemetry, TelemetryError};
 use clap::{Args, ValueEnum};
+use podscale_controller::metrics::Metrics;
+use podscale_controller::settings::ResourceMetrics;
+use podscale_controller::telemetry::{self, Telemetry, TelemetryError};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -12,13 +12,13 @@ pub mod tune;
 mod what_if;
 
 use super::{print, print_error};
-use crate::settings::duration;
 use crate::simulate::edit::Edit;
 use crate::simulate::{RunRecorder, Subject};
 use clap::{Args, ValueEnum};
 use grid::{Grid, Variant};
 use input::Common;
 use podscale_api::recording::RecordingWriter;
+use podscale_controller::settings::duration;
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
 use podscale_sim::policy::peers::PeerKind;
@@ -162,7 +162,7 @@ fn explain(arguments: &Arguments, plans: &[Planned<'_>]) -> Result<String, Failu
     let mut out = String::new();
     for (subject, plan, load) in plans {
         let at = arguments.explain.unwrap_or_default();
-        let at = plan.start.after(crate::settings::span(at));
+        let at = plan.start.after(podscale_controller::settings::span(at));
         let detail = Detail { explain_at: Some(at), ..Detail::default() };
         let plan = Plan { seed: arguments.common.input.seed, detail, ..plan.clone() };
         let run = simulate(&plan, &mut subject.policy()).map_err(Failure::cannot)?;

@@ -1,8 +1,8 @@
 //! The flags about singlecloud's API, which `podscale serve` and `podscale run` share.
 
-use crate::serve::rules::Location;
-use crate::serve::singlecloud::{Options, Rules};
 use clap::Args;
+use podscale_controller::serve::rules::Location;
+use podscale_controller::serve::singlecloud::{Options, Rules};
 use podscale_metrics::rules::engine::Engine;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,21 +1,21 @@
 //! The flags about triggers of event sources.
 
-use crate::controller::manage::Manage;
-use crate::controller::observer::Observer;
-use crate::controller::{Config, MetricSources};
-use crate::dialect::scaled_object::ScaledObjects;
-use crate::dialect::{AnyDialect, Managed};
-use crate::scaled_jobs::{self, ScaledJobs};
-use crate::serve::Served;
-use crate::serve::triggers::TriggerMetrics;
-use crate::settings::{TriggerMode, namespace};
-use crate::triggers::{Limits, Triggers};
 use clap::Args;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
 use podscale_client::election::Term;
 use podscale_client::instrument::Instruments;
+use podscale_controller::controller::manage::Manage;
+use podscale_controller::controller::observer::Observer;
+use podscale_controller::controller::{Config, MetricSources};
+use podscale_controller::dialect::scaled_object::ScaledObjects;
+use podscale_controller::dialect::{AnyDialect, Managed};
+use podscale_controller::scaled_jobs::{self, ScaledJobs};
+use podscale_controller::serve::Served;
+use podscale_controller::serve::triggers::TriggerMetrics;
+use podscale_controller::settings::{TriggerMode, namespace};
+use podscale_controller::triggers::{Limits, Triggers};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;

@@ -1,16 +1,16 @@
 //! What decides in a demonstration.
 
 use super::objects;
-use crate::admin::Shown;
-use crate::controller::observer::{Log, Observer};
-use crate::controller::{self, Controller, ResourceSource, Watchers};
-use crate::dashboard::Hub;
-use crate::scaled_jobs::{self, ScaledJobs};
-use crate::telemetry::DecisionMetrics;
 use axum::Router;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::instrument::RequestLayer;
+use podscale_controller::admin::Shown;
+use podscale_controller::controller::observer::{Log, Observer};
+use podscale_controller::controller::{self, Controller, ResourceSource, Watchers};
+use podscale_controller::dashboard::Hub;
+use podscale_controller::scaled_jobs::{self, ScaledJobs};
+use podscale_controller::telemetry::DecisionMetrics;
 use std::sync::Arc;
 use tower::Layer;
 
@@ -36,7 +36,7 @@ pub(super) fn start_controller(
     clock: Clock,
     hub: &Hub,
     observers: Vec<Arc<dyn Observer>>,
-    metrics: crate::metrics::Metrics,
+    metrics: podscale_controller::metrics::Metrics,
     resource: ResourceSource,
 ) -> (Deciding, Shown) {
     let counting = DecisionMetrics(metrics.clone());

@@ -1,11 +1,11 @@
 //! Prints what is decided, and why, in lines that people read while they watch.
 
-use crate::controller::observer::{Decided, JobsCreated, Observer, why};
-use crate::dashboard::{DecisionView, OutcomeKind, Picture};
-use crate::dialect::Key;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
+use podscale_controller::controller::observer::{Decided, JobsCreated, Observer, why};
+use podscale_controller::dashboard::{DecisionView, OutcomeKind, Picture};
+use podscale_controller::dialect::Key;
 use podscale_core::Step;
 use std::collections::HashMap;
 use std::io::Write;

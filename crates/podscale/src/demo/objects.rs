@@ -1,11 +1,7 @@
 //! What a demonstration manages, and the objects it begins with.
 
 use super::{Demo, first_metrics};
-use crate::controller::{MetricSources, ResourceSource};
-use crate::dialect::scaled_object::ScaledObjects;
-use crate::dialect::{self, AnyDialect, Managed};
 use crate::scenario::{ApplyError, Scenario, apply, is_autoscaler};
-use crate::triggers::{Limits, Triggers};
 use kube::Client;
 use podscale_api::crds;
 use podscale_api::keda::scaled_object::{PLURAL, RESOURCE};
@@ -13,6 +9,10 @@ use podscale_api::keda::{API_VERSION, authentication, scaled_job};
 use podscale_client::call::{self, About};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
+use podscale_controller::controller::{MetricSources, ResourceSource};
+use podscale_controller::dialect::scaled_object::ScaledObjects;
+use podscale_controller::dialect::{self, AnyDialect, Managed};
+use podscale_controller::triggers::{Limits, Triggers};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;

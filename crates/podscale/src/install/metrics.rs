@@ -4,7 +4,7 @@
 use super::roles::rule;
 use super::singlecloud::{SINGLECLOUD_PORT, SinglecloudOptions};
 use super::{NAME, labels, webhook};
-use crate::settings::{MetricsApi, ResourceMetrics};
+use podscale_controller::settings::{MetricsApi, ResourceMetrics};
 use podscale_metrics::{custom, external, resource};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use super::labels;
 use super::roles::{GROUP, VERSION, rule, subject};
-use crate::serve::rules::Location;
+use podscale_controller::serve::rules::Location;
 use serde_json::{Value, json};
 
 /// The port of singlecloud's API in the pods and in the Service.

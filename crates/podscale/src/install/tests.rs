@@ -1,5 +1,4 @@
 use super::*;
-use crate::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
@@ -7,6 +6,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use podscale_controller::settings::{MetricsApi, ResourceMetrics, TriggerMode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

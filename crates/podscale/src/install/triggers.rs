@@ -2,8 +2,8 @@
 
 use super::labels;
 use super::roles::{GROUP, VERSION, rule, subject};
-use crate::settings::TriggerMode;
 use podscale_api::keda::{self, authentication, scaled_job, scaled_object};
+use podscale_controller::settings::TriggerMode;
 use serde_json::{Value, json};
 
 /// What everything is called that is made in the namespaces of objects with triggers.

@@ -3,8 +3,8 @@
 
 use super::labels;
 use super::metrics::{HTTPS_PORT, SERVICE};
-use crate::serve::webhook::{CONFIGURATION, PATH, TIMEOUT_SECONDS};
 use podscale_api::admission::{KINDS, WEBHOOK, review};
+use podscale_controller::serve::webhook::{CONFIGURATION, PATH, TIMEOUT_SECONDS};
 use serde_json::{Value, json};
 
 /// What must be allowed in all namespaces.

@@ -6,13 +6,13 @@ mod fit;
 mod observed;
 
 use super::{START, Subject};
-use crate::dialect;
-use crate::dialect::read::ReadError;
 use fit::Fitted;
 use observed::Observed;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
 use podscale_api::replay::Replayer;
+use podscale_controller::dialect;
+use podscale_controller::dialect::read::ReadError;
 use podscale_core::{Settings, Span};
 use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
 use podscale_sim::load::TraceShape;

@@ -4,12 +4,12 @@
 use super::edit::{Edit, EditError};
 use super::model::{self as assume, ModelOptions};
 use super::{START, Subject};
-use crate::dialect;
-use crate::dialect::read::{ReadError, Understood, is_autoscaler};
 use crate::scenario::{Scenario, Simulation};
 use podscale_api::document;
 use podscale_api::pod::{self, PodSpec};
 use podscale_cluster::load::WorkloadConfig;
+use podscale_controller::dialect;
+use podscale_controller::dialect::read::{ReadError, Understood, is_autoscaler};
 use podscale_core::Span;
 use podscale_core::model::Bounds;
 use podscale_sim::plan::{Container, Detail, PodTemplate};

@@ -9,12 +9,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use podscale::controller::manage::Manage;
-use podscale::controller::{Config, Controller, MetricSources, Role, Watchers};
-use podscale::metrics::Metrics;
-use podscale::scaled_jobs::{self, ScaledJobs};
-use podscale::triggers::{Limits, Triggers};
 use podscale_api::crds;
+use podscale_controller::controller::manage::Manage;
+use podscale_controller::controller::{Config, Controller, MetricSources, Role, Watchers};
+use podscale_controller::metrics::Metrics;
+use podscale_controller::scaled_jobs::{self, ScaledJobs};
+use podscale_controller::triggers::{Limits, Triggers};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

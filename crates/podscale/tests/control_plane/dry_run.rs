@@ -66,7 +66,7 @@ pub async fn reports_no_false_alarm(fixture: &Fixture, flags: &[&str]) -> Result
         let flags: Vec<&str> = flags.iter().chain(&own).chain(more).copied().collect();
         Program::start(name, plane.folder(), &plane.kubeconfig, &flags)
     };
-    let like = start("dry-like", &["--log-level=info,podscale::controller=debug"])?;
+    let like = start("dry-like", &["--log-level=info,podscale_controller::controller=debug"])?;
     let unlike = start("dry-unlike", &["--horizontal-pod-autoscaler-tolerance=20"])?;
     for number in 1..=CHANGES {
         tokio::time::sleep(PAUSE).await;

@@ -1,7 +1,7 @@
 //! A handful of autoscalers under a load that rises, spikes and falls, decided by the real rules.
 
-use podscale::dashboard::{Hub, Picture};
-use podscale::dialect::hpa::HPA;
+use podscale_controller::dashboard::{Hub, Picture};
+use podscale_controller::dialect::hpa::HPA;
 use podscale_core::model::{
     Behavior, Milli, Policy, PolicyAmount, PolicySelect, ScalingRules, Series, Source, TargetKind,
     TargetRef, Targets,

@@ -49,11 +49,11 @@ const ELSEWHERE: [(&str, &str, &str); 14] = [
 ];
 const FORECASTS: &str = "podscale-core/src/predict/tests.rs";
 const AHEAD: &str = "podscale-core/tests/extended/ahead.rs";
-const PODS: &str = "podscale/src/controller/tests/pod_autoscaler.rs";
-const COSTS: &str = "podscale/src/controller/tests/pod_autoscaler/costs.rs";
-const OF_CONTROLLER: &str = "podscale/src/controller/tests/pod_autoscaler/named.rs";
-const SOURCES: &str = "podscale/src/source/tests.rs";
-const QUERIES: &str = "podscale/src/source/prometheus_query/tests.rs";
+const PODS: &str = "podscale-controller/src/controller/tests/pod_autoscaler.rs";
+const COSTS: &str = "podscale-controller/src/controller/tests/pod_autoscaler/costs.rs";
+const OF_CONTROLLER: &str = "podscale-controller/src/controller/tests/pod_autoscaler/named.rs";
+const SOURCES: &str = "podscale-controller/src/source/tests.rs";
+const QUERIES: &str = "podscale-controller/src/source/prometheus_query/tests.rs";
 
 /// A metric of the world by its name; `queue as backlog` is called by another one.
 fn metric(text: &str) -> Value {

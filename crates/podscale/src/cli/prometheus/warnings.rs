@@ -1,7 +1,7 @@
 //! What Prometheus warns of: counted, and logged without filling the log.
 
-use crate::metrics::Metrics;
 use parking_lot::Mutex;
+use podscale_controller::metrics::Metrics;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,11 +2,11 @@
 
 use super::super::pipeline::PipelineError;
 use super::super::{logs, serving};
-use crate::admin::AdminError;
-use crate::record::RecordError;
-use crate::telemetry::TelemetryError;
 use podscale_client::connect::ConnectError;
 use podscale_client::election::candidate::LeaseTimingsError;
+use podscale_controller::admin::AdminError;
+use podscale_controller::record::RecordError;
+use podscale_controller::telemetry::TelemetryError;
 use std::io;
 
 /// Why the controller could not start.

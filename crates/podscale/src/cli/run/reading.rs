@@ -2,15 +2,15 @@
 
 use super::super::pipeline::{PipelineError, Reading};
 use super::Arguments;
-use crate::controller::{MetricSources, Role};
-use crate::dialect::{self, AnyDialect};
-use crate::kubelets::Purpose;
-use crate::metrics::Metrics;
-use crate::serve::Served;
-use crate::settings::ResourceMetrics;
 use kube::Client;
 use podscale_client::clock::Clock;
 use podscale_client::connect::Cluster;
+use podscale_controller::controller::{MetricSources, Role};
+use podscale_controller::dialect::{self, AnyDialect};
+use podscale_controller::kubelets::Purpose;
+use podscale_controller::metrics::Metrics;
+use podscale_controller::serve::Served;
+use podscale_controller::settings::ResourceMetrics;
 use std::sync::Arc;
 
 impl Arguments {

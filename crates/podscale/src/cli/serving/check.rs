@@ -2,7 +2,7 @@
 
 use super::{Arguments, Failure};
 use crate::cli::pipeline;
-use crate::settings::MetricsApi;
+use podscale_controller::settings::MetricsApi;
 
 impl Arguments {
     /// Whether the flags make sense together.

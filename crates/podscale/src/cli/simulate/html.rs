@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../assets/simulate/report.html");
 /// The palette and the frame of the dashboard, then what only a report has.
-const STYLES: [&str; 2] = [
-    include_str!("../../../assets/style.css"),
-    include_str!("../../../assets/simulate/report.css"),
-];
+const STYLES: [&str; 2] =
+    [podscale_controller::dashboard::STYLE, include_str!("../../../assets/simulate/report.css")];
 const SCRIPT: &str = include_str!("../../../assets/simulate/report.js");
 /// The most changes of one run that are shown with their reasons.
 const MAX_CHANGES: usize = 2_000;

@@ -4,11 +4,11 @@ use super::Failure;
 use super::loads::{self, NamedLoad, TraceOptions};
 use super::model::Model;
 use crate::scenario::Scenario;
-use crate::settings::{amount, duration, period};
 use crate::simulate::edit::Edit;
 use crate::simulate::{InputError, ModelOptions, Objects, Subject};
 use clap::{Args, ValueEnum};
 use podscale_api::time::parse_rfc3339;
+use podscale_controller::settings::{amount, duration, period};
 use podscale_core::{Span, Time};
 use podscale_sim::Plan;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -182,8 +182,9 @@ impl Input {
     pub(super) fn plan(&self, subject: &Subject, load: &NamedLoad, objects: &Objects) -> Plan {
         let simulation = objects.simulation();
         let of_scenario = simulation.length_seconds.map(|seconds| Span((seconds * 1e6) as i64));
-        let given = self.length.map(crate::settings::span);
-        let warm_up = self.warm_up.map_or(subject.plan.warm_up, crate::settings::span);
+        let given = self.length.map(podscale_controller::settings::span);
+        let warm_up =
+            self.warm_up.map_or(subject.plan.warm_up, podscale_controller::settings::span);
         Plan {
             load: load.load.clone(),
             length: given

@@ -1,6 +1,6 @@
 //! Loads as the command line names them: shapes in short form or as in scenario files, and traces.
 
-use crate::settings::duration;
+use podscale_controller::settings::duration;
 use podscale_core::Span;
 use podscale_sim::load::{Constant, Sine, Spike, Step, Steps, TraceShape};
 use podscale_sim::{Load, Shape, Trace, trace};

@@ -1,8 +1,8 @@
 //! Flags that say what a workload is like.
 
-use crate::settings::{amount, duration, period, span, sync_period};
 use crate::simulate::ModelOptions;
 use clap::{Args, ValueEnum};
+use podscale_controller::settings::{amount, duration, period, span, sync_period};
 use podscale_core::Settings;
 use podscale_sim::workload::Kind;
 use std::time::Duration;

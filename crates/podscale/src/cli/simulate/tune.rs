@@ -7,13 +7,13 @@ use super::input::Common;
 use super::loads::NamedLoad;
 use super::table::span;
 use super::{Failure, finish};
-use crate::settings::amount;
 use crate::simulate::Subject;
 use crate::simulate::tune::{
     Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
 };
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use podscale_controller::settings::amount;
 use podscale_core::Span;
 use podscale_sim::{Plan, Scores, simulate};
 use rayon::ThreadPool;

@@ -4,11 +4,11 @@
 use super::grid::{Cell, Grid, Trial, points, progress, workers};
 use super::table::{columns, number, percent, scores, seconds, span, sparkline};
 use super::{Arguments, Failure, Output, html, markdown, output, table};
-use crate::settings;
 use crate::simulate::demand::{self, Recovered};
 use crate::simulate::edit::Edit;
 use crate::simulate::{Objects, Subject};
 use podscale_api::time::format_rfc3339;
+use podscale_controller::settings;
 use podscale_core::{Span, Time};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Scripted;

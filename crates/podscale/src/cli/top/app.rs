@@ -1,8 +1,8 @@
 //! What the table shows: which rows, in which order, from where on. Knows no terminal.
 
 use crate::cli::ask::{AskError, AutoscalerList};
-use crate::dashboard::{MetricState, OutcomeKind, Row};
 use clap::ValueEnum;
+use podscale_controller::dashboard::{MetricState, OutcomeKind, Row};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::cmp::Ordering;
 
@@ -164,7 +164,9 @@ pub(super) fn trouble(row: &Row) -> Option<&str> {
         conditions.iter().find(|c| c.kind == kind && c.status == "False").map(|c| &*c.reason)
     };
     let unread = || {
-        let unread = |metric: &crate::dashboard::MetricView| metric.state == MetricState::Unread;
+        let unread = |metric: &podscale_controller::dashboard::MetricView| {
+            metric.state == MetricState::Unread
+        };
         (row.outcome == OutcomeKind::Failed && row.view.metrics.iter().any(unread))
             .then_some("MetricUnread")
     };

@@ -3,7 +3,7 @@
 use super::Latest;
 use super::app::{After, App, Sort, trouble};
 use super::table::{TITLES, cells, widths};
-use crate::dashboard::{OutcomeKind, Row as Shown};
+use podscale_controller::dashboard::{OutcomeKind, Row as Shown};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Constraint, Layout};

@@ -2,8 +2,8 @@
 
 use super::app::{App, trouble};
 use crate::cli::ask::ago;
-use crate::dashboard::Row;
 use podscale_api::hpa::v2::KIND;
+use podscale_controller::dashboard::Row;
 
 /// The names of the columns.
 pub(super) const TITLES: [&str; 9] =
@@ -24,8 +24,9 @@ pub(super) fn cells(row: &Row, now: i64) -> [String; 9] {
         KIND => view.name.clone(),
         kind => format!("{kind}/{}", view.name),
     };
-    let metric =
-        |m: &crate::dashboard::MetricView| format!("{} {}/{}", m.name, m.current, m.target);
+    let metric = |m: &podscale_controller::dashboard::MetricView| {
+        format!("{} {}/{}", m.name, m.current, m.target)
+    };
     let metrics: Vec<String> = view.metrics.iter().map(metric).collect();
     [
         view.namespace.clone(),

@@ -3,8 +3,6 @@
 use super::autoscaler::Candidate;
 use super::report::{Finding, Severity};
 use crate::cli::prometheus::{self, PrometheusFailure};
-use crate::metrics::Metrics;
-use crate::source::{Probe, PrometheusServers};
 use clap::Args;
 use kube::Client;
 use podscale_api::LabelSelector;
@@ -20,6 +18,8 @@ use podscale_client::clock::Clock;
 use podscale_client::connect::{self, ConnectError};
 use podscale_client::discovery::{MapperError, RestMapper};
 use podscale_client::instrument::Instruments;
+use podscale_controller::metrics::Metrics;
+use podscale_controller::source::{Probe, PrometheusServers};
 use serde_json::Value;
 use std::io;
 use std::path::PathBuf;

@@ -4,7 +4,6 @@
 use super::apart;
 use super::report::Severity;
 use super::words::{self, Said};
-use crate::triggers::offline;
 use podscale_api::admission::{self, Kind};
 use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::convert::ConvertError;
@@ -15,6 +14,7 @@ use podscale_api::pod_autoscaler::crd;
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
+use podscale_controller::triggers::offline;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;

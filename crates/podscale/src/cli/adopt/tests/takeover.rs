@@ -2,12 +2,12 @@
 //! the other way round.
 
 use super::*;
-use crate::controller::{Config as Controlled, Controller, Role, Watchers};
-use crate::dialect;
 use axum::routing::get;
 use axum::{Json, Router};
 use jiff::SignedDuration;
 use podscale_client::clock::Clock;
+use podscale_controller::controller::{Config as Controlled, Controller, Role, Watchers};
+use podscale_controller::dialect;
 use std::time::Duration;
 
 const HPA_PATH: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";

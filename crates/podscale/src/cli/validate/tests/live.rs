@@ -1,12 +1,12 @@
 //! What a cluster is asked about autoscalers of each kind.
 
 use super::*;
-use crate::source::PrometheusServers;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use kube::Client;
 use podscale_apiserver::ApiServer;
 use podscale_client::call::{self, About};
+use podscale_controller::source::PrometheusServers;
 use podscale_metrics::prometheus::Config;
 use serde_json::json;
 

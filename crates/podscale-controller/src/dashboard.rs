@@ -12,6 +12,7 @@ mod picture;
 
 pub use crate::controller::outcome::OutcomeKind;
 use crate::dialect::hpa::HPA;
+pub use assets::STYLE;
 pub use hub::Hub;
 pub use model::{AutoscalerView, ConditionView, DecisionView, MetricState, MetricView, Row, Unit};
 pub use picture::Picture;

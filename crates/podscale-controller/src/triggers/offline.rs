@@ -7,19 +7,20 @@ use podscale_scalers::{KINDS, Problem, TriggerSpec, parse};
 
 /// One thing that is wrong with a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TriggerFault {
+pub struct TriggerFault {
     /// Which trigger it is.
-    pub(crate) index: usize,
+    pub index: usize,
     /// The field of its metadata, if it is one.
-    pub(crate) field: Option<&'static str>,
+    pub field: Option<&'static str>,
     /// In words.
-    pub(crate) problem: String,
+    pub problem: String,
     /// Whether the trigger cannot be used; else it is only not what was meant.
-    pub(crate) is_error: bool,
+    pub is_error: bool,
 }
 
 /// Everything that is wrong. What may be in a Secret or a variable is not missed.
-pub(crate) fn faults(object: &ScaledObject) -> Vec<TriggerFault> {
+#[must_use]
+pub fn faults(object: &ScaledObject) -> Vec<TriggerFault> {
     let of_one = |(index, trigger)| faults_of(object, index, trigger);
     object.spec.triggers.iter().enumerate().flat_map(of_one).collect()
 }

@@ -11,7 +11,10 @@ struct Asset {
     body: &'static [u8],
 }
 
-const STYLE: &str = "text/css; charset=utf-8";
+/// The page's palette and frame, which reports of simulations have as well.
+pub const STYLE: &str = include_str!("../../assets/style.css");
+
+const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! asset {
@@ -23,9 +26,9 @@ macro_rules! asset {
 static PAGE: Asset = asset!("index.html", "text/html; charset=utf-8");
 
 static FILES: [Asset; 13] = [
-    asset!("style.css", STYLE),
-    asset!("detail.css", STYLE),
-    asset!("chart.css", STYLE),
+    asset!("style.css", CSS),
+    asset!("detail.css", CSS),
+    asset!("chart.css", CSS),
     asset!("icon.svg", "image/svg+xml"),
     asset!("theme.js", SCRIPT),
     asset!("main.js", SCRIPT),

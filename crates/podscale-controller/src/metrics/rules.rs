@@ -47,7 +47,7 @@ impl RuleMetrics {
 
 impl Metrics {
     /// An answer of Prometheus came with a warning.
-    pub(crate) fn prometheus_warned(&self) {
+    pub fn prometheus_warned(&self) {
         self.0.rules.warnings.increment();
     }
 

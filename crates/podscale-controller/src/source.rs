@@ -25,8 +25,7 @@ mod tests;
 mod trigger;
 
 pub(crate) use answer::Answer;
-pub(crate) use prometheus_query::Probe;
-pub use prometheus_query::PrometheusServers;
+pub use prometheus_query::{Probe, PrometheusServers};
 pub(crate) use question::Question;
 pub(crate) use refresh::Refreshing;
 pub(crate) use subscriptions::{Announcements, News, Notifier, Topic, Unseen, notifications};

@@ -9,7 +9,7 @@ mod credentials;
 mod environment;
 mod hidden;
 mod lookup;
-pub(crate) mod offline;
+pub mod offline;
 mod pushes;
 mod resolve;
 mod served;
