@@ -20,7 +20,7 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as ClientConfig};
 use parking_lot::Mutex;
-use podscale::controller::observer::{Decided, JobsCreated, Observer, rescale_line};
+use podscale::controller::observer::{Decided, JobsDecided, Observer, rescale_line};
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use podscale_cluster::nodes::KubeletPort;
@@ -104,8 +104,11 @@ impl Observer for Lines {
         self.0.lock().extend(rescale_line(decided));
     }
 
-    fn jobs_created(&self, created: &JobsCreated<'_>) {
-        self.0.lock().push(format!("{}: +{}: {}", created.name, created.count, created.why));
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        if decided.created() > 0 {
+            let (name, reason) = (&decided.key.name, decided.reason());
+            self.0.lock().push(format!("{name}: +{}: {reason}", decided.created()));
+        }
     }
 }
 

@@ -148,6 +148,7 @@ impl Schedule {
                     self.due.remove(&(entry.due, name.clone()));
                 }
                 self.poller.triggers.forget(&name);
+                self.poller.gone(&name);
                 continue;
             };
             let shape = Shape::of(&object);
@@ -223,6 +224,7 @@ impl Schedule {
         let Some(entry) = self.entries.get_mut(name) else {
             // It has gone meanwhile.
             self.poller.triggers.forget(name);
+            self.poller.gone(name);
             return;
         };
         if let Some(pushes) = memory.triggers.pushes.take() {
