@@ -27,8 +27,8 @@ mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
 pub use jobs::{
-    JobsErrors, JobsRecording, JobsStep, RecordedJobs, RecordedJobsDecision, RecordedLoad, recorded,
-    recorded_spec,
+    JobsErrors, JobsRecording, JobsStep, RecordedJobs, RecordedJobsDecision, RecordedLoad,
+    recorded, recorded_spec,
 };
 pub use origin::{ORIGIN, Origin};
 pub use past::{

@@ -188,12 +188,7 @@ impl Writing {
     }
 }
 
-fn write(
-    entries: &Receiver<Taken>,
-    mut files: Files,
-    metrics: &Metrics,
-    closing: &AtomicBool,
-) {
+fn write(entries: &Receiver<Taken>, mut files: Files, metrics: &Metrics, closing: &AtomicBool) {
     let mut segments = Segments::default();
     let mut failing = false;
     loop {

@@ -207,9 +207,8 @@ impl From<&JobTrigger> for RecordedLoad {
 
 impl From<&RecordedLoad> for JobTrigger {
     fn from(recorded: &RecordedLoad) -> JobTrigger {
-        let milli = |quantity: &Option<Quantity>| {
-            Milli(quantity.as_ref().map_or(0, Quantity::milli_value))
-        };
+        let milli =
+            |quantity: &Option<Quantity>| Milli(quantity.as_ref().map_or(0, Quantity::milli_value));
         let load = Load {
             amount: milli(&recorded.value),
             per_job: milli(&recorded.per_job),

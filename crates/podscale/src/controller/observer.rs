@@ -4,9 +4,9 @@
 mod jobs;
 
 use super::outcome::OutcomeKind;
-pub use jobs::{JobsDecided, StatusStored};
 use crate::dialect::{Key, Managed};
 use crate::source::Answer;
+pub use jobs::{JobsDecided, StatusStored};
 use podscale_api::pod::Pod;
 use podscale_api::scale::Scale;
 use podscale_core::pass;

@@ -234,8 +234,7 @@ impl Jobs {
                 let there: HashSet<(ObjectName, Arc<str>)> =
                     all.iter().map(|job| (owner_of(job), Arc::clone(&job.name))).collect();
                 let known = state.by_owner.values().flat_map(BTreeMap::values);
-                let is_gone =
-                    |job: &&Job| !there.contains(&(owner_of(job), Arc::clone(&job.name)));
+                let is_gone = |job: &&Job| !there.contains(&(owner_of(job), Arc::clone(&job.name)));
                 let gone: Vec<Job> = known.filter(is_gone).cloned().collect();
                 gone.iter().for_each(|job| state.remove(job));
                 all.into_iter().for_each(|job| state.put(job));

@@ -167,7 +167,8 @@ pub fn events(object: &ScaledJob, found: Found<'_>, new: &ScaledJobStatus) -> Ve
         Some(false) => events.push(Event::normal("ScaledJobInactive", INACTIVE_MESSAGE)),
         None => {}
     }
-    let failures = polled.snapshot.triggers.iter().filter_map(|trigger| trigger.answer.as_ref().err());
+    let failures =
+        polled.snapshot.triggers.iter().filter_map(|trigger| trigger.answer.as_ref().err());
     events.extend(failures.map(|error| Event::warning("KEDAScalerFailed", error.to_string())));
     if polled.created > 0 {
         let message = format!("Created {} jobs", polled.created);

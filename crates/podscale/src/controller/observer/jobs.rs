@@ -163,7 +163,8 @@ mod tests {
     ) -> String {
         let mut object = ScaledJob::default();
         object.spec.max_replica_count = Some(5);
-        let load = |amount| Load { amount: Milli(amount), per_job: Milli(1000), active: amount > 0 };
+        let load =
+            |amount| Load { amount: Milli(amount), per_job: Milli(1000), active: amount > 0 };
         let answer = answer.map(load).map_err(Into::into);
         let triggers = vec![JobTrigger { metric: "s0-queue".into(), answer }];
         let counts = JobCounts { running, pending: 0 };
