@@ -7,7 +7,7 @@ use podscale_core::status::Condition;
 use podscale_core::{Span, Status, Time};
 
 /// What API servers call our own writes.
-const OWN_MANAGER: &str = "podscale";
+pub(crate) const OWN_MANAGER: &str = "podscale";
 /// How many exchanges of writes make a conflict.
 const EXCHANGES: u32 = 3;
 /// In how many sync periods they must happen.

@@ -8,7 +8,7 @@ use super::model::{AutoscalerView, ConditionView, DecisionView, Unit, key_text};
 use crate::controller::observer::{Decided, JobsDecided};
 use crate::controller::outcome::OutcomeKind;
 use crate::dialect::{CONFLICT_CONDITION, Kind};
-use jobs::JobsMade;
+use jobs::{JOBS, JobsMade};
 use podscale_core::model::Bounds;
 use podscale_core::{Autoscaler, Decision, Snapshot, Time};
 use size::SizeMade;
@@ -170,7 +170,7 @@ impl Picture {
         let (target, metrics, mut conditions) = match &self.made {
             Made::Size(made) => (made.target(), made.metrics(), made.conditions()),
             Made::Jobs(made) => {
-                (format!("Job/{}", self.name), made.metrics(self.current), made.conditions())
+                (JOBS.to_owned(), made.metrics(self.current), made.conditions())
             }
         };
         conditions.retain(is_known);

@@ -340,7 +340,8 @@ fn surplus(known: &[Job], state: State, limit: Option<i32>) -> Vec<&Job> {
     ended
 }
 
-fn key_of(name: &ObjectName) -> Key {
+/// The same name, with its kind.
+pub(super) fn key_of(name: &ObjectName) -> Key {
     let (namespace, name) = (Arc::clone(&name.namespace), Arc::clone(&name.name));
     Key { namespace, name, kind: &SCALED_JOB }
 }

@@ -7,6 +7,9 @@ use podscale_api::keda::Condition;
 use podscale_core::jobs::{JobTrigger, Load};
 use podscale_core::model::Milli;
 
+/// What is scaled, in words.
+pub(super) const JOBS: &str = "Jobs";
+
 /// What a decision about Jobs was made of. Unlike steps of passes, its words cannot be made again from little.
 #[derive(Debug)]
 pub(super) struct JobsMade {
