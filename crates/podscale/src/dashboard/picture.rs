@@ -169,9 +169,7 @@ impl Picture {
         };
         let (target, metrics, mut conditions) = match &self.made {
             Made::Size(made) => (made.target(), made.metrics(), made.conditions()),
-            Made::Jobs(made) => {
-                (JOBS.to_owned(), made.metrics(self.current), made.conditions())
-            }
+            Made::Jobs(made) => (JOBS.to_owned(), made.metrics(self.current), made.conditions()),
         };
         conditions.retain(is_known);
         AutoscalerView {

@@ -245,11 +245,8 @@ fn jobs_are_left_to_another_controller_until_it_is_gone() {
         // What KEDA has left is no conflict.
         create_as_keda(&world, "left").await;
         let _deciding = start(&world).await;
-        create(
-            &world,
-            json!({"triggers": window(true, "3"), "rollout": {"strategy": "gradual"}}),
-        )
-        .await;
+        create(&world, json!({"triggers": window(true, "3"), "rollout": {"strategy": "gradual"}}))
+            .await;
         until_jobs(&world, 3, 0).await;
         a_while(&world).await;
         assert_eq!(said(&world, "podscale.dev/Conflict").await, " ");
@@ -275,12 +272,14 @@ fn a_status_that_another_controller_overwrites_is_a_conflict() {
         let _deciding = start(&world).await;
         create(&world, json!({"triggers": window(true, "1")})).await;
         until_jobs(&world, 1, 0).await;
-        let params = PatchParams { field_manager: Some("keda".to_owned()), ..PatchParams::default() };
+        let params =
+            PatchParams { field_manager: Some("keda".to_owned()), ..PatchParams::default() };
         for round in 0..30 {
             if said(&world, "podscale.dev/Conflict").await == "True AnotherController" {
                 return;
             }
-            let status = json!({"status": {"lastActiveTime": format!("2026-01-01T00:00:{round:02}Z")}});
+            let status =
+                json!({"status": {"lastActiveTime": format!("2026-01-01T00:00:{round:02}Z")}});
             objects(&world).patch_status("mail", &params, &Patch::Merge(&status)).await.unwrap();
             world.clock.sleep(Duration::from_secs(5)).await;
         }
@@ -313,7 +312,8 @@ fn decisions_are_shown_recorded_and_decided_again() {
         a_while(&world).await;
         let shown = shown(&hub, &format!("{}/mail", world.namespace)).await;
         let row = &shown["autoscaler"];
-        let told = ["outcome", "kind", "target"].map(|field| row[field].as_str().unwrap_or_default());
+        let told =
+            ["outcome", "kind", "target"].map(|field| row[field].as_str().unwrap_or_default());
         assert_eq!(told, ["limited", "ScaledJob", "Jobs"], "{shown:#}");
         assert_eq!((&row["current"], &row["max"]), (&json!(2), &json!(2)), "{shown:#}");
         assert_eq!(row["metrics"][0]["current"], "3", "{shown:#}");

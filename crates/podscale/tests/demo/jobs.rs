@@ -71,7 +71,10 @@ async fn a_queue_gets_jobs_until_it_is_empty() {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let metrics = page(dashboard, "/metrics").await;
-    assert!(metrics.contains("podscale_decisions_total{outcome=\"up\",kind=\"ScaledJob\"}"), "{metrics}");
+    assert!(
+        metrics.contains("podscale_decisions_total{outcome=\"up\",kind=\"ScaledJob\"}"),
+        "{metrics}"
+    );
     assert!(metrics.contains("type=\"scaledjob\""), "{metrics}");
 
     objects.delete("mail", &DeleteParams::default()).await.expect("deleted");
