@@ -1,7 +1,7 @@
 //! Recordings: one autoscaler's inputs over time with the decisions made, one JSON object per line.
 
-use podscale_core::Withheld;
 use podscale_core::model::Settings;
+use podscale_core::{Event, Withheld};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::hpa::v2::{
@@ -16,6 +16,7 @@ use crate::serde_form::{is_zero, null_default};
 use crate::time::{ExactTimestamp, GoDuration};
 
 mod answer;
+mod jobs;
 mod origin;
 mod past;
 mod read;
@@ -25,12 +26,16 @@ mod withheld;
 mod write;
 
 pub use answer::{RecordedAnswer, RecordedValue};
+pub use jobs::{
+    JobsErrors, JobsRecording, JobsStep, RecordedJobs, RecordedJobsDecision, RecordedLoad,
+    recorded, recorded_spec,
+};
 pub use origin::{ORIGIN, Origin};
 pub use past::{
     RecordedHistory, RecordedLastAnswer, RecordedMemory, RecordedRecommendation, RecordedScaleEvent,
 };
-pub use read::{Line, RecordingError, RecordingReader};
-pub use write::RecordingWriter;
+pub use read::{AnyRecording, Line, RecordingError, RecordingReader};
+pub use write::{Recorded, RecordingWriter};
 
 /// Group and version of Recordings.
 pub const API_VERSION: &str = "podscale.dev/v1alpha1";
@@ -274,6 +279,16 @@ pub struct RecordedEvent {
     pub reason: String,
     /// In a sentence.
     pub message: String,
+}
+
+impl From<&Event> for RecordedEvent {
+    fn from(event: &Event) -> RecordedEvent {
+        RecordedEvent {
+            r#type: event.type_name().to_owned(),
+            reason: event.reason.to_string(),
+            message: event.message.clone(),
+        }
+    }
 }
 
 impl Step {

@@ -24,6 +24,7 @@ use podscale_core::{
 use std::sync::Arc;
 
 pub mod difference;
+pub mod jobs;
 
 /// How often a write of the scale is tried while it meets conflicts.
 const SCALE_WRITE_TRIES: u32 = 5;
@@ -307,16 +308,8 @@ impl RecordedDecision {
             error: decision.error.as_deref().map(str::to_owned),
             status_written,
             status: stored,
-            events: decision.events.iter().map(recorded_event).collect(),
+            events: decision.events.iter().map(RecordedEvent::from).collect(),
         }
-    }
-}
-
-fn recorded_event(event: &podscale_core::Event) -> RecordedEvent {
-    RecordedEvent {
-        r#type: event.type_name().to_owned(),
-        reason: event.reason.to_string(),
-        message: event.message.clone(),
     }
 }
 

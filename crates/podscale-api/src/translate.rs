@@ -19,6 +19,11 @@ pub mod scaled_job;
 pub mod scaled_object;
 pub mod status;
 
+/// The condition that says that another controller manages the object as well.
+pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
+/// The reason of that condition, and of the event that reports it.
+pub const CONFLICT_REASON: &str = "AnotherController";
+
 /// The model of a defaulted `autoscaling/v2` object. Never fails: what no rule knows becomes a
 /// metric or a policy that says so.
 #[must_use]

@@ -3,8 +3,9 @@
 //! docs/development.md says how to run them for longer with coverage guidance.
 
 use bolero::check;
-use podscale_api::recording::{Line, Recording, RecordingReader, RecordingWriter};
+use podscale_api::recording::{AnyRecording, Line, Recording, RecordingReader, RecordingWriter};
 use podscale_api::replay::Replayer;
+use podscale_api::replay::jobs::JobsReplayer;
 use podscale_api::selector::LabelSelector;
 use podscale_api::{Quantity, Selector};
 
@@ -80,7 +81,15 @@ fn fuzz_recording() {
         read_all(&noise);
         read_all(&bytes);
         let line = Line { number: 1, bytes };
-        let Ok(recording) = line.parse() else { return };
+        let recording = match line.parse_any() {
+            Ok(AnyRecording::Scale(recording)) => *recording,
+            Ok(AnyRecording::Jobs(recording)) => {
+                let mut replayer = JobsReplayer::new(&recording);
+                recording.steps.iter().for_each(|step| drop(replayer.step(step)));
+                return;
+            }
+            Err(_) => return,
+        };
         let mut replayer = Replayer::new(&recording);
         for step in &recording.steps {
             let _ = replayer.step(step, |replayed| replayed.outcome);

@@ -5,7 +5,7 @@
 // value it is null, or words that say why.
 
 import { h, s, set, setText, keyed } from "./dom.js";
-import { amount, clock, headline, outcomeOf } from "./format.js";
+import { amount, clock, headline, outcomeOf, unitOf } from "./format.js";
 import { placeAt, roomy, ticks, timeTicks } from "./scale.js";
 
 const LEFT = 46;
@@ -281,12 +281,12 @@ class Replicas extends Pane {
     super(230, "replicas");
     const inside = s("g", { "clip-path": "url(#inside-replicas)" }, this.#band, this.#fill, this.#bounds, this.#desired, this.#current);
     this.svg.append(s("clipPath", { id: "inside-replicas" }, this.#clip), this.grid, inside, this.cross, this.axis, this.markers);
-    set(this.svg, "aria-label", "Replicas over time; arrow keys move between decisions");
-    setText(this.title, "Replicas");
   }
 
   draw(frame, last) {
     const { visible, x, row, live, end, width } = frame;
+    setText(this.title, unitOf(row));
+    set(this.svg, "aria-label", `${unitOf(row)} over time; arrow keys move between decisions`);
     const peak = Math.max(1, row.current, row.desired, ...visible.map((p) => Math.max(p[1], p[2], p[3])));
     const bound = Math.max(row.max, ...visible.map((p) => p[4]));
     this.top = roomy(peak, true);

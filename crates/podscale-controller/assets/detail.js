@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { h, set, setText, keyed } from "./dom.js";
-import { ago, clock, headline, outcomeOf, span } from "./format.js";
+import { ago, clock, headline, outcomeOf, span, unitOf } from "./format.js";
 import { isBad } from "./list.js";
 
 const MINUTE = 60_000;
@@ -45,6 +45,7 @@ export class Detail {
       name: h("h2", { class: "title", id: "title" }),
       badge: h("span", { class: "badge" }),
       target: h("p", { class: "subtitle" }),
+      unit: h("dt"),
       current: h("dd", { class: "big" }),
       desired: h("dd"),
       bounds: h("dd"),
@@ -73,7 +74,7 @@ export class Detail {
         "header",
         { class: "card summary" },
         h("div", { class: "who" }, h("div", { class: "who-line" }, parts.name, parts.badge), parts.target),
-        h("dl", { class: "stats" }, stat("Replicas", parts.current), stat("Desired", parts.desired), stat("Bounds", parts.bounds), stat("Last scaled", parts.scaled)),
+        h("dl", { class: "stats" }, h("div", {}, parts.unit, parts.current), stat("Desired", parts.desired), stat("Bounds", parts.bounds), stat("Last scaled", parts.scaled)),
         parts.metrics,
       ),
       h("section", { class: "card charts", "aria-label": "Charts" }, h("div", { class: "card-head" }, h("h3", {}, "Over time"), parts.ranges), this.#chart.element),
@@ -149,6 +150,7 @@ export class Detail {
     setText(parts.name, row.name);
     setText(parts.badge, outcomeOf(row.outcome).word);
     setText(parts.target, `${row.kind} in ${row.namespace}, scales ${row.target}`);
+    setText(parts.unit, unitOf(row));
     setText(parts.current, String(row.current));
     setText(parts.desired, String(row.desired));
     setText(parts.bounds, `${row.min} to ${row.max}`);

@@ -67,6 +67,11 @@ export function plural(count, word) {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
+/** What is counted: replicas of a target, or Jobs where these are created. */
+export function unitOf(row) {
+  return row.target === "Jobs" ? "Jobs" : "Replicas";
+}
+
 /** Each kind of outcome: a word for the badge, how much it wants to be looked at, and its sign. */
 export const OUTCOMES = {
   up: { word: "Scaled up", rank: 2, sign: "M0-6 6.2 5H-6.2z" },

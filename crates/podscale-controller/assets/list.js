@@ -1,7 +1,7 @@
 // The list of autoscalers: state at a glance, filtered and sorted.
 
 import { h, s, set, setText, keyed } from "./dom.js";
-import { outcomeOf, plural, roughlyAgo } from "./format.js";
+import { outcomeOf, plural, roughlyAgo, unitOf } from "./format.js";
 
 /** More rows than this are not drawn; the filter finds the rest. */
 const MOST = 300;
@@ -83,7 +83,7 @@ export class List {
     setText(parts.current, String(row.current));
     setText(parts.desired, row.desired === row.current ? "" : `→ ${row.desired}`);
     setText(parts.range, `${row.min}–${row.max}`);
-    set(parts.size, "aria-label", `${row.current} replicas, ${row.desired} desired, between ${row.min} and ${row.max}`);
+    set(parts.size, "aria-label", `${row.current} ${unitOf(row).toLowerCase()}, ${row.desired} desired, between ${row.min} and ${row.max}`);
     set(parts.trend, "d", trendPath(row.trend));
     setText(parts.reason, row.reason);
     set(parts.reason, "title", row.reason);
@@ -128,7 +128,7 @@ export class List {
 
 /** Conditions that somebody should know of: what should hold and does not, or the other way. */
 export function isBad(condition) {
-  const wanted = { AbleToScale: "True", ScalingActive: "True", ScalingLimited: "False", "podscale.dev/Conflict": "False" }[condition.type];
+  const wanted = { AbleToScale: "True", ScalingActive: "True", ScalingLimited: "False", "podscale.dev/Conflict": "False", Ready: "True" }[condition.type];
   return wanted !== undefined && condition.status !== wanted;
 }
 

@@ -16,7 +16,7 @@ pub mod observer;
 pub mod outcome;
 mod overrides;
 mod owned;
-mod ownership;
+pub(crate) mod ownership;
 mod recalled;
 mod reconcile;
 pub mod refresh;

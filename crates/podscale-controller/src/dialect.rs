@@ -10,6 +10,7 @@ mod condition;
 pub mod hpa;
 pub mod pod_autoscaler;
 pub mod read;
+pub mod scaled_job;
 pub mod scaled_object;
 
 pub use beside::Beside;
@@ -20,6 +21,7 @@ use kube::Client;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::{FieldsWriter, ObjectMeta};
 use podscale_api::translate::scaled_object::own_hpa::HpaSeen;
+pub use podscale_api::translate::{CONFLICT_CONDITION, CONFLICT_REASON};
 use podscale_client::call::segment;
 use podscale_client::discovery::Resource;
 use podscale_client::instrument::Instruments;
@@ -33,10 +35,6 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The condition that says that another controller manages the object as well.
-pub const CONFLICT_CONDITION: &str = "podscale.dev/Conflict";
-/// The reason of that condition, and of the event that reports it.
-pub const CONFLICT_REASON: &str = "AnotherController";
 /// The reason of that condition where another autoscaler has the same target.
 pub const TARGET_TAKEN: &str = "TargetTaken";
 
@@ -287,7 +285,7 @@ pub enum Upkeep {
 }
 
 /// Drops what nobody asks for: of who wrote what, only the writers of the status matter.
-fn keep_status_writers(metadata: &mut ObjectMeta) {
+pub(crate) fn keep_status_writers(metadata: &mut ObjectMeta) {
     let writers = &mut metadata.writers;
     writers.retain(FieldsWriter::wrote_status);
     writers.shrink_to_fit();

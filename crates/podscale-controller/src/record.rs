@@ -5,17 +5,19 @@
 //! itself; a gap only begins another line.
 
 mod files;
+mod jobs;
 mod segment;
 mod step;
 
 pub use files::Limits;
 
-use crate::controller::observer::{Decided, Inputs, Observer};
+use crate::controller::observer::{Decided, Inputs, JobsDecided, Observer};
 use crate::dialect::Key;
 use crate::metrics::Metrics;
 use files::Files;
+use jobs::JobsEntry;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
-use podscale_api::recording::RecordedDecision;
+use podscale_api::recording::{AnyRecording, RecordedDecision};
 use podscale_api::translate;
 use podscale_core::pass::{ScaleWrite, StatusWrite, WriteOutcome};
 use podscale_core::{History, Settings, Time};
@@ -47,11 +49,19 @@ pub struct RecordError {
 pub struct Recorder(Arc<Shared>);
 
 struct Shared {
-    queue: SyncSender<Box<Entry>>,
+    queue: SyncSender<Taken>,
     /// Goes up whenever something was dropped, so that what follows is not taken for what came next.
     gaps: AtomicU64,
     closing: Arc<AtomicBool>,
     metrics: Metrics,
+}
+
+/// What is to be recorded.
+enum Taken {
+    /// A decision about the size of a target.
+    Size(Box<Entry>),
+    /// A decision about Jobs.
+    Jobs(Box<JobsEntry>),
 }
 
 /// One decision with what it was made on.
@@ -108,6 +118,20 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    fn take(&self, taken: Taken) {
+        let shared = &self.0;
+        match shared.queue.try_send(taken) {
+            Ok(()) => {}
+            Err(TrySendError::Disconnected(_)) if shared.closing.load(Ordering::Relaxed) => {}
+            Err(_) => {
+                shared.gaps.fetch_add(1, Ordering::Relaxed);
+                shared.metrics.record_dropped();
+            }
+        }
+    }
+}
+
 impl Observer for Recorder {
     fn wants_inputs(&self) -> bool {
         true
@@ -145,14 +169,12 @@ impl Observer for Recorder {
                 status: outcome.status.clone(),
             },
         };
-        match shared.queue.try_send(Box::new(entry)) {
-            Ok(()) => {}
-            Err(TrySendError::Disconnected(_)) if shared.closing.load(Ordering::Relaxed) => {}
-            Err(_) => {
-                shared.gaps.fetch_add(1, Ordering::Relaxed);
-                shared.metrics.record_dropped();
-            }
-        }
+        self.take(Taken::Size(Box::new(entry)));
+    }
+
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        let gap = self.0.gaps.load(Ordering::Relaxed);
+        self.take(Taken::Jobs(Box::new(JobsEntry::of(decided, gap))));
     }
 }
 
@@ -166,18 +188,17 @@ impl Writing {
     }
 }
 
-fn write(
-    entries: &Receiver<Box<Entry>>,
-    mut files: Files,
-    metrics: &Metrics,
-    closing: &AtomicBool,
-) {
+fn write(entries: &Receiver<Taken>, mut files: Files, metrics: &Metrics, closing: &AtomicBool) {
     let mut segments = Segments::default();
     let mut failing = false;
     loop {
         let ended = match entries.recv_timeout(CHECK_INTERVAL) {
-            Ok(entry) => {
+            Ok(Taken::Size(entry)) => {
                 segments.take(*entry, Instant::now());
+                false
+            }
+            Ok(Taken::Jobs(entry)) => {
+                segments.take_jobs(*entry, Instant::now());
                 false
             }
             Err(RecvTimeoutError::Timeout) => closing.load(Ordering::Relaxed),
@@ -185,7 +206,7 @@ fn write(
         };
         let ready = if ended { segments.all() } else { segments.ready(Instant::now()) };
         if !ready.is_empty() {
-            let steps: usize = ready.iter().map(|recording| recording.steps.len()).sum();
+            let steps: usize = ready.iter().map(AnyRecording::step_count).sum();
             match files.write(&ready) {
                 Ok(()) => {
                     metrics.recorded(steps as u64);

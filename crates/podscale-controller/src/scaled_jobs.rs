@@ -2,6 +2,7 @@
 //! controller's: each object is polled in its own interval, and at once when it changes or a source says so. How many
 //! Jobs are created is decided by the core's [`podscale_core::jobs`].
 
+mod beside;
 mod counts;
 mod known;
 mod poll;
@@ -11,6 +12,7 @@ mod write;
 
 use crate::controller::manage::Manage;
 use crate::controller::observer::Observer;
+use crate::dialect::keep_status_writers;
 use crate::triggers::Triggers;
 use known::{Job, Jobs, Objects, Wire};
 use kube::Client;
@@ -48,7 +50,7 @@ pub struct Config {
     pub leading: watch::Receiver<Option<Term>>,
     /// Counts what is watched.
     pub instruments: Instruments,
-    /// Who hears of Jobs that are created.
+    /// Who hears of what is decided.
     pub observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -104,8 +106,7 @@ async fn follow_objects(
     let path = format!("/apis/{API_VERSION}/{PLURAL}");
     let apply = |change: Change<Wire>| {
         let mut change = change.map(|Wire(Lean(mut object))| {
-            // Nobody asks who wrote what.
-            object.metadata.writers = Vec::new();
+            keep_status_writers(&mut object.metadata);
             object
         });
         if let Change::All(all) = &mut change {

@@ -2,9 +2,16 @@
 
 mod explain;
 
-pub use explain::explain;
+pub use explain::{lines, reason};
 
+use crate::model::Milli;
 use serde::Serialize;
+use std::sync::Arc;
+
+/// The most Jobs that one decision asks for; the next one goes on.
+const MOST_CREATED: i64 = 1000;
+/// Values of triggers are thousandths.
+const THOUSANDTHS: f64 = 1000.0;
 
 /// How many Jobs a load asks for, as one object says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,14 +60,67 @@ pub enum Calculation {
 }
 
 /// What one trigger says that could be read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// How much there is to do.
-    pub amount: f64,
+    pub amount: Milli,
     /// How much of it one Job does; zero if that is not known.
-    pub per_job: f64,
+    pub per_job: Milli,
     /// Whether that is enough to begin with.
     pub active: bool,
+}
+
+impl Load {
+    /// How many Jobs would do it, in parts of Jobs.
+    #[must_use]
+    pub fn jobs(&self) -> f64 {
+        if self.per_job == Milli(0) { 0.0 } else { number(self.amount) / number(self.per_job) }
+    }
+}
+
+/// One metric of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobTrigger {
+    /// Its name.
+    pub metric: Arc<str>,
+    /// What it says, or why it does not.
+    pub answer: Result<Load, Arc<str>>,
+}
+
+/// What one decision about Jobs is made on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSnapshot {
+    /// How many Jobs a load asks for.
+    pub rules: JobRules,
+    /// The Jobs that there are.
+    pub counts: JobCounts,
+    /// The metrics of its triggers, in their order.
+    pub triggers: Vec<JobTrigger>,
+}
+
+impl JobSnapshot {
+    /// What the triggers say that could be read.
+    pub fn loads(&self) -> impl Iterator<Item = &Load> + Clone {
+        self.triggers.iter().filter_map(|trigger| trigger.answer.as_ref().ok())
+    }
+
+    /// How many Jobs the load asks for beside the minimum, if there were no maximum.
+    #[must_use]
+    pub fn asked(&self) -> i64 {
+        whole(combine(self.rules.calculation, f64::INFINITY, self.loads()).1)
+    }
+
+    /// Whether the load asks for more Jobs than there may be.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.asked() > self.rules.max()
+    }
+}
+
+impl JobRules {
+    fn max(&self) -> i64 {
+        i64::from(self.max_beside_min.max(0))
+    }
 }
 
 /// The unfinished Jobs of one object.
@@ -81,12 +141,13 @@ pub struct JobPlan {
     pub create: i32,
 }
 
-/// How many Jobs are to be created, given what the triggers say that could be read.
+/// How many Jobs are to be created. Triggers that could not be read count for nothing.
 #[must_use]
-pub fn plan(rules: &JobRules, counts: JobCounts, loads: &[Load]) -> JobPlan {
-    let max = i64::from(rules.max_beside_min.max(0));
-    let (amount, jobs) = combine(rules.calculation, max, loads);
-    let active = rules.min > 0 || loads.iter().any(|load| load.active);
+pub fn decide(snapshot: &JobSnapshot) -> JobPlan {
+    let JobSnapshot { rules, counts, .. } = snapshot;
+    let max = rules.max();
+    let (amount, jobs) = combine(rules.calculation, max as f64, snapshot.loads());
+    let active = rules.min > 0 || snapshot.loads().any(|load| load.active);
     let (running, pending) = (i64::from(counts.running), i64::from(counts.pending));
     let missing = i64::from(rules.min) - running;
     if missing > 0 {
@@ -114,11 +175,13 @@ pub fn plan(rules: &JobRules, counts: JobCounts, loads: &[Load]) -> JobPlan {
 }
 
 /// How much there is to do, and how many Jobs would do it; only triggers that are active count.
-fn combine(calculation: Calculation, max: i64, loads: &[Load]) -> (f64, f64) {
-    let active = loads.iter().filter(|load| load.active).map(|load| {
-        let jobs = if load.per_job == 0.0 { 0.0 } else { load.amount / load.per_job };
-        (load.amount, jobs.min(max as f64))
-    });
+fn combine<'a>(
+    calculation: Calculation,
+    max: f64,
+    loads: impl Iterator<Item = &'a Load> + Clone,
+) -> (f64, f64) {
+    let active =
+        loads.filter(|load| load.active).map(|load| (number(load.amount), load.jobs().min(max)));
     let sums = active.clone().fold((0.0, 0.0), |(a, j), (amount, jobs)| (a + amount, j + jobs));
     match calculation {
         Calculation::Max => {
@@ -139,13 +202,17 @@ fn combine(calculation: Calculation, max: i64, loads: &[Load]) -> (f64, f64) {
     }
 }
 
+fn number(Milli(thousandths): Milli) -> f64 {
+    thousandths as f64 / THOUSANDTHS
+}
+
 /// Rounded up. The conversion saturates.
 fn whole(number: f64) -> i64 {
     number.ceil() as i64
 }
 
 fn narrow(number: i64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
+    i32::try_from(number.min(MOST_CREATED)).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
@@ -157,13 +224,20 @@ mod tests {
     }
 
     fn load(amount: f64, per_job: f64) -> Load {
-        Load { amount, per_job, active: amount > 0.0 }
+        let milli = |number: f64| Milli((number * THOUSANDTHS).round() as i64);
+        Load { amount: milli(amount), per_job: milli(per_job), active: amount > 0.0 }
+    }
+
+    fn snapshot(rules: JobRules, (running, pending): (i32, i32), loads: &[Load]) -> JobSnapshot {
+        let trigger = |load: &Load| JobTrigger { metric: "s0-queue".into(), answer: Ok(*load) };
+        let triggers = loads.iter().map(trigger).collect();
+        JobSnapshot { rules, counts: JobCounts { running, pending }, triggers }
     }
 
     #[track_caller]
-    fn check(rules: JobRules, (running, pending): (i32, i32), loads: &[Load], create: i32) {
-        let found = plan(&rules, JobCounts { running, pending }, loads);
-        assert_eq!(found.create, create, "{rules:?}, {running} run, {pending} pending, {loads:?}");
+    fn check(rules: JobRules, counts: (i32, i32), loads: &[Load], create: i32) {
+        let snapshot = snapshot(rules, counts, loads);
+        assert_eq!(decide(&snapshot).create, create, "{snapshot:?}");
     }
 
     #[test]
@@ -201,18 +275,36 @@ mod tests {
         let inactive = Load { active: false, ..load(7.0, 1.0) };
         check(default, (0, 0), &[inactive], 0);
         check(default, (0, 0), &[], 0);
-        assert!(!plan(&default, JobCounts::default(), &[inactive]).active);
+        assert!(!decide(&snapshot(default, (0, 0), &[inactive])).active);
     }
 
     #[test]
     fn a_minimum_is_kept_beside_the_rest() {
         let min = JobRules { min: 3, ..rules(JobStrategy::Default) };
-        assert!(plan(&min, JobCounts::default(), &[]).active);
+        assert!(decide(&snapshot(min, (0, 0), &[])).active);
         check(min, (0, 0), &[load(5.0, 1.0)], 3);
         check(min, (2, 0), &[], 1);
         check(min, (3, 0), &[load(5.0, 1.0)], 5);
         check(min, (5, 0), &[load(5.0, 1.0)], 3);
         check(min, (3, 0), &[], 0);
+    }
+
+    #[test]
+    fn one_decision_asks_for_so_many_and_no_more() {
+        let many = JobRules { max_beside_min: 5000, ..rules(JobStrategy::Default) };
+        check(many, (0, 0), &[load(4000.0, 1.0)], 1000);
+        check(JobRules { min: 2000, ..many }, (0, 0), &[], 1000);
+    }
+
+    #[test]
+    fn a_load_that_asks_for_more_than_there_may_be_is_limited() {
+        let limited = |loads: &[Load]| {
+            let snapshot = snapshot(rules(JobStrategy::Default), (10, 0), loads);
+            (snapshot.asked(), snapshot.is_limited())
+        };
+        assert_eq!(limited(&[load(20.0, 2.0)]), (10, false));
+        assert_eq!(limited(&[load(21.0, 2.0)]), (11, true));
+        assert_eq!(limited(&[]), (0, false));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use podscale::demo::{Config, Demo};
 use podscale::scenario::Scenario;
 use podscale_cluster::nodes::KubeletPort;
-use podscale_controller::controller::observer::{Decided, JobsCreated, Observer, rescale_line};
+use podscale_controller::controller::observer::{Decided, JobsDecided, Observer, rescale_line};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,8 +104,11 @@ impl Observer for Lines {
         self.0.lock().extend(rescale_line(decided));
     }
 
-    fn jobs_created(&self, created: &JobsCreated<'_>) {
-        self.0.lock().push(format!("{}: +{}: {}", created.name, created.count, created.why));
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        if decided.created() > 0 {
+            let (name, reason) = (&decided.key.name, decided.reason());
+            self.0.lock().push(format!("{name}: +{}: {reason}", decided.created()));
+        }
     }
 }
 

@@ -4,7 +4,11 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{API_VERSION, KIND, Recording};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{API_VERSION, JobsRecording, KIND, Recording};
+use crate::keda::scaled_job::KIND as SCALED_JOB;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -50,6 +54,36 @@ pub enum RecordingError {
         /// The version and kind of the object.
         found: String,
     },
+}
+
+/// A Recording of either form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum AnyRecording {
+    /// Of an autoscaler that gives its target a size.
+    Scale(Box<Recording>),
+    /// Of a ScaledJob.
+    Jobs(Box<JobsRecording>),
+}
+
+impl AnyRecording {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            AnyRecording::Scale(recording) => &recording.metadata.name,
+            AnyRecording::Jobs(recording) => &recording.metadata.name,
+        }
+    }
+
+    /// How many steps it has.
+    #[must_use]
+    pub fn step_count(&self) -> usize {
+        match self {
+            AnyRecording::Scale(recording) => recording.steps.len(),
+            AnyRecording::Jobs(recording) => recording.steps.len(),
+        }
+    }
 }
 
 fn in_field(path: &str) -> String {
@@ -142,39 +176,79 @@ impl<R: Read> RecordingReader<R> {
     }
 }
 
+/// The Recordings of autoscalers that give their targets sizes; those of ScaledJobs are passed over.
 impl<R: Read> Iterator for RecordingReader<R> {
     type Item = Result<Recording, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let line = self.next_line().transpose()?;
-        Some(line.and_then(|line| line.parse()))
+        loop {
+            match self.next_line().transpose()? {
+                Ok(line) if line.is_of_jobs() => {}
+                line => return Some(line.and_then(|line| line.parse())),
+            }
+        }
     }
 }
 
 impl Line {
-    /// The Recording on this line.
+    /// The Recording on this line, of either form.
+    pub fn parse_any(&self) -> Result<AnyRecording, RecordingError> {
+        if self.is_of_jobs() {
+            let recording: JobsRecording = self.read()?;
+            self.expect_kind(&recording.api_version, &recording.kind)?;
+            return Ok(AnyRecording::Jobs(Box::new(recording)));
+        }
+        self.parse().map(|recording| AnyRecording::Scale(Box::new(recording)))
+    }
+
+    /// The Recording on this line, of an autoscaler that gives its target a size.
     pub fn parse(&self) -> Result<Recording, RecordingError> {
+        let recording: Recording = self.read()?;
+        self.expect_kind(&recording.api_version, &recording.kind)?;
+        Ok(recording)
+    }
+
+    /// Whether it is the Recording of a ScaledJob. Nearly no line has that word in it, so that nearly none is read twice.
+    fn is_of_jobs(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            autoscaler: Autoscaler,
+        }
+        #[derive(Deserialize)]
+        struct Autoscaler {
+            kind: String,
+        }
+        let is_of_jobs = |head: Head| head.autoscaler.kind == SCALED_JOB;
+        std::str::from_utf8(&self.bytes).is_ok_and(|text| {
+            text.contains(SCALED_JOB) && serde_json::from_str(text).is_ok_and(is_of_jobs)
+        })
+    }
+
+    fn read<T: DeserializeOwned>(&self) -> Result<T, RecordingError> {
         // Text that was checked as a whole is faster to read than bytes.
         let result = match std::str::from_utf8(&self.bytes) {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(&self.bytes),
         };
-        let recording: Recording = result.map_err(|error| self.explain(&error))?;
-        if recording.api_version != API_VERSION || recording.kind != KIND {
-            let found = format!("{} {}", recording.api_version, recording.kind);
-            return Err(RecordingError::Kind { line: self.number, found });
+        result.map_err(|error| self.explain::<T>(&error))
+    }
+
+    fn expect_kind(&self, api_version: &str, kind: &str) -> Result<(), RecordingError> {
+        if api_version == API_VERSION && kind == KIND {
+            return Ok(());
         }
-        Ok(recording)
+        let found = format!("{api_version} {kind}");
+        Err(RecordingError::Kind { line: self.number, found })
     }
 
     /// Parses again, slowly, to find the field that is wrong.
-    fn explain(&self, error: &serde_json::Error) -> RecordingError {
+    fn explain<T: DeserializeOwned>(&self, error: &serde_json::Error) -> RecordingError {
         let line = self.number;
         if let Some(found) = self.other_kind() {
             return RecordingError::Kind { line, found };
         }
         let mut json = serde_json::Deserializer::from_slice(&self.bytes);
-        let result: Result<Recording, _> = serde_path_to_error::deserialize(&mut json);
+        let result: Result<T, _> = serde_path_to_error::deserialize(&mut json);
         // If the object itself is fine, something stands behind it.
         let field = result.map_or_else(|error| error.path().to_string(), |_| String::new());
         let field = field.trim_end_matches('?').trim_end_matches('.').into();

@@ -5,7 +5,16 @@ use std::io::{self, BufWriter, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::Recording;
+use serde::Serialize;
+
+use super::{AnyRecording, JobsRecording, Recording};
+
+/// What is written as one line.
+pub trait Recorded: Serialize {}
+
+impl Recorded for Recording {}
+impl Recorded for JobsRecording {}
+impl Recorded for AnyRecording {}
 
 enum Output<W: Write> {
     Plain(BufWriter<W>),
@@ -28,7 +37,7 @@ impl<W: Write> RecordingWriter<W> {
     }
 
     /// Writes one Recording.
-    pub fn write(&mut self, recording: &Recording) -> io::Result<()> {
+    pub fn write(&mut self, recording: &impl Recorded) -> io::Result<()> {
         match &mut self.0 {
             Output::Plain(output) => write_line(output, recording),
             Output::Gzip(output) => write_line(output, recording),
@@ -46,7 +55,7 @@ impl<W: Write> RecordingWriter<W> {
     }
 }
 
-fn write_line(output: &mut impl Write, recording: &Recording) -> io::Result<()> {
+fn write_line(output: &mut impl Write, recording: &impl Recorded) -> io::Result<()> {
     serde_json::to_writer(&mut *output, recording)?;
     output.write_all(b"\n")
 }

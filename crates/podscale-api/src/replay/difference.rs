@@ -31,6 +31,12 @@ pub fn differences(expected: &RecordedDecision, got: &RecordedDecision) -> Vec<D
     if expected == got && written_alike(&expected.status, &got.status) {
         return Vec::new();
     }
+    by_field(expected, got)
+}
+
+/// All fields in which two values of one type differ, as they are written.
+#[must_use]
+pub fn by_field<T: Serialize>(expected: &T, got: &T) -> Vec<Difference> {
     let value = |decision| serde_json::to_value(decision).unwrap_or_default();
     let mut found = Vec::new();
     walk(String::new(), &value(expected), &value(got), &mut found);

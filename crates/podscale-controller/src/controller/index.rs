@@ -333,7 +333,7 @@ impl State {
             .filter(|entry| !entry.gone && entry.managed.uid() == managed.uid());
         if let Some(entry) = same {
             let decides = entry.update(managed, rules, Time(now));
-            claims.move_to(&mut entry.target, TargetNumber::of(&entry.managed));
+            claims.move_to(&mut entry.target, TargetNumber::of(&entry.managed), &key);
             if decides {
                 queue.enqueue(&key, &mut entry.queue_state, due::after_change(now));
             }
@@ -352,7 +352,7 @@ impl State {
                 if decided { due::next_moment(&key, period, now) } else { due::after_change(now) };
             self.queue.enqueue(&key, &mut entry.queue_state, at);
         }
-        self.claims.add(entry.target);
+        self.claims.add(entry.target, &key);
         if self.entries.insert(key.clone(), entry).is_some_and(|before| before.gone) {
             self.gone -= 1;
         }
@@ -366,7 +366,7 @@ impl State {
         self.selectors.remove(key);
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.gone) else { return };
         unsubscribe(&mut self.subscribers, key, &entry.topics);
-        self.claims.remove(entry.target);
+        self.claims.remove(entry.target, key);
         self.histories.changed(entry.managed.uid(), false);
         if entry.queue_state.is_running() {
             entry.gone = true;

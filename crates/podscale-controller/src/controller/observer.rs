@@ -1,9 +1,12 @@
 //! What the controller reports of every pass. Observers import this; the controller imports none of
 //! them.
 
+mod jobs;
+
 use super::outcome::OutcomeKind;
 use crate::dialect::{Key, Managed};
 use crate::source::Answer;
+pub use jobs::{JobsDecided, StatusStored};
 use podscale_api::pod::Pod;
 use podscale_api::scale::Scale;
 use podscale_core::pass;
@@ -94,19 +97,6 @@ pub(crate) struct OtherSelector {
     pub(crate) selector: Arc<str>,
 }
 
-/// Jobs that were created by triggers.
-#[derive(Clone, Copy, Debug)]
-pub struct JobsCreated<'a> {
-    /// The namespace of their ScaledJob.
-    pub namespace: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// How many there are.
-    pub count: usize,
-    /// Why so many, in words.
-    pub why: &'a str,
-}
-
 /// Hears of every pass. Must not wait: it is called between two passes.
 pub trait Observer: Send + Sync {
     /// An object was decided.
@@ -120,8 +110,8 @@ pub trait Observer: Send + Sync {
     /// An object is gone.
     fn gone(&self, _key: &Key) {}
 
-    /// Jobs were created.
-    fn jobs_created(&self, _created: &JobsCreated<'_>) {}
+    /// It was decided how many Jobs an object creates.
+    fn jobs_decided(&self, _decided: &JobsDecided<'_>) {}
 }
 
 /// The steps that made the size, in words, without those that are said elsewhere.
@@ -163,8 +153,16 @@ impl Observer for Log {
         }
     }
 
-    fn jobs_created(&self, created: &JobsCreated<'_>) {
-        let JobsCreated { namespace, name, count, why } = *created;
-        tracing::info!(scaled_job = %format_args!("{namespace}/{name}"), "created {count} Jobs: {why}");
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        let (scaled_job, reason) = (decided.key, decided.reason());
+        match decided.outcome_kind() {
+            OutcomeKind::Up => {
+                tracing::info!(%scaled_job, "created {} Jobs: {reason}", decided.created());
+            }
+            OutcomeKind::Withheld => {
+                tracing::info!(%scaled_job, "would create {} Jobs: {reason}", decided.wanted());
+            }
+            _ => tracing::debug!(%scaled_job, %reason, "no Jobs are created"),
+        }
     }
 }

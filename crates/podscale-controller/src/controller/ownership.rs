@@ -7,7 +7,7 @@ use podscale_core::status::Condition;
 use podscale_core::{Span, Status, Time};
 
 /// What API servers call our own writes.
-const OWN_MANAGER: &str = "podscale";
+pub(crate) const OWN_MANAGER: &str = "podscale";
 /// How many exchanges of writes make a conflict.
 const EXCHANGES: u32 = 3;
 /// In how many sync periods they must happen.
@@ -17,7 +17,7 @@ const QUIET_PERIODS: i64 = 20;
 
 /// What to do with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Management {
+pub(crate) enum Management {
     /// Manage it.
     Active,
     /// Report that another controller does, and write nothing after that.
@@ -28,7 +28,7 @@ pub(super) enum Management {
 
 /// The exchanges of writes over one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ownership {
+pub(crate) enum Ownership {
     /// It is ours.
     Ours {
         /// Whether the last write was ours.
@@ -57,7 +57,12 @@ impl Ownership {
     /// controller started, the quiet time begins with the first reconcile.
     pub(super) fn of(status: &Status) -> Ownership {
         let of_controllers = |c: &Condition| c.note.reason() == CONFLICT_REASON;
-        if conflicts(status).any(of_controllers) {
+        Ownership::stored(conflicts(status).any(of_controllers))
+    }
+
+    /// Of an object that is new here, given whether its status says that there was a conflict.
+    pub(crate) fn stored(was_conflict: bool) -> Ownership {
+        if was_conflict {
             Ownership::Conflict { foreign: None, reported: true }
         } else {
             Ownership::default()
@@ -65,14 +70,14 @@ impl Ownership {
     }
 
     /// Takes in that we wrote.
-    pub(super) fn wrote(&mut self) {
+    pub(crate) fn wrote(&mut self) {
         if let Ownership::Ours { ours_last, .. } = self {
             *ours_last = true;
         }
     }
 
     /// Takes in that another controller wrote.
-    pub(super) fn foreign_write(&mut self, now: Time, period: Span) {
+    pub(crate) fn foreign_write(&mut self, now: Time, period: Span) {
         match self {
             Ownership::Conflict { foreign, .. } => *foreign = Some(now),
             Ownership::Ours { ours_last, exchanges, since } => {
@@ -92,7 +97,7 @@ impl Ownership {
     }
 
     /// Takes in that another controller does what only one that manages the object would do.
-    pub(super) fn begin_conflict(&mut self, now: Time) {
+    pub(crate) fn begin_conflict(&mut self, now: Time) {
         match self {
             Ownership::Conflict { foreign, .. } => *foreign = Some(now),
             Ownership::Ours { .. } => {
@@ -102,14 +107,14 @@ impl Ownership {
     }
 
     /// Takes in that the conflict was reported.
-    pub(super) fn reported(&mut self) {
+    pub(crate) fn reported(&mut self) {
         if let Ownership::Conflict { reported, .. } = self {
             *reported = true;
         }
     }
 
     /// Ends a conflict in which the other controller has not written for long enough.
-    pub(super) fn end_if_quiet(&mut self, now: Time, period: Span) {
+    pub(crate) fn end_if_quiet(&mut self, now: Time, period: Span) {
         if let Ownership::Conflict { foreign, .. } = self {
             let last = *foreign.get_or_insert(now);
             if now.since(last) > Span(period.0.saturating_mul(QUIET_PERIODS)) {
@@ -119,7 +124,7 @@ impl Ownership {
     }
 
     /// What to do now.
-    pub(super) fn management(&self) -> Management {
+    pub(crate) fn management(&self) -> Management {
         match self {
             Ownership::Ours { .. } => Management::Active,
             Ownership::Conflict { reported: false, .. } => Management::SteppingBack,
@@ -150,14 +155,15 @@ pub(super) fn is_foreign_write(before: &Managed, after: &Managed) -> bool {
     is_foreign(before.metadata(), after.metadata())
 }
 
-fn is_foreign(before: &ObjectMeta, after: &ObjectMeta) -> bool {
+/// The same of their metadata.
+pub(crate) fn is_foreign(before: &ObjectMeta, after: &ObjectMeta) -> bool {
     let known = |write: &(&str, &str)| status_writers(before).any(|known| known == *write);
     let mut foreign = status_writers(after).filter(|(who, _)| *who != OWN_MANAGER);
     foreign.any(|write| !known(&write))
 }
 
 /// What the condition and the event say.
-pub(super) fn conflict_message(metadata: &ObjectMeta) -> String {
+pub(crate) fn conflict_message(metadata: &ObjectMeta) -> String {
     let others = status_writers(metadata).filter(|(who, _)| *who != OWN_MANAGER);
     let who = others.max_by_key(|(_, time)| *time);
     let who = who.map_or_else(|| "another controller".to_owned(), |(who, _)| format!("{who:?}"));

@@ -61,7 +61,7 @@ impl Point {
             desired: picture.desired,
             min,
             max,
-            metrics: picture.values().map(|(v, g)| (value(v), goal(g))).collect(),
+            metrics: picture.values().into_iter().map(|(v, g)| (value(v), goal(g))).collect(),
         }
     }
 

@@ -7,7 +7,7 @@
 use super::history::{Capacity, History, Point};
 use super::model::{Row, key_text};
 use super::picture::Picture;
-use crate::controller::observer::{Decided, Observer};
+use crate::controller::observer::{Decided, JobsDecided, Observer};
 use crate::dialect::Key;
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
@@ -269,6 +269,10 @@ impl Entry {
 impl Observer for Hub {
     fn decided(&self, decided: &Decided<'_>) {
         self.publish(Picture::of(decided));
+    }
+
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        self.publish(Picture::of_jobs(decided));
     }
 
     fn gone(&self, key: &Key) {

@@ -18,7 +18,7 @@ pub struct AutoscalerView {
     pub name: String,
     /// The object's kind, for instance `HorizontalPodAutoscaler`.
     pub kind: String,
-    /// What is scaled, as `Deployment/web`.
+    /// What is scaled, as `Deployment/web`; `Jobs` where Jobs are created.
     pub target: String,
     /// The fewest replicas it may set.
     pub min: i32,

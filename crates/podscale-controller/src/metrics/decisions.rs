@@ -110,6 +110,11 @@ impl Metrics {
         decisions.outcomes.with(&[("outcome", outcome), ("kind", kind)]).increment();
     }
 
+    /// It was decided how many Jobs an object of this kind creates.
+    pub(crate) fn jobs_decided(&self, outcome: &'static str, kind: &'static str) {
+        self.0.decisions.outcomes.with(&[("outcome", outcome), ("kind", kind)]).increment();
+    }
+
     /// A metric was compared with its target.
     pub(crate) fn computed(&self, computation: Computation) {
         let Computation { action, error, metric_type, took } = computation;

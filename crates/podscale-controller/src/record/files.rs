@@ -2,7 +2,7 @@
 //! once all together are too large or too old.
 
 use jiff::Timestamp;
-use podscale_api::recording::{Recording, RecordingWriter};
+use podscale_api::recording::{Recorded, RecordingWriter};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Files {
 
     /// Writes Recordings as a gzip member of their own, so that the file can be read at any time, even
     /// if nothing is ever written after them.
-    pub(super) fn write(&mut self, recordings: &[Recording]) -> io::Result<()> {
+    pub(super) fn write(&mut self, recordings: &[impl Recorded]) -> io::Result<()> {
         let mut writer = RecordingWriter::gzip(Vec::new());
         recordings.iter().try_for_each(|recording| writer.write(recording))?;
         let bytes = writer.finish()?;

@@ -2,6 +2,7 @@
 //! the one before it.
 
 use super::Entry;
+use super::jobs::{JobsEntry, JobsSegment};
 use super::step::step;
 use crate::dialect::Key;
 use podscale_api::hpa::v2::{
@@ -10,10 +11,10 @@ use podscale_api::hpa::v2::{
 };
 use podscale_api::meta::ObjectMeta;
 use podscale_api::recording::{
-    API_VERSION, KIND, ORIGIN, RecordedHistory, Recording, RecordingMeta, Step,
+    API_VERSION, AnyRecording, KIND, ORIGIN, RecordedHistory, Recording, RecordingMeta, Step,
 };
 use podscale_api::time::ExactTimestamp;
-use podscale_core::{History, Settings};
+use podscale_core::{History, Settings, Time};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,9 @@ const MAX_UNWRITTEN_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Default)]
 pub(super) struct Segments {
     open: HashMap<Key, Segment>,
+    open_jobs: HashMap<Key, JobsSegment>,
     bytes: usize,
-    done: Vec<Recording>,
+    done: Vec<AnyRecording>,
     oldest: Option<Instant>,
 }
 
@@ -54,26 +56,48 @@ impl Segments {
         if let Some(open) = self.open.get(&key)
             && (!open.continues_with(&entry) || open.recording.steps.len() >= MAX_STEPS)
         {
-            self.done.extend(self.open.remove(&key).map(|segment| segment.recording));
+            self.done.extend(self.open.remove(&key).map(Segment::end));
         }
         let segment = self.open.entry(key).or_insert_with(|| Segment::begin(&entry));
         self.bytes = self.bytes.saturating_add(segment.add(entry));
     }
 
+    /// Takes in a decision about Jobs.
+    pub(super) fn take_jobs(&mut self, entry: JobsEntry, now: Instant) {
+        self.oldest.get_or_insert(now);
+        let key = entry.key.clone();
+        if let Some(open) = self.open_jobs.get(&key)
+            && (!open.continues_with(&entry) || open.step_count() >= MAX_STEPS)
+        {
+            self.done.extend(self.open_jobs.remove(&key).map(JobsSegment::end));
+        }
+        let segment = self.open_jobs.entry(key).or_insert_with(|| JobsSegment::begin(&entry));
+        self.bytes = self.bytes.saturating_add(segment.add(entry));
+    }
+
     /// What must be written now.
-    pub(super) fn ready(&mut self, now: Instant) -> Vec<Recording> {
+    pub(super) fn ready(&mut self, now: Instant) -> Vec<AnyRecording> {
         let old = self.oldest.is_some_and(|oldest| now.duration_since(oldest) >= MAX_UNWRITTEN_AGE);
         if old || self.bytes >= MAX_UNWRITTEN_BYTES { self.all() } else { Vec::new() }
     }
 
     /// Everything there is.
-    pub(super) fn all(&mut self) -> Vec<Recording> {
+    pub(super) fn all(&mut self) -> Vec<AnyRecording> {
         (self.bytes, self.oldest) = (0, None);
         let mut all = std::mem::take(&mut self.done);
-        all.extend(self.open.drain().map(|(_, segment)| segment.recording));
-        all.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        all.extend(self.open.drain().map(|(_, segment)| segment.end()));
+        all.extend(self.open_jobs.drain().map(|(_, segment)| segment.end()));
+        all.sort_by(|a, b| a.name().cmp(b.name()));
         all
     }
+}
+
+/// What a Recording is called: by its object, and by when it began.
+pub(super) fn recording_name(key: &Key, since: Time) -> String {
+    let since = serde_json::to_string(&ExactTimestamp(since)).unwrap_or_default();
+    let kind = key.kind;
+    let kind = if kind.is_native() { String::new() } else { format!(" {}", kind.name) };
+    format!("{key}{kind} {}", since.trim_matches('"'))
 }
 
 /// What the object was, if it was no HPA.
@@ -91,11 +115,7 @@ impl Segment {
     fn begin(entry: &Entry) -> Segment {
         let mut hpa = entry.hpa.clone();
         (hpa.kind, hpa.api_version) = (HPA_KIND.to_owned(), HPA_VERSION.to_owned());
-        let since = ExactTimestamp(entry.now);
-        let since = serde_json::to_string(&since).unwrap_or_default();
-        let kind = entry.key.kind;
-        let kind = if kind.is_native() { String::new() } else { format!(" {}", kind.name) };
-        let name = format!("{}{kind} {}", entry.key, since.trim_matches('"'));
+        let name = recording_name(&entry.key, entry.now);
         let HorizontalPodAutoscaler { metadata, spec, status, .. } = &entry.hpa;
         Segment {
             gap: entry.gap,
@@ -117,6 +137,10 @@ impl Segment {
                 steps: Vec::new(),
             },
         }
+    }
+
+    fn end(self) -> AnyRecording {
+        AnyRecording::Scale(Box::new(self.recording))
     }
 
     fn continues_with(&self, entry: &Entry) -> bool {

@@ -1,15 +1,16 @@
 //! What the watches show: ScaledJobs, and the Jobs that they made.
 
+use super::beside::KEDA;
 use crate::triggers::ObjectName;
 use parking_lot::Mutex;
 use podscale_api::keda::ScaledJob;
 use podscale_api::keda::scaled_job::Lean;
 use podscale_api::labels::Labels;
 use podscale_api::time::Timestamp;
-use podscale_api::translate::scaled_job::made::{GENERATION, NAME_LABEL};
+use podscale_api::translate::scaled_job::made::{GENERATION, MANAGED_BY, NAME_LABEL};
 use podscale_client::watch::{Change, Watched};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
@@ -119,6 +120,8 @@ pub(super) struct Job {
     pub(super) state: State,
     /// When it completed.
     pub(super) completed: Option<Timestamp>,
+    /// Whether KEDA's operator says that it made it.
+    is_foreign: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -170,6 +173,7 @@ impl From<WireJob> for Job {
             generation: metadata.annotations.get(GENERATION).map(str::to_owned),
             state,
             completed: status.completion_time,
+            is_foreign: metadata.labels.get(MANAGED_BY) == Some(KEDA),
         }
     }
 }
@@ -182,47 +186,74 @@ impl Watched for Job {
 
 /// The Jobs of all ScaledJobs.
 pub(super) struct Jobs {
-    by_owner: Mutex<HashMap<ObjectName, BTreeMap<Arc<str>, Job>>>,
+    state: Mutex<JobsState>,
     is_known: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct JobsState {
+    by_owner: HashMap<ObjectName, BTreeMap<Arc<str>, Job>>,
+    /// The objects for which another controller has created Jobs since somebody looked.
+    foreign: HashSet<ObjectName>,
+}
+
+impl JobsState {
+    /// Takes in a Job, and notes if it is another controller's and was not there before.
+    fn put(&mut self, job: Job) {
+        let (owner, is_foreign) = (owner_of(&job), job.is_foreign);
+        let jobs = self.by_owner.entry(owner.clone()).or_default();
+        if jobs.insert(Arc::clone(&job.name), job).is_none() && is_foreign {
+            self.foreign.insert(owner);
+        }
+    }
+
+    fn remove(&mut self, job: &Job) {
+        let owner = owner_of(job);
+        if let Some(jobs) = self.by_owner.get_mut(&owner) {
+            jobs.remove(&job.name);
+            if jobs.is_empty() {
+                self.by_owner.remove(&owner);
+                self.foreign.remove(&owner);
+            }
+        }
+    }
 }
 
 impl Default for Jobs {
     fn default() -> Jobs {
-        Jobs { by_owner: Mutex::default(), is_known: watch::channel(false).0 }
+        Jobs { state: Mutex::default(), is_known: watch::channel(false).0 }
     }
 }
 
 impl Jobs {
     /// Takes in a change.
     pub(super) fn apply(&self, change: Change<Job>) {
-        let mut by_owner = self.by_owner.lock();
+        let mut state = self.state.lock();
         match change {
             Change::All(all) => {
-                by_owner.clear();
-                for job in all {
-                    by_owner.entry(owner_of(&job)).or_default().insert(Arc::clone(&job.name), job);
-                }
+                let there: HashSet<(ObjectName, Arc<str>)> =
+                    all.iter().map(|job| (owner_of(job), Arc::clone(&job.name))).collect();
+                let known = state.by_owner.values().flat_map(BTreeMap::values);
+                let is_gone = |job: &&Job| !there.contains(&(owner_of(job), Arc::clone(&job.name)));
+                let gone: Vec<Job> = known.filter(is_gone).cloned().collect();
+                gone.iter().for_each(|job| state.remove(job));
+                all.into_iter().for_each(|job| state.put(job));
                 self.is_known.send_replace(true);
             }
-            Change::Applied(job) => {
-                by_owner.entry(owner_of(&job)).or_default().insert(Arc::clone(&job.name), job);
-            }
-            Change::Deleted(job) => {
-                let owner = owner_of(&job);
-                if let Some(jobs) = by_owner.get_mut(&owner) {
-                    jobs.remove(&job.name);
-                    if jobs.is_empty() {
-                        by_owner.remove(&owner);
-                    }
-                }
-            }
+            Change::Applied(job) => state.put(job),
+            Change::Deleted(job) => state.remove(&job),
         }
+    }
+
+    /// Whether another controller has created Jobs for an object since this was last asked.
+    pub(super) fn take_foreign(&self, object: &ObjectName) -> bool {
+        self.state.lock().foreign.remove(object)
     }
 
     /// Takes in a Job that was created just now, unless the watch has shown it already.
     pub(super) fn created(&self, job: Job) {
-        let mut by_owner = self.by_owner.lock();
-        let jobs = by_owner.entry(owner_of(&job)).or_default();
+        let mut state = self.state.lock();
+        let jobs = state.by_owner.entry(owner_of(&job)).or_default();
         jobs.entry(Arc::clone(&job.name)).or_insert(job);
     }
 
@@ -234,8 +265,8 @@ impl Jobs {
 
     /// Those of an object, by name.
     pub(super) fn of(&self, object: &ObjectName) -> Vec<Job> {
-        let by_owner = self.by_owner.lock();
-        by_owner.get(object).map(|jobs| jobs.values().cloned().collect()).unwrap_or_default()
+        let state = self.state.lock();
+        state.by_owner.get(object).map(|jobs| jobs.values().cloned().collect()).unwrap_or_default()
     }
 }
 
@@ -271,6 +302,24 @@ mod tests {
         assert_eq!(jobs.of(&mail).len(), 2);
         jobs.apply(Change::All(Vec::new()));
         assert!(jobs.of(&mail).is_empty());
+    }
+
+    #[test]
+    fn new_jobs_of_another_controller_are_told_once() {
+        let jobs = Jobs::default();
+        let mail = ObjectName { namespace: "shop".into(), name: "mail".into(), is_job: true };
+        let foreign = |name: &str| Job { is_foreign: true, ..job(name, json!({})) };
+        jobs.apply(Change::Applied(job("ours", json!({}))));
+        assert!(!jobs.take_foreign(&mail));
+        jobs.apply(Change::Applied(foreign("theirs")));
+        assert!(jobs.take_foreign(&mail) && !jobs.take_foreign(&mail));
+        jobs.apply(Change::Applied(foreign("theirs")));
+        jobs.apply(Change::All(vec![foreign("theirs")]));
+        assert!(!jobs.take_foreign(&mail), "it was there before");
+        jobs.apply(Change::All(vec![foreign("theirs"), foreign("another")]));
+        assert!(jobs.take_foreign(&mail));
+        jobs.apply(Change::Deleted(foreign("theirs")));
+        assert!(!jobs.take_foreign(&mail));
     }
 
     #[test]

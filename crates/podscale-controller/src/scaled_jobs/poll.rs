@@ -1,28 +1,30 @@
 //! One poll of one ScaledJob: asks its triggers, creates the Jobs that are missing, deletes those that are too old, and
 //! reports.
 
+use super::beside::Beside;
 use super::known::{Job, Jobs, State, name_of};
-use super::triggers::{Answer, OfObject};
+use super::triggers::OfObject;
 use super::write::Writer;
-use crate::controller::observer::{JobsCreated, Observer};
+use crate::controller::observer::{JobsDecided, Observer, StatusStored};
+use crate::controller::ownership::{Management, conflict_message};
+use crate::dialect::scaled_job::SCALED_JOB;
+use crate::dialect::{CONFLICT_REASON, Key};
 use crate::time::now;
 use crate::triggers::{ObjectName, Triggers};
 use futures::future::join_all;
 use podscale_api::keda::annotations::is_job_paused;
 use podscale_api::keda::check;
-use podscale_api::keda::scaled_job::{HISTORY_LIMIT, ScaledJob};
+use podscale_api::keda::scaled_job::{HISTORY_LIMIT, ScaledJob, ScaledJobStatus};
 use podscale_api::translate::scaled_job::made::{hold, job};
 use podscale_api::translate::scaled_job::rules;
-use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire};
+use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire, with_conflict};
 use podscale_client::clock::Clock;
-use podscale_core::Event;
-use podscale_core::jobs::{JobPlan, Load, explain, plan};
+use podscale_core::jobs::{JobSnapshot, decide};
+use podscale_core::{Event, Withheld};
 use std::sync::Arc;
 
 /// What Jobs say of who made them.
 const MADE_BY: (&str, &str) = ("podscale", env!("CARGO_PKG_VERSION"));
-/// The most Jobs that are created in one poll; the next one goes on.
-const MOST_CREATED: usize = 1000;
 /// The most Jobs that are deleted in one poll for the sake of the limits of history.
 const MOST_DELETED: usize = 500;
 /// How many writes of one object are under way at a time.
@@ -39,6 +41,17 @@ pub(super) struct Memory {
     pub(super) triggers: OfObject,
     /// The generation whose forerunners' Jobs have been dealt with.
     begun: Option<i64>,
+    /// Who else works on it.
+    beside: Beside,
+}
+
+/// One poll.
+struct Poll<'a> {
+    object: &'a ScaledJob,
+    name: &'a ObjectName,
+    management: Management,
+    /// Why nothing is written, if so.
+    withheld: Option<Withheld>,
 }
 
 /// Polls.
@@ -49,7 +62,7 @@ pub(super) struct Poller {
     pub(super) clock: Clock,
     /// Whether nothing is written.
     pub(super) dry_run: bool,
-    /// Who hears of Jobs that are created.
+    /// Who hears of what is decided.
     pub(super) observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -63,7 +76,8 @@ impl Poller {
         if object.metadata.deletion_timestamp.is_some() {
             return self.release(object, &name).await;
         }
-        if let Some(patch) = hold(object, true).filter(|_| !self.dry_run) {
+        let (management, withheld) = self.management(object, &name, memory);
+        if let Some(patch) = hold(object, true).filter(|_| withheld.is_none()) {
             // The watch shows the change, and the object is polled then.
             if let Err(error) = self.writer.patch(object, &patch).await {
                 tracing::warn!(scaled_job = %shown(&name), %error, "cannot add the finalizer");
@@ -71,72 +85,70 @@ impl Poller {
             return;
         }
         let is_paused = is_job_paused(&object.metadata.annotations);
+        let poll = Poll { object, name: &name, management, withheld };
         if is_paused {
             memory.begun = None;
-            self.conclude(object, Found::Paused).await;
-        } else if let Err(why) = self.scale(object, &name, memory).await {
-            tracing::debug!(scaled_job = %shown(&name), %why, "refused");
-            self.conclude(object, Found::Refused(&why)).await;
+            self.conclude(&poll, memory, Found::Paused).await;
+        } else if let Err(why) = self.scale(&poll, memory).await {
+            self.conclude(&poll, memory, Found::Refused(&why)).await;
         }
         self.triggers.note_pause(&name, is_paused);
+    }
+
+    /// Reports that an object is gone.
+    pub(super) fn gone(&self, name: &ObjectName) {
+        let key = key_of(name);
+        self.observers.iter().for_each(|observer| observer.gone(&key));
+    }
+
+    /// Who manages an object, and why nothing is written if so. In a dry run another controller is nothing special.
+    fn management(
+        &self,
+        object: &ScaledJob,
+        name: &ObjectName,
+        memory: &mut Memory,
+    ) -> (Management, Option<Withheld>) {
+        if self.dry_run {
+            return (Management::Active, Some(Withheld::DryRun));
+        }
+        let has_foreign_jobs = self.jobs.take_foreign(name);
+        let management = memory.beside.look(object, has_foreign_jobs, now(&self.clock));
+        let is_ours = management == Management::Active;
+        (management, (!is_ours).then_some(Withheld::OtherController))
     }
 
     /// Asks and acts.
     ///
     /// # Errors
     /// What is wrong with the object.
-    async fn scale(
-        &self,
-        object: &ScaledJob,
-        name: &ObjectName,
-        memory: &mut Memory,
-    ) -> Result<(), String> {
+    async fn scale(&self, poll: &Poll<'_>, memory: &mut Memory) -> Result<(), String> {
+        let Poll { object, name, withheld, .. } = *poll;
         if let Err(wrong) = check::scaled_job(object) {
             memory.triggers.forget();
             self.triggers.forget(name);
             return Err(wrong.to_string());
         }
-        let answers = memory.triggers.ask(&self.triggers, object).await;
-        let answers = answers.map_err(|problem| format!("{ENSURE}: {problem}"))?;
+        let triggers = memory.triggers.ask(&self.triggers, object).await;
+        let triggers = triggers.map_err(|problem| format!("{ENSURE}: {problem}"))?;
         let generation = object.metadata.generation;
-        if memory.begun != Some(generation) && !self.dry_run {
+        if memory.begun != Some(generation) && withheld.is_none() {
             self.roll_out(object, name).await?;
             let started = Event::normal("KEDAScalersStarted", "Started scalers watch");
             self.writer.record(object, &[started]);
             memory.begun = Some(generation);
         }
-        let known = self.jobs.of(name);
-        let counts = self.counts(object, &known).await?;
-        let loads: Vec<Load> =
-            answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()).copied().collect();
-        let rules = rules(&object.spec);
-        let plan = plan(&rules, counts, &loads);
-        let JobPlan { active, create } = plan;
-        let wanted = usize::try_from(create).unwrap_or(0).min(MOST_CREATED);
-        let why = explain(&rules, counts, &loads, plan);
-        let (created, refusals) = self.create(object, name, wanted).await;
-        self.tell(name, wanted, created, &why);
-        self.prune(object, name).await;
-        let told = |(metric, answer): &Answer| {
-            (Arc::clone(metric), answer.as_ref().map(|load| load.active).map_err(Arc::clone))
-        };
-        let triggers: Vec<_> = answers.iter().map(told).collect();
-        let polled = Polled { active, triggers: &triggers, created, refusals: &refusals };
-        self.conclude(object, Found::Polled(polled)).await;
-        Ok(())
-    }
-
-    /// Says how many Jobs were created, or would have been, and why.
-    fn tell(&self, name: &ObjectName, wanted: usize, count: usize, why: &str) {
-        if wanted == 0 {
-            tracing::debug!(scaled_job = %shown(name), %why, "no Jobs are created");
-        } else if self.dry_run {
-            tracing::info!(scaled_job = %shown(name), "would create {wanted} Jobs: {why}");
-        } else if count > 0 {
-            let (namespace, name) = (&*name.namespace, &*name.name);
-            let created = JobsCreated { namespace, name, count, why };
-            self.observers.iter().for_each(|observer| observer.jobs_created(&created));
+        let counts = self.counts(object, &self.jobs.of(name)).await?;
+        let snapshot = JobSnapshot { rules: rules(&object.spec), counts, triggers };
+        let plan = decide(&snapshot);
+        let (mut created, mut refusal) = (0, None);
+        if withheld.is_none() {
+            let wanted = usize::try_from(plan.create).unwrap_or(0);
+            (created, refusal) = self.create(object, name, wanted).await;
+            self.prune(object, name).await;
         }
+        let polled = Polled { snapshot: &snapshot, plan, created, refusal: refusal.as_deref() };
+        self.conclude(poll, memory, Found::Polled(polled)).await;
+        Ok(())
     }
 
     /// Deletes the Jobs that another generation made, unless they are to be left alone.
@@ -180,10 +192,7 @@ impl Poller {
         object: &ScaledJob,
         name: &ObjectName,
         wanted: usize,
-    ) -> (usize, Vec<String>) {
-        if wanted == 0 || self.dry_run {
-            return (0, Vec::new());
-        }
+    ) -> (usize, Option<String>) {
         let made = job(object, MADE_BY);
         let (mut created, mut refused, mut first) = (0, 0, None);
         let mut left = wanted;
@@ -210,16 +219,14 @@ impl Poller {
             left -= some;
         }
         // Each names the Job that it is about, so the same reason is never the same text.
-        let Some(error) = first else { return (created, Vec::new()) };
-        tracing::warn!(scaled_job = %shown(name), %error, created, refused, wanted, "cannot create Jobs");
-        (created, vec![error])
+        if let Some(error) = &first {
+            tracing::warn!(scaled_job = %shown(name), %error, created, refused, wanted, "cannot create Jobs");
+        }
+        (created, first)
     }
 
     /// Deletes the oldest Jobs that have ended, beyond those to be kept.
     async fn prune(&self, object: &ScaledJob, name: &ObjectName) {
-        if self.dry_run {
-            return;
-        }
         let known = self.jobs.of(name);
         let spec = &object.spec;
         let surplus: Vec<&Job> = [
@@ -239,24 +246,70 @@ impl Poller {
     }
 
     /// Reports what was found.
-    async fn conclude(&self, object: &ScaledJob, found: Found<'_>) {
-        let status = to_wire(object, found, now(&self.clock));
-        let events = events(object, found, &status);
-        if self.dry_run {
-            return;
-        }
+    async fn conclude(&self, poll: &Poll<'_>, memory: &mut Memory, found: Found<'_>) {
+        let Poll { object, name, management, withheld } = *poll;
+        let now = now(&self.clock);
+        let status = to_wire(object, found, now);
+        let is_silent = withheld.is_some();
+        let events = if is_silent { Vec::new() } else { events(object, found, &status) };
         self.writer.record(object, &events);
-        if object.status.as_ref() == Some(&status) {
-            return;
+        let conflict =
+            (management != Management::Active).then(|| conflict_message(&object.metadata));
+        if let (Management::SteppingBack, Some(message)) = (management, &conflict) {
+            self.report_conflict(object, name, memory, message).await;
         }
-        match self.writer.store(object, status).await {
-            Ok(()) => {}
-            // It is reported after the next poll.
-            Err(error) if error.is_conflict() || error.is_not_found() => {}
-            Err(error) => {
-                let name = name_of(object);
-                tracing::warn!(scaled_job = %shown(&name), %error, "cannot store the status");
+        let failure = if is_silent || object.status.as_ref() == Some(&status) {
+            None
+        } else {
+            Some(self.store(object, name, memory, status.clone()).await)
+        };
+        let stored = match &failure {
+            None => StatusStored::Left,
+            Some(None) => StatusStored::Written,
+            Some(Some(why)) => StatusStored::Failed(why),
+        };
+        let (key, conflict) = (key_of(name), conflict.as_deref());
+        let (key, status, events) = (&key, &status, &*events);
+        let decided =
+            JobsDecided { key, object, now, found, withheld, status, stored, events, conflict };
+        self.observers.iter().for_each(|observer| observer.jobs_decided(&decided));
+    }
+
+    /// Stores a status; why it is not, if so.
+    async fn store(
+        &self,
+        object: &ScaledJob,
+        name: &ObjectName,
+        memory: &mut Memory,
+        status: ScaledJobStatus,
+    ) -> Option<String> {
+        let error = match self.writer.store(object, status).await {
+            Ok(()) => {
+                memory.beside.wrote();
+                return None;
             }
+            Err(error) => error,
+        };
+        // It is reported after the next poll.
+        if !error.is_conflict() && !error.is_not_found() {
+            tracing::warn!(scaled_job = %shown(name), %error, "cannot store the status");
+        }
+        Some(error.to_string())
+    }
+
+    /// Says that another controller works on an object; what could not be stored is stored by the next poll.
+    async fn report_conflict(
+        &self,
+        object: &ScaledJob,
+        name: &ObjectName,
+        memory: &mut Memory,
+        message: &str,
+    ) {
+        tracing::warn!(scaled_job = %shown(name), "{message}");
+        let status = with_conflict(object, message);
+        if self.store(object, name, memory, status).await.is_none() {
+            self.writer.record(object, &[Event::warning(CONFLICT_REASON, message)]);
+            memory.beside.reported();
         }
     }
 
@@ -285,6 +338,12 @@ fn surplus(known: &[Job], state: State, limit: Option<i32>) -> Vec<&Job> {
     let kept = usize::try_from(limit.unwrap_or(HISTORY_LIMIT)).unwrap_or(0);
     ended.truncate(ended.len().saturating_sub(kept));
     ended
+}
+
+/// The same name, with its kind.
+pub(super) fn key_of(name: &ObjectName) -> Key {
+    let (namespace, name) = (Arc::clone(&name.namespace), Arc::clone(&name.name));
+    Key { namespace, name, kind: &SCALED_JOB }
 }
 
 fn shown(name: &ObjectName) -> String {

@@ -2,7 +2,8 @@
 //! is polled by one task at a time.
 
 use super::known::Objects;
-use super::poll::{Memory, Poller};
+use super::poll::{Memory, Poller, key_of};
+use crate::spans;
 use crate::triggers::ObjectName;
 use futures::FutureExt;
 use podscale_api::keda::ScaledJob;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// How many objects are polled at a time.
 const CONCURRENT: usize = 256;
@@ -148,6 +150,7 @@ impl Schedule {
                     self.due.remove(&(entry.due, name.clone()));
                 }
                 self.poller.triggers.forget(&name);
+                self.poller.gone(&name);
                 continue;
             };
             let shape = Shape::of(&object);
@@ -206,14 +209,16 @@ impl Schedule {
             let memory = self.entries.get_mut(&name).and_then(|entry| entry.memory.take());
             let (Some(object), Some(mut memory)) = (object, memory) else { continue };
             let poller = Arc::clone(&self.poller);
-            self.running.spawn(async move {
+            let span = spans::reconcile(&key_of(&name));
+            let poll = async move {
                 let polled = AssertUnwindSafe(poller.poll(&object, &mut memory)).catch_unwind();
                 if polled.await.is_err() {
                     tracing::error!(namespace = %name.namespace, name = %name.name, "a poll broke off");
                     memory = Memory::default();
                 }
                 (name, memory)
-            });
+            };
+            self.running.spawn(poll.instrument(span));
         }
     }
 
@@ -223,6 +228,7 @@ impl Schedule {
         let Some(entry) = self.entries.get_mut(name) else {
             // It has gone meanwhile.
             self.poller.triggers.forget(name);
+            self.poller.gone(name);
             return;
         };
         if let Some(pushes) = memory.triggers.pushes.take() {
@@ -257,5 +263,72 @@ async fn pass_on(
             return;
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scaled_jobs::known::Jobs;
+    use crate::scaled_jobs::write::Writer;
+    use crate::triggers::{Limits, Triggers};
+    use axum::Router;
+    use kube::Client;
+    use podscale_client::clock::Clock;
+    use podscale_client::events;
+    use podscale_client::watch::Change;
+    use serde_json::json;
+
+    /// With one object that is polled every five minutes, and an API server that has nothing.
+    fn schedule() -> Schedule {
+        let client = Client::new(Router::new(), "default");
+        let (clock, objects) = (Clock::wall(), Arc::new(Objects::default()));
+        let (recorder, _pending) = events::channel("podscale");
+        let poller = Poller {
+            triggers: Arc::new(Triggers::new(&client, clock, Limits::default())),
+            jobs: Arc::new(Jobs::default()),
+            writer: Writer::new(client, recorder),
+            clock,
+            dry_run: false,
+            observers: Vec::new(),
+        };
+        let mail = json!({"metadata": {"name": "mail", "namespace": "shop", "uid": "u"},
+            "spec": {"pollingInterval": 300}});
+        objects.apply(Change::All(vec![serde_json::from_value(mail).expect("a ScaledJob")]));
+        Schedule::new(Arc::new(poller), objects)
+    }
+
+    fn is_due(schedule: &Schedule) -> bool {
+        schedule.due.first().is_some_and(|(at, _)| *at <= Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_source_says_makes_an_object_due_at_once_and_also_while_it_is_polled() {
+        let mut schedule = schedule();
+        schedule.take_in();
+        assert!(is_due(&schedule), "it is new");
+        schedule.begin_due();
+        let (name, memory) =
+            schedule.running.join_next().await.expect("a poll").expect("that ended");
+        schedule.end(&name, memory);
+        assert!(!is_due(&schedule), "its interval has begun");
+        let source = watch::Sender::new(0);
+        let listening = pass_on(source.subscribe(), name.clone(), schedule.pushed.clone());
+        let entry = schedule.entries.get_mut(&name).expect("it is known");
+        entry.listeners.spawn(listening);
+        for while_polled in [false, true] {
+            if while_polled {
+                schedule.begin_due();
+            }
+            source.send_modify(|number| *number += 1);
+            let pushed = schedule.pushes.recv().await.expect("a push");
+            schedule.enqueue_now(&pushed);
+            if while_polled {
+                let ended = schedule.running.join_next().await.expect("a poll");
+                let (name, memory) = ended.expect("that ended");
+                schedule.end(&name, memory);
+            }
+            assert!(is_due(&schedule), "while it is polled: {while_polled}");
+        }
     }
 }

@@ -7,8 +7,8 @@ use podscale_api::keda::scaled_job::KIND;
 use podscale_api::keda::scaled_object::{ScaleTarget, ScaledObjectSpec};
 use podscale_api::keda::{API_VERSION, ScaledJob, ScaledObject, Trigger};
 use podscale_api::translate::scaled_object::TriggerMetric;
-use podscale_core::jobs::Load;
-use podscale_core::model::{EventSource, Milli, Targets};
+use podscale_core::jobs::{JobTrigger, Load};
+use podscale_core::model::{EventSource, Targets};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -20,8 +20,6 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const MAX_AGE: Duration = Duration::from_secs(300);
 /// How long it is used at least, however often polls fail.
 const MIN_AGE: Duration = Duration::from_secs(10);
-/// Values of triggers are thousandths.
-const THOUSANDTHS: f64 = 1000.0;
 
 /// What is known of an object's triggers.
 #[derive(Default)]
@@ -52,9 +50,6 @@ impl Resolved {
     }
 }
 
-/// What one metric of a trigger says, or why it does not.
-pub(super) type Answer = (Arc<str>, Result<Load, Arc<str>>);
-
 impl OfObject {
     /// Forgets what was looked up.
     pub(super) fn forget(&mut self) {
@@ -70,19 +65,19 @@ impl OfObject {
         &mut self,
         triggers: &Triggers,
         object: &ScaledJob,
-    ) -> Result<Vec<Answer>, String> {
+    ) -> Result<Vec<JobTrigger>, String> {
         self.resolve(triggers, object, false).await;
         let answers = self.answers(triggers).await?;
         let may_be_outdated =
             self.resolved.as_ref().is_some_and(|it| it.refers && it.at.elapsed() >= MIN_AGE);
-        if answers.iter().all(|(_, answer)| answer.is_ok()) || !may_be_outdated {
+        if answers.iter().all(|trigger| trigger.answer.is_ok()) || !may_be_outdated {
             return Ok(answers);
         }
         self.resolve(triggers, object, true).await;
         self.answers(triggers).await
     }
 
-    async fn answers(&self, triggers: &Triggers) -> Result<Vec<Answer>, String> {
+    async fn answers(&self, triggers: &Triggers) -> Result<Vec<JobTrigger>, String> {
         let Some(resolved) = &self.resolved else { return Ok(Vec::new()) };
         let metrics = resolved.metrics.as_ref().map_err(String::clone)?;
         let asked = metrics.iter().filter_map(|metric| match metric {
@@ -136,15 +131,14 @@ async fn ask_one(
     name: &Arc<str>,
     source: &EventSource,
     targets: &Targets,
-) -> Answer {
-    let number = |Milli(thousandths): Milli| thousandths as f64 / THOUSANDTHS;
+) -> JobTrigger {
     let polled = triggers.poll(&source.key).await;
-    let load = polled.map(|Polled { value, active, .. }| Load {
-        amount: number(value),
-        per_job: targets.average_value.map_or(0.0, number),
+    let answer = polled.map(|Polled { value, active, .. }| Load {
+        amount: value,
+        per_job: targets.average_value.unwrap_or_default(),
         active,
     });
-    (Arc::clone(name), load)
+    JobTrigger { metric: Arc::clone(name), answer }
 }
 
 /// The object in the form in which triggers are looked up: the environment that they name is that of the Jobs'

@@ -1,6 +1,7 @@
 //! What is written for ScaledJobs: Jobs that are created and deleted, the objects' finalizers and statuses, events.
 
 use super::known::Job;
+use crate::controller::ownership::OWN_MANAGER;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_api::keda::API_VERSION;
@@ -67,7 +68,8 @@ impl Writer {
         object: &ScaledJob,
         status: ScaledJobStatus,
     ) -> Result<(), CallError> {
-        let path = format!("{}/status", path_of(object));
+        // Whose write it is decides whether another controller is seen.
+        let path = format!("{}/status?fieldManager={OWN_MANAGER}", path_of(object));
         let mut new = object.clone();
         (new.kind, new.api_version) = (KIND.to_owned(), API_VERSION.to_owned());
         new.status = Some(status);

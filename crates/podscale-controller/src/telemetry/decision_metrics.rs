@@ -1,6 +1,6 @@
 //! Counts decisions under the names of Kubernetes' own controller, and by outcome.
 
-use crate::controller::observer::{Decided, Observer};
+use crate::controller::observer::{Decided, JobsDecided, Observer};
 use crate::dialect::Key;
 use crate::metrics::{Computation, Metrics, Object};
 use podscale_core::model::Source;
@@ -38,6 +38,14 @@ impl Observer for DecisionMetrics {
         }
         if let Some(desired) = decision.desired {
             self.0.desires(object(decided.key()), desired);
+        }
+    }
+
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        let (word, key) = (decided.outcome_kind().word(), decided.key);
+        self.0.jobs_decided(word, key.kind.name);
+        if let Some(counts) = decided.counts() {
+            self.0.desires(object(key), counts.running.saturating_add(decided.wanted()));
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct AuthenticationName {
 
 impl AuthenticationName {
     /// What a trigger in a namespace refers to.
-    pub(super) fn of(reference: &AuthenticationRef, namespace: &str) -> AuthenticationName {
+    pub(crate) fn of(reference: &AuthenticationRef, namespace: &str) -> AuthenticationName {
         let namespace = (!reference.is_of_cluster()).then(|| namespace.into());
         AuthenticationName { namespace, name: reference.name.as_str().into() }
     }

@@ -22,7 +22,8 @@ use report::{Format, Report};
 ///
 /// Every step of every recording is decided again from its inputs, and the outcome is compared with
 /// the recorded one: replicas, rescaled, error, statusWritten, the whole status and the events in
-/// order. The last line says how many decisions agree.
+/// order; of a ScaledJob how many Jobs were created, the status and the events. The last line says how
+/// many decisions agree.
 ///
 /// Exit codes: 0 if all agree, 1 if not, 2 if something could not be read or nothing was selected.
 #[derive(Debug, Args)]
@@ -166,7 +167,7 @@ fn judge_batch(
     report: &mut Report<impl Write>,
     bar: &ProgressBar,
 ) -> Result<(), FileError> {
-    let judge_line = |line: Result<Line, RecordingError>| Ok(judge(&line?.parse()?, selection));
+    let judge_line = |line: Result<Line, RecordingError>| Ok(judge(&line?.parse_any()?, selection));
     let judged: Vec<Result<Option<Judged>, RecordingError>> =
         pool.install(|| batch.into_par_iter().map(judge_line).collect());
     for result in judged {

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use podscale_client::clock::Clock;
-use podscale_controller::controller::observer::{Decided, JobsCreated, Observer, why};
+use podscale_controller::controller::observer::{Decided, JobsDecided, Observer, why};
 use podscale_controller::dashboard::{DecisionView, OutcomeKind, Picture};
 use podscale_controller::dialect::Key;
 use podscale_core::Step;
@@ -137,9 +137,19 @@ impl<W: Write + Send> Observer for DecisionLog<W> {
         }
     }
 
-    fn jobs_created(&self, created: &JobsCreated<'_>) {
-        let JobsCreated { namespace, name, count, why } = *created;
-        let (time, key) = (self.elapsed(), format!("{namespace}/{name}"));
-        self.state.lock().print(&format!("{time}  ▲ {key:<24} +{count} Jobs  {why}"));
+    fn jobs_decided(&self, decided: &JobsDecided<'_>) {
+        let mut state = self.state.lock();
+        let before = state.last.get(decided.key).copied();
+        let seen = Seen::Decided(decided.outcome_kind());
+        state.last.insert(decided.key.clone(), seen);
+        let (sign, text) = match decided.outcome_kind() {
+            OutcomeKind::Up => ("▲", format!("+{} Jobs  {}", decided.created(), decided.reason())),
+            OutcomeKind::Steady => return,
+            _ if before == Some(seen) => return,
+            OutcomeKind::Failed => ("✗", decided.reason()),
+            _ => ("·", decided.reason()),
+        };
+        let (time, key) = (self.elapsed(), decided.key.to_string());
+        state.print(&format!("{time}  {sign} {key:<24} {text}"));
     }
 }

@@ -66,7 +66,15 @@ async fn a_queue_gets_jobs_until_it_is_empty() {
     })
     .await;
     until("few are kept", async || (listed().await.len() <= 5).then_some(())).await;
+    let shown = page(dashboard, "/api/autoscalers/default/mail?kind=scaledjobs.keda.sh").await;
+    for part in ["\"kind\":\"ScaledJob\"", "Jobs are unfinished", "are created"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
     let metrics = page(dashboard, "/metrics").await;
+    assert!(
+        metrics.contains("podscale_decisions_total{outcome=\"up\",kind=\"ScaledJob\"}"),
+        "{metrics}"
+    );
     assert!(metrics.contains("type=\"scaledjob\""), "{metrics}");
 
     objects.delete("mail", &DeleteParams::default()).await.expect("deleted");

@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 pub const NAME_LABEL: &str = "scaledjob.keda.sh/name";
 /// The annotation that says of which generation of its ScaledJob a Job is.
 pub const GENERATION: &str = "scaledjob.keda.sh/generation";
+/// The label that names the program that made a Job, unless its ScaledJob has it as well.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What happens to containers that failed, where a template does not say.
 const RESTART_POLICY: &str = "OnFailure";
 
@@ -23,7 +25,7 @@ pub fn job(object: &ScaledJob, made_by: (&str, &str)) -> Value {
         ("app.kubernetes.io/name", name),
         ("app.kubernetes.io/version", made_by.1),
         ("app.kubernetes.io/part-of", name),
-        ("app.kubernetes.io/managed-by", made_by.0),
+        (MANAGED_BY, made_by.0),
     ] {
         labels.insert(key.to_owned(), value.into());
     }

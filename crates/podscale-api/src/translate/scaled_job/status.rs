@@ -3,8 +3,9 @@
 use crate::keda::scaled_job::{ScaledJob, ScaledJobStatus};
 use crate::keda::{Condition, TriggerActivity, trigger};
 use crate::time::Timestamp;
+use crate::translate::{CONFLICT_CONDITION, CONFLICT_REASON};
+use podscale_core::jobs::{JobPlan, JobSnapshot, JobTrigger};
 use podscale_core::{Event, Time};
-use std::sync::Arc;
 
 const READY: &str = "Ready";
 const ACTIVE: &str = "Active";
@@ -27,32 +28,29 @@ pub enum Found<'a> {
     Polled(Polled<'a>),
 }
 
-/// A metric of a trigger: whether it is active, or why that is not known.
-pub type Activity = (Arc<str>, Result<bool, Arc<str>>);
-
 /// What became of a poll of triggers.
 #[derive(Clone, Copy, Debug)]
 pub struct Polled<'a> {
-    /// Whether there is something to do.
-    pub active: bool,
-    /// The metrics of its triggers.
-    pub triggers: &'a [Activity],
+    /// What was known.
+    pub snapshot: &'a JobSnapshot,
+    /// What was decided.
+    pub plan: JobPlan,
     /// How many Jobs were created.
     pub created: usize,
     /// Why others were not.
-    pub refusals: &'a [String],
+    pub refusal: Option<&'a str>,
 }
 
 impl Polled<'_> {
     fn has_failed(&self) -> bool {
-        self.triggers.iter().any(|(_, answer)| answer.is_err())
+        self.snapshot.triggers.iter().any(|trigger| trigger.answer.is_err())
     }
 }
 
 /// The status that follows.
 #[must_use]
 pub fn to_wire(object: &ScaledJob, found: Found<'_>, now: Time) -> ScaledJobStatus {
-    let mut status = object.status.clone().unwrap_or_default();
+    let mut status = without_conflict(object);
     status.triggers_types = Some(trigger::types(&object.spec.triggers));
     status.authentications_types = Some(trigger::authentications(&object.spec.triggers));
     for kind in [READY, ACTIVE, FALLBACK, PAUSED] {
@@ -81,8 +79,33 @@ pub fn to_wire(object: &ScaledJob, found: Found<'_>, now: Time) -> ScaledJobStat
     status
 }
 
+/// The status as it is stored, and that another controller creates Jobs for the object as well.
+#[must_use]
+pub fn with_conflict(object: &ScaledJob, message: &str) -> ScaledJobStatus {
+    let mut status = without_conflict(object);
+    status.conditions.push(Condition {
+        r#type: CONFLICT_CONDITION.to_owned(),
+        status: "True".to_owned(),
+        reason: CONFLICT_REASON.to_owned(),
+        message: message.to_owned(),
+    });
+    status
+}
+
+/// Whether the stored status says that there is a conflict.
+#[must_use]
+pub fn says_conflict(object: &ScaledJob) -> bool {
+    object.status.as_ref().is_some_and(|status| get(status, CONFLICT_CONDITION).is_some())
+}
+
+fn without_conflict(object: &ScaledJob) -> ScaledJobStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.conditions.retain(|condition| condition.r#type != CONFLICT_CONDITION);
+    status
+}
+
 fn note_poll(status: &mut ScaledJobStatus, polled: Polled<'_>, now: Time) {
-    let (word, reason, message) = match (polled.has_failed(), polled.active) {
+    let (word, reason, message) = match (polled.has_failed(), polled.plan.active) {
         (true, true) => (
             "Unknown",
             "PartialTriggerError",
@@ -96,18 +119,18 @@ fn note_poll(status: &mut ScaledJobStatus, polled: Polled<'_>, now: Time) {
         }
     };
     set(status, READY, word, reason, message);
-    if !polled.refusals.is_empty() {
-        set(status, READY, "False", "KEDAJobCreateFailed", &polled.refusals.join("\n"));
+    if let Some(refusal) = polled.refusal {
+        set(status, READY, "False", "KEDAJobCreateFailed", refusal);
     }
-    if polled.active {
+    if polled.plan.active {
         set(status, ACTIVE, "True", "ScalerActive", ACTIVE_MESSAGE);
         status.last_active_time = Some(Timestamp(now.whole_seconds()));
     } else {
         set(status, ACTIVE, "False", "ScalerNotActive", INACTIVE_MESSAGE);
     }
     status.triggers_activity.clear();
-    for (metric, answer) in polled.triggers {
-        let is_active = matches!(answer, Ok(true));
+    for JobTrigger { metric, answer } in &polled.snapshot.triggers {
+        let is_active = answer.as_ref().is_ok_and(|load| load.active);
         status.triggers_activity.insert(metric.to_string(), TriggerActivity { is_active });
     }
 }
@@ -144,14 +167,15 @@ pub fn events(object: &ScaledJob, found: Found<'_>, new: &ScaledJobStatus) -> Ve
         Some(false) => events.push(Event::normal("ScaledJobInactive", INACTIVE_MESSAGE)),
         None => {}
     }
-    let failures = polled.triggers.iter().filter_map(|(_, answer)| answer.as_ref().err());
+    let failures =
+        polled.snapshot.triggers.iter().filter_map(|trigger| trigger.answer.as_ref().err());
     events.extend(failures.map(|error| Event::warning("KEDAScalerFailed", error.to_string())));
     if polled.created > 0 {
         let message = format!("Created {} jobs", polled.created);
         events.push(Event::normal("KEDAJobsCreated", message));
     }
     let name = &object.metadata.name;
-    events.extend(polled.refusals.iter().map(|error| {
+    events.extend(polled.refusal.map(|error| {
         Event::warning("KEDAJobCreateFailed", format!("Failed to create job {name}-: {error}"))
     }));
     events
@@ -177,15 +201,20 @@ fn set(status: &mut ScaledJobStatus, kind: &str, word: &str, reason: &str, messa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keda::scaled_job::ScaledJobSpec;
+    use crate::translate::scaled_job::rules;
+    use podscale_core::jobs::{JobCounts, Load};
+    use podscale_core::model::Milli;
 
-    fn answers(words: &str) -> Vec<Activity> {
+    fn answers(words: &str) -> Vec<JobTrigger> {
+        let load = |active| Load { amount: Milli(1000), per_job: Milli(1000), active };
         let answer = |(place, word): (usize, &str)| {
             let answer = match word {
-                "on" => Ok(true),
-                "off" => Ok(false),
+                "on" => Ok(load(true)),
+                "off" => Ok(load(false)),
                 error => Err(error.into()),
             };
-            (format!("s{place}").into(), answer)
+            JobTrigger { metric: format!("s{place}").into(), answer }
         };
         words.split_whitespace().enumerate().map(answer).collect()
     }
@@ -204,13 +233,26 @@ mod tests {
     }
 
     #[test]
+    fn a_conflict_is_said_until_it_ends() {
+        let mut object = ScaledJob::default();
+        assert!(!says_conflict(&object));
+        object.status = Some(with_conflict(&object, "\"keda\" creates Jobs as well"));
+        object.status = Some(with_conflict(&object, "\"keda\" creates Jobs as well"));
+        assert!(says_conflict(&object));
+        let conditions = &object.status.as_ref().expect("a status").conditions;
+        assert_eq!((conditions.len(), &*conditions[0].reason), (1, "AnotherController"));
+        object.status = Some(to_wire(&object, Found::Paused, Time(0)));
+        assert!(!says_conflict(&object));
+    }
+
+    #[test]
     fn a_life_in_conditions_and_events() {
         let mut object = ScaledJob::default();
-        let refused = ["no quota".to_owned()];
-        let polled = |active, words: &str, created, refusals: &[String]| {
-            let triggers = answers(words).leak();
-            let refusals = refusals.to_vec().leak();
-            Found::Polled(Polled { active, triggers, created, refusals })
+        let polled = |active, words: &str, created, refusal: Option<&'static str>| {
+            let (rules, counts) = (rules(&ScaledJobSpec::default()), JobCounts::default());
+            let snapshot = JobSnapshot { rules, counts, triggers: answers(words) };
+            let (snapshot, plan) = (Box::leak(Box::new(snapshot)), JobPlan { active, create: 0 });
+            Found::Polled(Polled { snapshot, plan, created, refusal })
         };
         let steps = [
             (
@@ -220,27 +262,27 @@ mod tests {
             ),
             (Found::Refused("no triggers"), "False=ScaledJobCheckFailed Unknown=UnknownState", ""),
             (
-                polled(false, "off", 0, &[]),
+                polled(false, "off", 0, None),
                 "True=ScaledJobReady False=ScalerNotActive",
                 "ScaledJobReady",
             ),
             (
-                polled(true, "on", 3, &[]),
+                polled(true, "on", 3, None),
                 "True=ScaledJobReady True=ScalerActive",
                 "ScaledJobActive KEDAJobsCreated",
             ),
             (
-                polled(true, "on broken", 0, &[]),
+                polled(true, "on broken", 0, None),
                 "Unknown=PartialTriggerError True=ScalerActive",
                 "KEDAScalerFailed",
             ),
             (
-                polled(false, "broken", 0, &[]),
+                polled(false, "broken", 0, None),
                 "False=TriggerError False=ScalerNotActive",
                 "ScaledJobInactive KEDAScalerFailed",
             ),
             (
-                polled(true, "on", 1, &refused),
+                polled(true, "on", 1, Some("no quota")),
                 "False=KEDAJobCreateFailed True=ScalerActive",
                 "ScaledJobActive KEDAJobsCreated KEDAJobCreateFailed",
             ),
@@ -250,7 +292,7 @@ mod tests {
                 "ScaledJobPaused ScaledJobReady",
             ),
             (
-                polled(true, "on", 0, &[]),
+                polled(true, "on", 0, None),
                 "True=ScaledJobReady True=ScalerActive False=ScaledJobUnpaused",
                 "ScaledJobUnpaused",
             ),

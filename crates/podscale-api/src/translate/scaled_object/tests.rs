@@ -316,6 +316,14 @@ fn people_pause_and_force() {
     assert_eq!((left.replicas, left.changed.len()), (4, 2));
     assert_eq!(left.changed, [NOT_ACTIVE, "Paused=True ScaledObjectPaused"]);
     world.annotate("paused-scale-in", None);
+    world.annotate("paused-scale-out", Some("true"));
+    assert_eq!(world.pass(&[90]).replicas, 4, "up is held, down is not");
+    world.annotate("paused-scale-out", None);
+    world.annotate("paused", Some("true"));
+    let left = world.pass(&[90]);
+    assert_eq!((left.replicas, world.message("Ready")), (4, "ScaledObject is paused"));
+    world.annotate("paused", None);
+    assert_eq!(world.pass(&[90]).replicas, 8);
 
     let mut zero = World::new(0, json!({}));
     zero.pass(&[0]);
@@ -325,6 +333,23 @@ fn people_pause_and_force() {
     zero.check(&[0], 1, &[ACTIVE], &[up]);
     let message = "Scaling is performed because activation is being forced by annotation";
     assert_eq!(zero.message("Active"), message);
+}
+
+#[test]
+fn a_target_that_somebody_set_to_zero_is_woken() {
+    // As KEDA was seen to do it: `minimum` and `hand-edits` of its timeline.
+    let mut active = World::new(0, json!({}));
+    active.pass(&[25]);
+    assert_eq!(active.pass(&[25]).replicas, 3);
+    active.replicas = Ok(0);
+    assert_eq!(active.pass(&[25]).replicas, 1, "there is something to do");
+    let mut idle = World::new(2, json!({"minReplicaCount": 2}));
+    idle.pass(&[0]);
+    idle.replicas = Ok(0);
+    assert_eq!(idle.pass(&[0]).replicas, 2, "there is always the minimum");
+    let mut asleep = World::new(0, json!({}));
+    asleep.pass(&[0]);
+    assert_eq!(asleep.pass(&[0]).replicas, 0, "nothing wakes it");
 }
 
 #[test]

@@ -2,8 +2,7 @@
 //! acts on them would pull the target to and fro with us.
 //!
 //! Kubernetes' own autoscalers go first, as their controller knows of no others; among the rest, the
-//! oldest. Nearly all targets have one autoscaler, so only their number is kept for each target, and
-//! the others are searched for when there are several.
+//! oldest.
 
 use super::entry::Entry;
 use super::{Index, State};
@@ -15,6 +14,7 @@ use podscale_api::translate::scaled_object::own_hpa::is_made_here;
 use podscale_client::watch::Change;
 use podscale_core::Time;
 use podscale_core::model::TargetRef;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -39,10 +39,10 @@ impl TargetNumber {
     }
 }
 
-/// How many autoscalers each target has, and those that are not managed here.
+/// Which autoscalers each target has, and those that are not managed here. Nearly all targets have one or two.
 #[derive(Default)]
 pub(super) struct Claims {
-    numbers: HashMap<TargetNumber, u32>,
+    by_target: HashMap<TargetNumber, SmallVec<[Key; 1]>>,
     unmanaged: HashMap<Key, Claim>,
 }
 
@@ -81,7 +81,7 @@ impl Claims {
         {
             let (created, owner) = (created(managed), owner(managed));
             let is_made_here = managed.key.kind.is_native() && is_made_here(managed.metadata());
-            self.add(Some(target));
+            self.add(Some(target), &managed.key);
             let claim = Claim { target, created, owner, is_made_here };
             self.unmanaged.insert(managed.key.clone(), claim);
         }
@@ -89,40 +89,48 @@ impl Claims {
 
     fn forget(&mut self, key: &Key) {
         if let Some(claim) = self.unmanaged.remove(key) {
-            self.remove(Some(claim.target));
+            self.remove(Some(claim.target), key);
         }
     }
 
-    /// One more autoscaler has this target.
-    pub(super) fn add(&mut self, target: Option<TargetNumber>) {
+    /// An autoscaler has this target. One that was managed and is not any more is there twice for a moment.
+    pub(super) fn add(&mut self, target: Option<TargetNumber>, key: &Key) {
         if let Some(target) = target {
-            *self.numbers.entry(target).or_default() += 1;
+            self.by_target.entry(target).or_default().push(key.clone());
         }
     }
 
-    /// One autoscaler less has this target.
-    pub(super) fn remove(&mut self, target: Option<TargetNumber>) {
+    /// An autoscaler does not have this target any more.
+    pub(super) fn remove(&mut self, target: Option<TargetNumber>, key: &Key) {
         if let Some(target) = target
-            && let Some(number) = self.numbers.get_mut(&target)
+            && let Some(keys) = self.by_target.get_mut(&target)
         {
-            *number -= 1;
-            if *number == 0 {
-                self.numbers.remove(&target);
+            if let Some(place) = keys.iter().position(|known| known == key) {
+                keys.swap_remove(place);
+            }
+            if keys.is_empty() {
+                self.by_target.remove(&target);
             }
         }
     }
 
     /// An autoscaler has another target than before, or the same.
-    pub(super) fn move_to(&mut self, from: &mut Option<TargetNumber>, to: Option<TargetNumber>) {
+    pub(super) fn move_to(
+        &mut self,
+        from: &mut Option<TargetNumber>,
+        to: Option<TargetNumber>,
+        key: &Key,
+    ) {
         if *from != to {
-            self.remove(*from);
-            self.add(to);
+            self.remove(*from, key);
+            self.add(to, key);
             *from = to;
         }
     }
 
-    fn is_shared(&self, target: TargetNumber) -> bool {
-        self.numbers.get(&target).is_some_and(|number| *number > 1)
+    /// The autoscalers of a target.
+    fn of(&self, target: TargetNumber) -> &[Key] {
+        self.by_target.get(&target).map_or(&[], SmallVec::as_slice)
     }
 }
 
@@ -151,21 +159,19 @@ impl State {
     /// of Kubernetes itself give way to nobody here.
     pub(super) fn precedent(&self, key: &Key) -> Option<Key> {
         let own = self.entries.get(key).filter(|entry| !entry.gone)?;
-        let target = own.target.filter(|target| self.claims.is_shared(*target))?;
-        if key.kind.is_native() {
+        let rivals = self.claims.of(own.target?);
+        if rivals.len() < 2 || key.kind.is_native() {
             return None;
         }
         let rank = |key: &Key, created| (!key.kind.is_native(), created, key.clone());
         let own_rank = rank(key, created(&own.managed));
-        let managed = |(key, entry): (&Key, &Entry)| {
-            (entry.target == Some(target) && !entry.gone)
-                .then(|| rank(key, created(&entry.managed)))
+        let ranked = |rival: &Key| {
+            let unmanaged = || self.claims.unmanaged.get(rival).map(|claim| claim.created);
+            let entry = self.entries.get(rival).filter(|entry| !entry.gone);
+            let created = entry.map(|entry| created(&entry.managed)).or_else(unmanaged)?;
+            Some(rank(rival, created))
         };
-        let unmanaged = |(key, claim): (&Key, &Claim)| {
-            (claim.target == target).then(|| rank(key, claim.created))
-        };
-        let managed = self.entries.iter().filter_map(managed);
-        let others = managed.chain(self.claims.unmanaged.iter().filter_map(unmanaged));
+        let others = rivals.iter().filter_map(ranked);
         // Where HPAs stand beside objects, one that was made for it is not in its way.
         let wanted = own.managed.wire.hpa_name();
         let is_beside = |other: &Key| {

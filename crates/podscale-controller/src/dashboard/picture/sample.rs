@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::dialect::hpa::HPA;
+use podscale_core::Rescale;
 use podscale_core::decision::RescaleReason;
 use podscale_core::model::TargetRef;
+use podscale_core::steps::Steps;
 
 /// The same of another kind of objects.
 pub fn of_kind(kind: &'static Kind, picture: Picture) -> Picture {
@@ -14,7 +16,11 @@ pub fn of_kind(kind: &'static Kind, picture: Picture) -> Picture {
 pub fn wanting(to: i32, picture: Picture) -> Picture {
     let reason = RescaleReason::BelowTarget;
     let rescale = Some(Rescale { from: picture.current, to, reason });
-    Picture { rescale, ..picture }
+    let made = match picture.made {
+        Made::Size(made) => Made::Size(SizeMade { rescale, ..made }),
+        other => other,
+    };
+    Picture { wanted: Some(to), made, ..picture }
 }
 
 /// `shop/NAME` after so many seconds, of this size, with this outcome.
@@ -37,7 +43,8 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
     let bounds = autoscaler.bounds();
     Picture {
         kind: &HPA,
-        autoscaler: Arc::new(autoscaler),
+        namespace: Arc::clone(&autoscaler.namespace),
+        name: Arc::clone(&autoscaler.name),
         time: Time(seconds * 1_000_000),
         outcome,
         rescaled: matches!(outcome, OutcomeKind::Up | OutcomeKind::Down),
@@ -45,11 +52,16 @@ pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> 
         desired: current,
         bounds,
         found: Some(current),
-        rescale: None,
+        wanted: None,
         last_scale: Some(Time(5_000_000)),
-        conditions: Box::default(),
-        error: None,
-        steps: Steps::default(),
         conflict: None,
+        made: Made::Size(SizeMade {
+            kind: &HPA,
+            autoscaler: Arc::new(autoscaler),
+            rescale: None,
+            conditions: Box::default(),
+            error: None,
+            steps: Steps::default(),
+        }),
     }
 }

@@ -1,10 +1,11 @@
+use super::super::model::MetricState;
 use super::*;
 use crate::dialect::hpa::HPA;
-use podscale_core::model::{Series, TargetKind, TargetRef, Targets};
+use podscale_core::model::{Milli, Series, Source, TargetKind, TargetRef, Targets};
 use podscale_core::snapshot::{
     PodReadings, Reading, Requests, Sample, Scale, ScaleError, Selection,
 };
-use podscale_core::{History, Pass, ScaleWrite, Settings, Span, Status, Withheld};
+use podscale_core::{History, Metric, Pass, ScaleWrite, Settings, Span, Status, Withheld};
 
 const NOW: Time = Time(1_000_000_000_000);
 
@@ -133,7 +134,7 @@ fn an_average_over_no_pods_is_no_number() {
     let queue = &view.metrics[1];
     assert_eq!((queue.value, &*queue.current, &*queue.target), (None, "no pods", "10"));
     assert_eq!((queue.state, queue.ratio), (MetricState::NoPods, None));
-    let values: Vec<Value> = picture.values().map(|(value, _)| value).collect();
+    let values: Vec<Value> = picture.values().into_iter().map(|(value, _)| value).collect();
     assert_eq!(values, [Value::Unread, Value::NoPods]);
     let lines = picture.decision().lines.join("\n");
     assert!(lines.contains("queue has no pods to be shared among, target 10 each"), "{lines}");

@@ -2,13 +2,16 @@
 //! changed, and passes on what the object means then.
 //!
 //! Secrets and ConfigMaps are not watched, so that nobody has to allow listing them: they are read when an object is new
-//! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes.
+//! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes. Many are
+//! looked up at the same time, and one that takes long holds up no other.
+
+mod lookups;
 
 use super::inbox::{Arrived, Inbox, OneChange};
 use super::{IsManaged, Mode, managed, managed_with};
 use crate::dialect::Managed;
 use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
-use futures::future::join_all;
+use lookups::{DEADLINE, Looked, Lookups, Wanted};
 use podscale_api::keda::ScaledObject;
 use podscale_api::keda::annotations::Orders;
 use podscale_api::translate::scaled_object::TriggerMetric;
@@ -16,18 +19,16 @@ use podscale_client::watch::Change;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
-/// How many objects are resolved at the same time.
-const CONCURRENT: usize = 32;
-/// How long looking up may take for one object.
-const DEADLINE: Duration = Duration::from_secs(20);
 /// How often it is looked for objects that should be resolved again.
 const TICK: Duration = Duration::from_secs(10);
 /// How long what was looked up is used.
 const MAX_AGE: Duration = Duration::from_secs(300);
 /// How long it is used at least, however often polls fail.
 const MIN_AGE: Duration = Duration::from_secs(10);
+/// How long a list of all objects waits for those of which something is looked up; the others follow one by one.
+const LIST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Passes objects on to the index.
 type Apply<'a> = dyn FnMut(Change<Managed>) + Send + 'a;
@@ -38,6 +39,9 @@ pub(super) struct Resolver {
     is_managed: IsManaged,
     mode: Mode,
     known: HashMap<ObjectName, Known>,
+    lookups: Lookups,
+    /// Until when a list that has arrived waits to be passed on. It stands for all that comes meanwhile.
+    listed: Option<Instant>,
 }
 
 /// What is known of one object.
@@ -55,6 +59,19 @@ struct Known {
 }
 
 impl Known {
+    fn of(object: Arc<ScaledObject>, resolution: &mut Resolution, is_managed: bool) -> Known {
+        let metrics = std::mem::replace(&mut resolution.metrics, Ok(Vec::new()));
+        Known {
+            object,
+            metrics: Arc::new(metrics),
+            warnings: resolution.warnings.join("\n").into(),
+            authentications: Arc::new(std::mem::take(&mut resolution.authentications)),
+            refers: resolution.refers,
+            is_managed,
+            at: Instant::now(),
+        }
+    }
+
     fn managed(&self, mode: Mode) -> Managed {
         managed_with(&self.object, &self.metrics, &self.warnings, mode)
     }
@@ -64,20 +81,17 @@ impl Known {
         let max_age = if self.metrics.is_ok() { MAX_AGE } else { MIN_AGE };
         self.refers && self.at.elapsed() >= max_age
     }
-}
 
-/// What one lookup led to.
-enum Looked {
-    /// What was known before still holds, of this version of the object.
-    Same(Known),
-    /// Something new is known.
-    New(Known, Box<Resolution>),
+    fn has_meaning_of(&self, other: &Known) -> bool {
+        self.metrics == other.metrics && self.warnings == other.warnings
+    }
 }
 
 impl Resolver {
     /// Knows nothing yet.
     pub(super) fn new(triggers: Arc<Triggers>, is_managed: IsManaged, mode: Mode) -> Resolver {
-        Resolver { triggers, is_managed, mode, known: HashMap::new() }
+        let lookups = Lookups::new(Arc::clone(&triggers));
+        Resolver { triggers, is_managed, mode, known: HashMap::new(), lookups, listed: None }
     }
 
     /// Passes on what arrives, and what is resolved again, for ever.
@@ -85,141 +99,130 @@ impl Resolver {
         self.triggers.authentications_known().await;
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let triggers = Arc::clone(&self.triggers);
         loop {
-            let is_time = tokio::select! {
-                biased;
-                _ = tick.tick() => true,
-                () = inbox.arrival() => false,
-                () = self.triggers.outdated() => false,
-            };
-            self.take_in(inbox.take(), apply).await;
-            let again = self.outdated(is_time);
-            self.resolve_again(again, apply).await;
+            // Whatever is ready: which one is chosen is left to chance, so that none is forgotten.
+            tokio::select! {
+                _ = tick.tick() => self.look_again(true),
+                () = inbox.arrival() => self.take_in(inbox.take(), apply),
+                () = triggers.outdated() => self.look_again(false),
+                looked = self.lookups.next() => self.looked(looked, apply),
+                () = until(self.listed) => self.pass_on_list(apply),
+            }
+            if self.lookups.is_empty() {
+                self.pass_on_list(apply);
+            }
         }
     }
 
     /// Takes in what the watch brought.
-    async fn take_in(&mut self, arrived: Arrived, apply: &mut Apply<'_>) {
-        let reads = Reads::default();
+    fn take_in(&mut self, arrived: Arrived, apply: &mut Apply<'_>) {
+        let reads = Arc::new(Reads::default());
         if let Some(all) = arrived.all {
             let there: BTreeSet<ObjectName> = all.iter().map(|o| ObjectName::of(o)).collect();
+            let gone = self.known.keys().chain(self.lookups.names());
             let gone: Vec<ObjectName> =
-                self.known.keys().filter(|name| !there.contains(*name)).cloned().collect();
+                gone.filter(|name| !there.contains(*name)).cloned().collect();
             gone.iter().for_each(|name| self.forget(name));
-            let found = self.resolve(&all, &reads, false).await;
-            apply(Change::All(found));
+            self.listed = Some(Instant::now() + LIST_PATIENCE);
+            for object in all {
+                self.arrive(object, &reads);
+            }
         }
-        let mut applied = Vec::new();
         for (name, change) in arrived.changed {
             match change {
-                OneChange::Applied(object) => applied.push(object),
+                OneChange::Applied(object) => {
+                    if let Some(managed) = self.arrive(object, &reads) {
+                        self.pass_on(Change::Applied(managed), apply);
+                    }
+                }
                 OneChange::Deleted(object) => {
                     self.forget(&name);
-                    apply(Change::Deleted(managed(&object, &Ok(Vec::new()), self.mode)));
+                    let managed = managed(&object, &Ok(Vec::new()), self.mode);
+                    self.pass_on(Change::Deleted(managed), apply);
                 }
             }
         }
-        for managed in self.resolve(&applied, &reads, false).await {
-            apply(Change::Applied(managed));
+    }
+
+    /// What an object means that has arrived, if that is known: one that has the spec of before means the same. Else it
+    /// is looked up, and means what it meant until then.
+    fn arrive(&mut self, object: Arc<ScaledObject>, reads: &Arc<Reads>) -> Option<Managed> {
+        let is_managed = (self.is_managed)(&managed(&object, &Ok(Vec::new()), self.mode));
+        let name = ObjectName::of(&object);
+        let known = self.known.get(&name);
+        let same = known
+            .filter(|it| it.object.spec == object.spec && it.is_managed == is_managed)
+            .cloned();
+        if let Some(known) = same {
+            self.lookups.take_newer(&name, &object);
+            return Some(self.keep(Known { object, ..known }));
         }
+        if !is_managed {
+            self.lookups.forget(&name);
+            let mut unmanaged = Resolution::unmanaged();
+            let known = Known::of(object, &mut unmanaged, is_managed);
+            self.triggers.connect(&name, unmanaged);
+            return Some(self.keep(known));
+        }
+        if !self.lookups.take_newer(&name, &object) {
+            self.lookups.add(name, Wanted { object, reads: Arc::clone(reads), is_again: false });
+        }
+        None
     }
 
     fn forget(&mut self, name: &ObjectName) {
+        self.lookups.forget(name);
         self.known.remove(name);
         self.triggers.forget(name);
     }
 
-    /// The objects that should be resolved again. A trigger that fails all the time does not have its credentials read
-    /// all the time.
-    fn outdated(&self, is_time: bool) -> Vec<Arc<ScaledObject>> {
+    /// Begins to resolve the objects again that should be. A trigger that fails all the time does not have its
+    /// credentials read all the time.
+    fn look_again(&mut self, is_time: bool) {
         let outdated = self.triggers.take_outdated();
         let is_outdated = |(name, known): &(&ObjectName, &Known)| {
             let failed = outdated.objects.contains(*name) && known.at.elapsed() >= MIN_AGE;
             let changed = !outdated.authentications.is_disjoint(&known.authentications);
             changed || (failed && known.refers) || (is_time && known.is_old())
         };
-        let found = self.known.iter().filter(is_outdated);
-        found.map(|(_, known)| Arc::clone(&known.object)).collect()
+        let reads = Arc::new(Reads::default());
+        for (name, known) in self.known.iter().filter(is_outdated) {
+            let (object, reads) = (Arc::clone(&known.object), Arc::clone(&reads));
+            self.lookups.add(name.clone(), Wanted { object, reads, is_again: true });
+        }
+        // What is being looked up may have been read before the change.
+        self.lookups.repeat(&outdated.authentications, &reads);
     }
 
-    /// Resolves objects again and passes on those that mean something else now.
-    async fn resolve_again(&mut self, objects: Vec<Arc<ScaledObject>>, apply: &mut Apply<'_>) {
-        if objects.is_empty() {
+    /// Takes in what a lookup led to, and passes it on if it is something new.
+    fn looked(&mut self, looked: Looked, apply: &mut Apply<'_>) {
+        let Looked { name, object, resolution, is_again } = looked;
+        let before = self.known.get(&name);
+        let before = before.filter(|it| it.object.spec == object.spec && it.is_managed).cloned();
+        let worked = before.as_ref().is_some_and(|before| before.metrics.is_ok());
+        let is_unsure = resolution.as_ref().is_none_or(|resolution| resolution.is_unsure);
+        if let Some(before) = before.clone().filter(|_| worked && is_unsure) {
+            // What worked goes on while the API server cannot be asked.
+            self.keep(Known { object, at: Instant::now(), ..before });
             return;
         }
-        let meaning = |known: &Known| (Arc::clone(&known.metrics), Arc::clone(&known.warnings));
-        let before: Vec<_> = objects
-            .iter()
-            .map(|object| self.known.get(&ObjectName::of(object)).map(meaning))
-            .collect();
-        let found = self.resolve(&objects, &Reads::default(), true).await;
-        for ((managed, object), before) in found.into_iter().zip(&objects).zip(before) {
-            if self.known.get(&ObjectName::of(object)).map(meaning) != before {
-                apply(Change::Applied(managed));
-            }
+        let mut resolution = resolution.unwrap_or_else(|| {
+            let seconds = DEADLINE.as_secs();
+            let late = format!("what triggers refer to cannot be read within {seconds} s");
+            Resolution::failed(late)
+        });
+        let known = Known::of(object, &mut resolution, true);
+        self.triggers.connect(&name, resolution);
+        let is_same = before.is_some_and(|before| known.has_meaning_of(&before));
+        let managed = self.keep(known);
+        if !(is_again && is_same) {
+            self.pass_on(Change::Applied(managed), apply);
         }
     }
 
-    /// What objects mean, in their order. One that has the spec of before means the same, unless it is looked up again.
-    async fn resolve(
-        &mut self,
-        objects: &[Arc<ScaledObject>],
-        reads: &Reads,
-        again: bool,
-    ) -> Vec<Managed> {
-        let mut found = Vec::with_capacity(objects.len());
-        for some in objects.chunks(CONCURRENT) {
-            let looked =
-                join_all(some.iter().map(|object| self.look_up(object, reads, again))).await;
-            for looked in looked {
-                found.push(self.keep(looked));
-            }
-        }
-        found
-    }
-
-    async fn look_up(&self, object: &Arc<ScaledObject>, reads: &Reads, again: bool) -> Looked {
-        let is_managed = (self.is_managed)(&managed(object, &Ok(Vec::new()), self.mode));
-        let before = self.known.get(&ObjectName::of(object));
-        let before = before
-            .filter(|before| before.object.spec == object.spec && before.is_managed == is_managed);
-        if let Some(before) = before.filter(|_| !again) {
-            return Looked::Same(Known { object: Arc::clone(object), ..before.clone() });
-        }
-        if !is_managed {
-            return new(object, Resolution::unmanaged(), is_managed);
-        }
-        let resolving = tokio::time::timeout(DEADLINE, self.triggers.resolve(object, reads));
-        let resolution = resolving.await.ok();
-        match (resolution, before) {
-            // What worked goes on while the API server cannot be asked.
-            (None | Some(Resolution { is_unsure: true, .. }), Some(before))
-                if before.metrics.is_ok() =>
-            {
-                Looked::Same(Known {
-                    object: Arc::clone(object),
-                    at: Instant::now(),
-                    ..before.clone()
-                })
-            }
-            (Some(resolution), _) => new(object, resolution, is_managed),
-            (None, _) => {
-                let seconds = DEADLINE.as_secs();
-                let late = format!("what triggers refer to cannot be read within {seconds} s");
-                new(object, Resolution::failed(late), is_managed)
-            }
-        }
-    }
-
-    /// Keeps what was looked up, and connects what polls.
-    fn keep(&mut self, looked: Looked) -> Managed {
-        let known = match looked {
-            Looked::Same(known) => known,
-            Looked::New(known, resolution) => {
-                self.triggers.connect(&ObjectName::of(&known.object), *resolution);
-                known
-            }
-        };
+    /// Keeps what is known of an object; what it means.
+    fn keep(&mut self, known: Known) -> Managed {
         let (managed, name) = (known.managed(self.mode), ObjectName::of(&known.object));
         if self.mode == Mode::Hpa && known.is_managed {
             self.triggers.serve(&name, &managed.model);
@@ -229,18 +232,26 @@ impl Resolver {
         self.known.insert(name, known);
         managed
     }
+
+    /// Passes a change on, unless a list that waits has it.
+    fn pass_on(&self, change: Change<Managed>, apply: &mut Apply<'_>) {
+        if self.listed.is_none() {
+            apply(change);
+        }
+    }
+
+    /// Passes a list on that waits: all objects of which it is known what they mean.
+    fn pass_on_list(&mut self, apply: &mut Apply<'_>) {
+        if self.listed.take().is_some() {
+            apply(Change::All(self.known.values().map(|known| known.managed(self.mode)).collect()));
+        }
+    }
 }
 
-fn new(object: &Arc<ScaledObject>, mut resolution: Resolution, is_managed: bool) -> Looked {
-    let metrics = std::mem::replace(&mut resolution.metrics, Ok(Vec::new()));
-    let known = Known {
-        object: Arc::clone(object),
-        metrics: Arc::new(metrics),
-        warnings: resolution.warnings.join("\n").into(),
-        authentications: Arc::new(std::mem::take(&mut resolution.authentications)),
-        refers: resolution.refers,
-        is_managed,
-        at: Instant::now(),
-    };
-    Looked::New(known, Box::new(resolution))
+/// Waits for a moment, if there is one.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }

@@ -1,4 +1,5 @@
 mod again;
+mod slow;
 
 use super::*;
 use podscale_core::Time;

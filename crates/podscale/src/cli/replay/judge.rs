@@ -1,8 +1,9 @@
 //! Decides one recording anew and notes where the outcome differs.
 
-use podscale_api::recording::{RecordedDecision, Recording};
+use podscale_api::recording::{AnyRecording, JobsRecording, Recording, RecordingMeta};
 use podscale_api::replay::Replayer;
-use podscale_api::replay::difference::{Difference, differences};
+use podscale_api::replay::difference::{Difference, by_field, differences};
+use podscale_api::replay::jobs::{JobsReplayed, JobsReplayer};
 use podscale_api::time::format_rfc3339_exact;
 use podscale_core::explain;
 
@@ -26,6 +27,11 @@ impl Selection<'_> {
             None => false,
         };
         self.names.is_empty() || self.names.iter().any(meant)
+    }
+
+    /// Whether the step at this place is selected.
+    fn takes_step(&self, place: usize) -> bool {
+        self.step.is_none_or(|wanted| wanted == place)
     }
 }
 
@@ -53,7 +59,7 @@ pub(super) struct JudgedStep {
     pub place: usize,
     /// Its time.
     pub time: String,
-    /// The size that the target has in the end.
+    /// The size that the target has in the end, or how many unfinished Jobs there are.
     pub replicas: i32,
     /// Where the outcome differs from the recorded one.
     pub verdict: Verdict,
@@ -73,47 +79,82 @@ pub(super) enum Verdict {
 }
 
 /// Decides a recording anew; `None` if it is not selected.
-pub(super) fn judge(recording: &Recording, selection: &Selection<'_>) -> Option<Judged> {
-    let name = &recording.metadata.name;
-    if !selection.takes(name) {
+pub(super) fn judge(recording: &AnyRecording, selection: &Selection<'_>) -> Option<Judged> {
+    if !selection.takes(recording.name()) {
         return None;
     }
-    let mut judged = Judged {
-        name: name.clone(),
-        description: recording.metadata.annotations.get("description").map(str::to_owned),
-        steps: 0,
-        decisions: 0,
-        agree: 0,
-        shown: Vec::new(),
-    };
+    Some(match recording {
+        AnyRecording::Scale(recording) => judge_sizes(recording, selection),
+        AnyRecording::Jobs(recording) => judge_jobs(recording, selection),
+    })
+}
+
+fn judge_sizes(recording: &Recording, selection: &Selection<'_>) -> Judged {
+    let mut judged = Judged::of(&recording.metadata);
     let mut replayer = Replayer::new(recording);
     for (place, step) in recording.steps.iter().enumerate() {
-        let selected = selection.step.is_none_or(|wanted| wanted == place);
-        let explained = selected && selection.explain;
+        let is_explained = selection.explain && selection.takes_step(place);
         let (outcome, lines) = replayer.step(step, |replayed| {
             let (steps, snapshot) = (&replayed.decision.steps, replayed.snapshot);
             let words = || explain::lines(steps, snapshot.autoscaler, snapshot.now);
-            let lines = explained.then(words);
+            let lines = is_explained.then(words);
             (replayed.outcome, lines.unwrap_or_default())
         });
-        if !selected {
-            continue;
-        }
-        judged.steps += 1;
-        let verdict = compare(step.expected(), &outcome);
-        judged.decisions += usize::from(!matches!(verdict, Verdict::NotRecorded));
-        judged.agree += usize::from(matches!(verdict, Verdict::Agrees));
-        if explained || matches!(verdict, Verdict::Differs(_)) {
-            let time = format_rfc3339_exact(step.time.0);
-            let replicas = outcome.replicas;
-            judged.shown.push(JudgedStep { place, time, replicas, verdict, lines });
-        }
+        let compare = |expected| differences(expected, &outcome);
+        let verdict = Verdict::of(step.expected().map(compare));
+        let (time, replicas) = (format_rfc3339_exact(step.time.0), outcome.replicas);
+        judged.add(JudgedStep { place, time, replicas, verdict, lines }, selection);
     }
-    Some(judged)
+    judged
 }
 
-fn compare(expected: Option<&RecordedDecision>, got: &RecordedDecision) -> Verdict {
-    let Some(expected) = expected else { return Verdict::NotRecorded };
-    let differences = differences(expected, got);
-    if differences.is_empty() { Verdict::Agrees } else { Verdict::Differs(differences) }
+fn judge_jobs(recording: &JobsRecording, selection: &Selection<'_>) -> Judged {
+    let mut judged = Judged::of(&recording.metadata);
+    let mut replayer = JobsReplayer::new(recording);
+    for (place, step) in recording.steps.iter().enumerate() {
+        let JobsReplayed { outcome, lines, unfinished: replicas } = replayer.step(step);
+        let compare = |expected| by_field(expected, &outcome);
+        let verdict = Verdict::of(step.decision.as_ref().map(compare));
+        let time = format_rfc3339_exact(step.time.0);
+        judged.add(JudgedStep { place, time, replicas, verdict, lines }, selection);
+    }
+    judged
+}
+
+impl Judged {
+    /// Of a recording of which nothing was decided yet.
+    fn of(metadata: &RecordingMeta) -> Judged {
+        Judged {
+            name: metadata.name.clone(),
+            description: metadata.annotations.get("description").map(str::to_owned),
+            steps: 0,
+            decisions: 0,
+            agree: 0,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Takes in a step, if it is selected.
+    fn add(&mut self, step: JudgedStep, selection: &Selection<'_>) {
+        if !selection.takes_step(step.place) {
+            return;
+        }
+        self.steps += 1;
+        self.decisions += usize::from(!matches!(step.verdict, Verdict::NotRecorded));
+        self.agree += usize::from(matches!(step.verdict, Verdict::Agrees));
+        if selection.explain || matches!(step.verdict, Verdict::Differs(_)) {
+            self.shown.push(step);
+        }
+    }
+}
+
+impl Verdict {
+    /// Of the differences from what was recorded, if anything was.
+    fn of(differences: Option<Vec<Difference>>) -> Verdict {
+        match differences {
+            None => Verdict::NotRecorded,
+            Some(differences) if differences.is_empty() => Verdict::Agrees,
+            Some(differences) => Verdict::Differs(differences),
+        }
+    }
 }

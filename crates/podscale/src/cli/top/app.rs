@@ -174,5 +174,6 @@ pub(super) fn trouble(row: &Row) -> Option<&str> {
     // A target that somebody set to zero is not active, but that is not trouble.
     let inactive = bad("ScalingActive").filter(|reason| *reason != "ScalingDisabled");
     let conflict = row.view.conflict.as_ref().map(|_| "Conflict");
-    conflict.or(bad("AbleToScale")).or(inactive).or_else(unread).or_else(failed)
+    let unready = || bad("Ready");
+    conflict.or(bad("AbleToScale")).or(inactive).or_else(unread).or_else(unready).or_else(failed)
 }

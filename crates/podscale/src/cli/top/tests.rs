@@ -118,3 +118,19 @@ fn a_dry_run_and_another_kind_are_shown_as_such() {
     assert!(lines[2].starts_with("shop        web ") && lines[2].ends_with("withheld"), "{text}");
     assert!(lines[3].starts_with("shop        ScaledObject/web "), "{text}");
 }
+
+#[test]
+fn a_scaled_job_that_is_not_ready_says_why() {
+    let mut mail = row("shop", "mail", 2, 2.5, "True");
+    (mail["kind"], mail["target"], mail["outcome"]) =
+        (json!("ScaledJob"), json!("Jobs"), json!("failed"));
+    mail["conditions"] = json!([{"type": "Ready", "status": "False", "since": null,
+        "reason": "ScaledJobCheckFailed", "message": "no triggers"}]);
+    let list = json!({"now": 1_000_000, "autoscalers": [mail]});
+    let mut app = App::new("http://here".into(), Sort::Name, String::new());
+    app.take(Ok(serde_json::from_value(list).expect("rows")));
+    let text = table::text(&app, false);
+    let line: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert_eq!(line[..6], ["shop", "ScaledJob/mail", "Jobs", "2→3", "1", "10"], "{text}");
+    assert_eq!(line.last(), Some(&"ScaledJobCheckFailed"), "{text}");
+}

@@ -93,7 +93,27 @@ fn what_goes_leaves_nothing_behind() {
     }
     index.apply(own.key.kind, Change::Deleted(own));
     let state = index.state.lock();
-    assert!(state.claims.numbers.is_empty() && state.claims.unmanaged.is_empty());
+    assert!(state.claims.by_target.is_empty() && state.claims.unmanaged.is_empty());
+}
+
+#[test]
+fn only_the_autoscalers_of_the_same_target_are_looked_at() {
+    let index = index();
+    let own = |number: usize| object(&format!("chpa own-{number} web-{number} 5"));
+    for number in 0..1000 {
+        let beside = object(&format!("hpa beside-{number} web-{number} 1 no"));
+        for managed in [own(number), beside] {
+            index.apply(managed.key.kind, Change::Applied(managed));
+        }
+    }
+    let state = index.state.lock();
+    for number in 0..1000 {
+        let key = own(number).key;
+        let target = state.entries[&key].target.expect("it has a target");
+        assert_eq!(state.claims.of(target).len(), 2, "of 2000 autoscalers");
+        let first = state.precedent(&key).expect("the HPA goes before it");
+        assert_eq!(*first.name, *format!("beside-{number}"));
+    }
 }
 
 #[test]
