@@ -119,7 +119,7 @@ fn documented(page: &str) -> BTreeSet<Documented> {
         // The table of parameters has two columns, and says in words where else they may be.
         let (names, from) = (names(cells[0]), if cells.len() > 2 { cells[1] } else { row });
         for name in names {
-            let mut add = |name: String, place| drop(all.insert(Documented { name, place }));
+            let mut add = |name: String, place| all.extend([Documented { name, place }]);
             if from.contains("FromEnv") {
                 add(format!("{name}FromEnv"), "metadata");
             }

@@ -30,9 +30,15 @@ pub(crate) struct KeySource {
 
 /// Whose keys.
 enum Wanted {
-    Controller { role: Option<String>, external_id: Option<String> },
+    Controller {
+        role: Option<String>,
+        external_id: Option<String>,
+    },
     /// The token is replaced whenever the trigger's credentials are read.
-    Workload { role: String, token: parking_lot::Mutex<Secret> },
+    Workload {
+        role: String,
+        token: parking_lot::Mutex<Secret>,
+    },
 }
 
 #[derive(Default)]
@@ -72,7 +78,13 @@ impl KeySource {
             let sts = Sts::new(address, region)?;
             let (variables, clock) = (context.variables.clone(), context.clock.clone());
             let identity = Wanted::of(identity);
-            Ok::<_, TriggerError>(KeySource { identity, sts, variables, clock, kept: Mutex::default() })
+            Ok::<_, TriggerError>(KeySource {
+                identity,
+                sts,
+                variables,
+                clock,
+                kept: Mutex::default(),
+            })
         })?;
         source.renew(identity);
         Ok(source)
@@ -186,7 +198,9 @@ impl Wanted {
     fn of(identity: &Identity) -> Wanted {
         match identity.clone() {
             Identity::Controller { role, external_id } => Wanted::Controller { role, external_id },
-            Identity::Workload { role, token, .. } => Wanted::Workload { role, token: token.into() },
+            Identity::Workload { role, token, .. } => {
+                Wanted::Workload { role, token: token.into() }
+            }
         }
     }
 }

@@ -34,14 +34,21 @@ type Answer = (StatusCode, String);
 
 fn refusal(status: u16, code: &str) -> Answer {
     let status = StatusCode::from_u16(status).expect("a status");
-    (status, format!("<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>no, {PLANTED}!</Message></Error></ErrorResponse>"))
+    (
+        status,
+        format!(
+            "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>no, {PLANTED}!</Message></Error></ErrorResponse>"
+        ),
+    )
 }
 
 async fn sts(State(amazon): State<Arc<Amazon>>, headers: HeaderMap, body: String) -> Answer {
-    let form: HashMap<String, String> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    let form: HashMap<String, String> =
+        form_urlencoded::parse(body.as_bytes()).into_owned().collect();
     let field = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
     assert_eq!((field("Version"), field("RoleSessionName")), ("2011-06-15", "podscale"));
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     assert!(header("content-type").starts_with("application/x-www-form-urlencoded"));
     let (action, role) = (field("Action"), field("RoleArn"));
     let who = match action {
@@ -80,12 +87,15 @@ async fn sts(State(amazon): State<Arc<Amazon>>, headers: HeaderMap, body: String
 }
 
 async fn sqs(State(amazon): State<Arc<Amazon>>, headers: HeaderMap) -> Answer {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let authorization = header("authorization");
     assert!(authorization.contains("/eu-central-1/sqs/aws4_request"), "{authorization}");
     let id = authorization.split(['=', '/']).nth(1).unwrap_or_default().to_owned();
     amazon.asked.lock().push(format!("queue by {id}"));
-    if let Some(number) = id.strip_prefix("KEY").map(|number| number.parse::<u32>().expect("a number")) {
+    if let Some(number) =
+        id.strip_prefix("KEY").map(|number| number.parse::<u32>().expect("a number"))
+    {
         assert_eq!(header("x-amz-security-token"), format!("session-{number}-{PLANTED}"));
         if number < *amazon.valid_from.lock() {
             let body = format!(r#"{{"__type":"ExpiredTokenException","message":"{PLANTED}"}}"#);
@@ -153,7 +163,8 @@ fn token_file() -> String {
     path.display().to_string()
 }
 
-const OWN_KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "OWN"), ("AWS_SECRET_ACCESS_KEY", PLANTED)];
+const OWN_KEYS: [(&str, &str); 2] =
+    [("AWS_ACCESS_KEY_ID", "OWN"), ("AWS_SECRET_ACCESS_KEY", PLANTED)];
 
 #[tokio::test]
 async fn each_identity_gets_its_keys_as_amazon_gives_them() {
@@ -163,8 +174,16 @@ async fn each_identity_gets_its_keys_as_amazon_gives_them() {
         (&OWN_KEYS[..], controller(None, None), "queue by OWN"),
         (&OWN_KEYS, controller(Some(OTHER), None), "AssumeRole other by OWN, queue by KEY1"),
         (&OWN_KEYS, controller(Some(OTHER), Some("x")), "AssumeRole other by OWN x, queue by KEY1"),
-        (&by_token, controller(None, None), "AssumeRoleWithWebIdentity queues by controller, queue by KEY1"),
-        (&by_token, controller(Some(ROLE), None), "AssumeRoleWithWebIdentity queues by controller, queue by KEY1"),
+        (
+            &by_token,
+            controller(None, None),
+            "AssumeRoleWithWebIdentity queues by controller, queue by KEY1",
+        ),
+        (
+            &by_token,
+            controller(Some(ROLE), None),
+            "AssumeRoleWithWebIdentity queues by controller, queue by KEY1",
+        ),
         // This one does not trust the token, but whom it stands for.
         (
             &by_token,
@@ -194,7 +213,8 @@ async fn keys_are_shared_and_kept_until_they_expire_or_are_refused() {
     context.clock = Arc::new(move || clock.lock().parse().expect("a time"));
     let role = controller(Some(OTHER), None);
     let queues = [queue(&context, &address, &role), queue(&context, &address, &role)];
-    let roles = || amazon.asked.lock().iter().filter(|asked| asked.starts_with("AssumeRole")).count();
+    let roles =
+        || amazon.asked.lock().iter().filter(|asked| asked.starts_with("AssumeRole")).count();
     for queue in queues.iter().chain(&queues) {
         assert_eq!(poll(&**queue).await, "7");
     }
@@ -207,7 +227,10 @@ async fn keys_are_shared_and_kept_until_they_expire_or_are_refused() {
     // Those are taken back.
     *amazon.valid_from.lock() = 3;
     let refused = poll(&*queues[0]).await;
-    assert!(refused.ends_with("refuses the credentials: it answers 403 ExpiredTokenException"), "{refused}");
+    assert!(
+        refused.ends_with("refuses the credentials: it answers 403 ExpiredTokenException"),
+        "{refused}"
+    );
     assert_eq!(poll(&*queues[0]).await, "7");
     assert_eq!(roles(), 3);
 }
@@ -222,7 +245,10 @@ async fn a_newer_token_of_a_service_account_replaces_the_one_before() {
     assert_eq!(context.servers(), 2, "they share the queue's server, and the one that gives keys");
     for queue in [before, after] {
         let refused = poll(&*queue).await;
-        assert!(refused.ends_with("refuses the credentials: it answers 403 AccessDenied"), "{refused}");
+        assert!(
+            refused.ends_with("refuses the credentials: it answers 403 AccessDenied"),
+            "{refused}"
+        );
     }
 }
 
@@ -273,7 +299,8 @@ fn only_whole_answers_have_keys() {
     let (keys, until) = lent(&answer(whole)).expect("keys");
     assert_eq!((keys.id.as_str(), keys.secret.expose()), ("k", "s"));
     assert_eq!(until.to_string(), "2026-11-16T08:00:00Z");
-    for part in ["<AccessKeyId>k", "<SecretAccessKey>s", "<SessionToken>t", "2026-11-16T08:00:00Z"] {
+    for part in ["<AccessKeyId>k", "<SecretAccessKey>s", "<SessionToken>t", "2026-11-16T08:00:00Z"]
+    {
         let empty = part.find('>').map_or("", |end| &part[..=end]);
         assert!(lent(&answer(&whole.replace(part, empty))).is_none(), "{part}");
     }

@@ -233,7 +233,7 @@ struct Timeline<'a, S> {
 }
 
 impl<S: Server> Timeline<'_, S> {
-    /// Sends messages; those that see them follow.
+    /// Sends messages; those that see them follow, if they are more than a tenth of those before.
     async fn send(&mut self, count: usize, unseen: Option<usize>) {
         self.server.send(count);
         self.waiting += count;
@@ -276,7 +276,7 @@ impl<S: Server> Timeline<'_, S> {
         if object.trigger.wrong() != json!({}) {
             object.fails_again().await;
         }
-        self.send(2, Some(place)).await;
+        self.send(4, Some(place)).await;
         for other in self.objects.iter().enumerate().filter(|(n, _)| *n != place) {
             other.1.is_ready().await;
         }

@@ -24,10 +24,7 @@ fn fields_are_checked_in_the_words_of_keda() {
         ),
         (format!("{URL};awsRegion=r"), "awsAccessKeyID not found"),
         (format!("{URL};awsRegion=r;auth.awsAccessKeyID=k"), "awsSecretAccessKey not found"),
-        (
-            format!("{KEYS};{URL};auth.awsRoleArn=a"),
-            "awsRoleArn needs the controller's identity",
-        ),
+        (format!("{KEYS};{URL};auth.awsRoleArn=a"), "awsRoleArn needs the controller's identity"),
         (
             format!("{KEYS};{URL};identityOwner=operator"),
             "identityOwner operator needs the controller's identity",

@@ -79,14 +79,11 @@ async fn log_in(
         Settings { user: "u".to_owned(), password: "hunter2".into(), ..Settings::default() };
     let client = MySqlClient::new(settings).expect("a client");
     let (mut far, near) = tokio::io::duplex(1 << 12);
-    let greeting =
-        Greeting { capabilities: 0, seed: SEED.to_vec(), plugin: plugin.to_owned() };
+    let greeting = Greeting { capabilities: 0, seed: SEED.to_vec(), plugin: plugin.to_owned() };
     let mut connection = Connection::new(Box::new(near), 1);
     let name = "db:3306".into();
-    let (ended, ()) = tokio::join!(
-        client.log_in(&name, &mut connection, greeting, encrypted),
-        server(&mut far)
-    );
+    let (ended, ()) =
+        tokio::join!(client.log_in(&name, &mut connection, greeting, encrypted), server(&mut far));
     ended.map_or_else(|error| error.to_string(), |()| "in".to_owned())
 }
 
