@@ -8,6 +8,7 @@ mod connected;
 mod credentials;
 mod environment;
 mod hidden;
+mod identity;
 mod lookup;
 pub mod offline;
 mod pushes;

@@ -1,5 +1,6 @@
 //! What all triggers of a program share, and what they ask of the cluster.
 
+use crate::secret::Secret;
 use crate::server::Connections;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -50,6 +51,9 @@ pub trait Cluster: Send + Sync {
 /// Reads a clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// Reads a variable of the program's own environment.
+pub type Variables = Arc<dyn Fn(&str) -> Option<Secret> + Send + Sync>;
+
 /// What all triggers of a program share.
 #[derive(Clone)]
 pub struct Context {
@@ -57,6 +61,8 @@ pub struct Context {
     pub cluster: Arc<dyn Cluster>,
     /// What time it is.
     pub clock: Clock,
+    /// What the controller's own identity in a cloud is read from; no trigger reads others.
+    pub variables: Variables,
     /// How long an HTTP request may take, unless a trigger says otherwise.
     pub http_timeout: Duration,
     /// How long an answer serves all who ask the same.
@@ -71,6 +77,7 @@ impl Context {
         Context {
             cluster,
             clock: Arc::new(Timestamp::now),
+            variables: Arc::new(|name| std::env::var(name).ok().map(Secret::from)),
             http_timeout: HTTP_TIMEOUT,
             freshness: FRESHNESS,
             connections: Arc::default(),

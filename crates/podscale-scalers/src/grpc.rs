@@ -4,6 +4,7 @@
 pub(crate) mod tests;
 
 use crate::address::decode;
+use crate::http::heard::Hearing;
 use crate::http::{cause, refusal, without_tls};
 use crate::tls::Tls;
 use crate::trigger::TriggerError;
@@ -38,7 +39,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// What calls one server. All calls share a connection.
 pub(crate) struct Grpc {
-    client: Client<HttpsConnector<HttpConnector>, Body>,
+    client: Client<Hearing<HttpsConnector<HttpConnector>>, Body>,
     origin: String,
 }
 
@@ -89,7 +90,7 @@ impl Grpc {
             })?;
             builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
         }
-        let connector = builder.enable_http2().wrap_connector(tcp);
+        let connector = Hearing(builder.enable_http2().wrap_connector(tcp));
         let mut builder = Client::builder(TokioExecutor::new());
         builder.http2_only(true);
         let origin = format!("{scheme}://{}", target.authority);

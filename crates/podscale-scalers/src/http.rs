@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod connection;
+pub(crate) mod heard;
 pub(crate) mod oauth;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use crate::address::Address;
 use crate::tls::Tls;
 use crate::trigger::TriggerError;
 use bytes::Bytes;
+use heard::Hearing;
 use http::header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
@@ -34,7 +36,7 @@ const AGENT: HeaderValue =
 
 /// What sends requests to one server.
 #[derive(Clone)]
-pub(crate) struct Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub(crate) struct Http(Client<Hearing<HttpsConnector<HttpConnector>>, Full<Bytes>>);
 
 impl Http {
     /// Connects to nothing yet.
@@ -47,7 +49,7 @@ impl Http {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
-        let connector = builder.enable_http1().wrap_connector(tcp);
+        let connector = Hearing(builder.enable_http1().wrap_connector(tcp));
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_max_idle_per_host(IDLE_CONNECTIONS);
         builder.pool_idle_timeout(Duration::from_secs(60));

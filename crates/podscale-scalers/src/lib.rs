@@ -10,6 +10,8 @@
 #![cfg_attr(not(feature = "all"), allow(dead_code))]
 
 mod address;
+#[cfg(feature = "aws")]
+mod aws;
 mod context;
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -36,11 +38,12 @@ mod trigger;
 #[cfg(feature = "http-client")]
 pub mod vault;
 
-pub use context::{Clock, Cluster, Context, Endpoint, PodPlace};
+pub use context::{Clock, Cluster, Context, Endpoint, PodPlace, Variables};
 pub use metadata::{MetadataErrors, Problem};
 pub use scaler::{Parsed, Scaler};
 pub use secret::Secret;
 pub use sources::{KINDS, connect, parse};
 pub use trigger::{
-    Metric, MetricType, ResourceTarget, ServerKey, TriggerError, TriggerSpec, TriggerValue,
+    Identity, Metric, MetricType, ResourceTarget, ServerKey, TriggerError, TriggerSpec,
+    TriggerValue,
 };

@@ -67,6 +67,9 @@ pub const KINDS: [&str; 23] = [
     "temporal",
 ];
 
+/// The types that know what an identity in a cloud is.
+const WITH_IDENTITY: [&str; 1] = ["aws-sqs-queue"];
+
 /// A source, and what KEDA says before its errors: where fields by themselves are wrong, and together.
 struct Source {
     kinds: &'static [&'static str],
@@ -223,6 +226,12 @@ pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
     let Some(source) = find(&spec.kind) else { return Err(unknown(&spec.kind)) };
     let mut fields = Fields::new(spec);
     let metric_type = fields.external_type()?;
+    if spec.identity.is_some() && !WITH_IDENTITY.contains(&&*spec.kind) {
+        fields.refuse(
+            format!("podIdentity is not supported for triggers of type {}", spec.kind),
+            "refer to an authentication without podIdentity",
+        );
+    }
     let draft = (source.read)(&mut fields);
     let warnings = fields.finish(source.context, source.late_context)?;
     let metric = if draft.name.is_empty() {

@@ -17,6 +17,8 @@ pub struct TriggerSpec {
     pub auth: BTreeMap<String, Secret>,
     /// The environment of the container that `*FromEnv` fields refer to.
     pub env: BTreeMap<String, Secret>,
+    /// Whose identity in a cloud it has, if its authentication names one.
+    pub identity: Option<Identity>,
     /// Its metric type; empty if the object does not say.
     pub metric_type: String,
     /// The namespace of the object.
@@ -25,6 +27,27 @@ pub struct TriggerSpec {
     pub name: String,
     /// Which trigger of the object it is, from 0.
     pub index: usize,
+}
+
+/// An identity in Amazon's cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The controller's own, and a role that it takes on from there.
+    Controller {
+        /// The role, if there is one.
+        role: Option<String>,
+        /// What the role wants to hear besides.
+        external_id: Option<String>,
+    },
+    /// That of a service account, which takes on a role by its token.
+    Workload {
+        /// The role.
+        role: String,
+        /// Its namespace and name.
+        account: String,
+        /// A token that is meant for Amazon.
+        token: Secret,
+    },
 }
 
 /// How a value is compared with its target.

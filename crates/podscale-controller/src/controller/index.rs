@@ -284,7 +284,8 @@ impl Index {
         }
     }
 
-    /// The status of an object was stored, and how. The answer is known unless something newer is.
+    /// The status of an object was stored, and how. The answer is known, unless that version or a newer one is: whoever
+    /// brought it may know better what the object means, which can depend on others.
     pub(super) fn status_stored(&self, managed: Managed, what: StatusStored) {
         let Some(mut entry) = self.entry(&managed.key, managed.uid()) else { return };
         match what {
@@ -292,7 +293,9 @@ impl Index {
             StatusStored::Conflict => entry.ownership.reported(),
             StatusStored::SameTarget(other) => entry.reported_precedent = Some(other),
         }
-        entry.replace(managed);
+        if entry.managed.metadata().resource_version != managed.metadata().resource_version {
+            entry.replace(managed);
+        }
     }
 
     /// Dry run: changes what is remembered of an object's comparison.

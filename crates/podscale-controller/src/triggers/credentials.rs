@@ -5,16 +5,23 @@ use super::{AuthenticationName, Triggers};
 use podscale_api::keda::ScaledObject;
 use podscale_api::keda::authentication::{AuthenticationSpec, KeyRef};
 use podscale_api::keda::check;
-use podscale_scalers::Secret;
+use podscale_scalers::{Identity, Secret};
 use std::collections::BTreeMap;
 
 /// Parameters with their values.
 pub(super) type Credentials = BTreeMap<String, Secret>;
 
+/// All that an authentication gives.
+#[derive(Default)]
+pub(super) struct Authentication {
+    pub(super) parameters: Credentials,
+    pub(super) identity: Option<Identity>,
+}
+
 /// An authentication of an object's trigger.
-struct Asked<'a> {
-    name: &'a AuthenticationName,
-    object: &'a ScaledObject,
+pub(super) struct Asked<'a> {
+    pub(super) name: &'a AuthenticationName,
+    pub(super) object: &'a ScaledObject,
     /// Where Secrets, ConfigMaps and service accounts are.
     namespace: &'a str,
 }
@@ -30,7 +37,7 @@ impl Triggers {
         reads: &Reads,
         object: &ScaledObject,
         name: &AuthenticationName,
-    ) -> Result<Credentials, LookupError> {
+    ) -> Result<Authentication, LookupError> {
         let Some(spec) = self.authentications.get(name) else {
             return Err(LookupError::Missing(format!("{name} does not exist")));
         };
@@ -49,7 +56,10 @@ impl Triggers {
             None => self.limits.own_namespace.as_str(),
         };
         let asked = Asked { name, object, namespace };
-        self.gather(reads, &spec, &asked).await.map_err(of_it)
+        let identity = self.identity(reads, spec.pod_identity.as_ref(), &asked).await;
+        let identity = identity.map_err(of_it)?;
+        let parameters = self.gather(reads, &spec, &asked).await.map_err(of_it)?;
+        Ok(Authentication { parameters, identity })
     }
 
     async fn gather(
@@ -91,7 +101,7 @@ impl Triggers {
             found.extend(values.iter().cloned());
         }
         for token in &spec.bound_service_account_token {
-            let value = self.token(asked.namespace, &token.service_account_name).await?;
+            let value = self.token(asked.namespace, &token.service_account_name, None).await?;
             found.insert(token.parameter.clone(), value);
         }
         Ok(found)
@@ -116,10 +126,7 @@ impl Triggers {
 
 /// A source of credentials that an authentication names and that is not read here.
 fn unread_source(spec: &AuthenticationSpec) -> Option<&'static str> {
-    let identity = spec.pod_identity.as_ref();
-    let has_identity = identity.is_some_and(|it| !matches!(&*it.provider, "" | "none"));
     let sources = [
-        ("podIdentity", has_identity),
         ("azureKeyVault", spec.azure_key_vault.is_some()),
         ("gcpSecretManager", spec.gcp_secret_manager.is_some()),
         ("awsSecretManager", spec.aws_secret_manager.is_some()),

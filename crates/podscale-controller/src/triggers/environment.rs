@@ -10,6 +10,7 @@ use podscale_client::call::{About, segment};
 use podscale_scalers::Secret;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// How deep variables may refer to each other.
 const DEEPEST: usize = 32;
@@ -37,6 +38,27 @@ pub(super) struct Environment {
 }
 
 impl Triggers {
+    /// What an object scales, as the cluster has it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) async fn target(
+        &self,
+        reads: &Reads,
+        namespace: &str,
+        target: &ScaleTarget,
+    ) -> Result<Arc<Value>, LookupError> {
+        let (kind, name) = (target.kind(), target.name.as_str());
+        let what = format!("{kind} {name:?}");
+        let group = target.api_version().split_once('/').map_or("", |(group, _)| group);
+        let resource = self.mapper.of_group(group, kind).await.map_err(|error| {
+            LookupError::Unsure { what: what.clone(), problem: error.to_string() }
+        })?;
+        let path = format!("{}/{}", resource.path(namespace), segment(name));
+        let about = About { resource: &resource.plural, name };
+        self.read(reads, &what, &path, about).await
+    }
+
     /// The environment of a container of a target: the one of this name, or the one that the object names, or the
     /// first.
     ///
@@ -49,15 +71,8 @@ impl Triggers {
         target: &ScaleTarget,
         container: &str,
     ) -> Result<Environment, LookupError> {
-        let (kind, name) = (target.kind(), target.name.as_str());
-        let what = format!("{kind} {name:?}");
-        let group = target.api_version().split_once('/').map_or("", |(group, _)| group);
-        let resource = self.mapper.of_group(group, kind).await.map_err(|error| {
-            LookupError::Unsure { what: what.clone(), problem: error.to_string() }
-        })?;
-        let path = format!("{}/{}", resource.path(namespace), segment(name));
-        let about = About { resource: &resource.plural, name };
-        let target_object = self.read(reads, &what, &path, about).await?;
+        let what = format!("{} {:?}", target.kind(), target.name);
+        let target_object = self.target(reads, namespace, target).await?;
         let containers = CONTAINERS
             .iter()
             .find_map(|place| target_object.pointer(place)?.as_array())

@@ -163,17 +163,25 @@ impl Triggers {
         value.map_err(|problem| LookupError::Missing(format!("key {key:?} of {what} {problem}")))
     }
 
-    /// A token of a service account.
+    /// A token of a service account: for the API server, or for somebody else.
     ///
     /// # Errors
     /// The API server gives none.
-    pub(super) async fn token(&self, namespace: &str, name: &str) -> Result<Secret, LookupError> {
+    pub(super) async fn token(
+        &self,
+        namespace: &str,
+        name: &str,
+        audience: Option<&str>,
+    ) -> Result<Secret, LookupError> {
         self.limits.allow(namespace)?;
         let what = format!("a token of ServiceAccount {name:?} of namespace {namespace:?}");
         let (namespace, account) = (segment(namespace), segment(name));
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+        let mut request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"expirationSeconds": TOKEN_SECONDS}});
+        if let Some(audience) = audience {
+            request["spec"]["audiences"] = json!([audience]);
+        }
         let about = About { resource: "serviceaccounts", name };
         let answer: Value = call::send(&self.client, "POST", &path, &request, about)
             .await

@@ -1,7 +1,7 @@
 //! From an object to what its triggers measure and what polls them.
 
 use super::connected::{Connection, Connections, Polls};
-use super::credentials::Credentials;
+use super::credentials::Authentication;
 use super::hidden::Hidden;
 use super::lookup::{LookupError, Reads};
 use super::{AuthenticationName, ObjectName, Triggers};
@@ -10,7 +10,8 @@ use podscale_api::keda::{ScaledObject, scaled_object::ScaledObjectSpec};
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli, Source, Targets};
 use podscale_scalers::{
-    Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerSpec, connect, parse,
+    Identity, Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerSpec, connect,
+    parse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -145,20 +146,25 @@ impl Triggers {
         reads: &Reads,
     ) -> Result<Understood, Refused> {
         let namespace = &object.metadata.namespace;
-        let auth = match &trigger.authentication_ref {
+        let Authentication { parameters: auth, identity } = match &trigger.authentication_ref {
             Some(reference) => {
                 let name = AuthenticationName::of(reference, namespace);
                 self.credentials(reads, object, &name).await?
             }
-            None => Credentials::new(),
+            None => Authentication::default(),
         };
         let env = self.variables(object, trigger, reads).await?;
-        let hidden = Hidden::of(auth.values().chain(env.values()));
+        let token = match &identity {
+            Some(Identity::Workload { token, .. }) => Some(token),
+            _ => None,
+        };
+        let hidden = Hidden::of(auth.values().chain(env.values()).chain(token));
         let spec = TriggerSpec {
             kind: trigger.r#type.clone(),
             metadata: trigger.metadata.clone(),
             auth,
             env,
+            identity,
             metric_type: trigger.metric_type.clone(),
             namespace: namespace.clone(),
             name: object.metadata.name.clone(),

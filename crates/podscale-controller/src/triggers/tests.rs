@@ -1,3 +1,4 @@
+mod identity;
 mod vault;
 
 use super::*;

@@ -112,7 +112,7 @@ impl Triggers {
         let credential = spec.credential.as_ref();
         let account = credential.map_or("", |credential| &credential.service_account_name);
         if !account.is_empty() {
-            return self.token(namespace, account).await;
+            return self.token(namespace, account, None).await;
         }
         if !is_of_cluster {
             return Err(missing(

@@ -1,11 +1,13 @@
 //! `aws-sqs-queue`: how many messages a queue of Amazon SQS has.
 
-mod signature;
 #[cfg(test)]
 mod tests;
 
 use super::Draft;
 use crate::address::Address;
+use crate::aws::identity::{self, KeySource};
+use crate::aws::signature::Signed;
+use crate::aws::{Keys, domain};
 use crate::context::{Clock, Context};
 use crate::http::{Http, refusal};
 use crate::metadata::{AUTH, Fields, METADATA, Place};
@@ -13,12 +15,11 @@ use crate::scaler::{About, Scaler, Settings};
 use crate::secret::Secret;
 use crate::server::Server;
 use crate::tls::Tls;
-use crate::trigger::{ServerKey, TriggerError, TriggerValue};
+use crate::trigger::{Identity, ServerKey, TriggerError, TriggerValue};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde::Deserialize;
-use signature::{Credentials, Signed};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +29,26 @@ const METADATA_ENV: &[Place] = &[Place::Metadata, Place::Env];
 const METADATA_AUTH: &[Place] = &[Place::Metadata, Place::Auth];
 const AUTH_ENV: &[Place] = &[Place::Auth, Place::Env];
 
+const JSON: &str = "application/x-amz-json-1.0";
+
 /// Which queue, where, and who asks.
 #[derive(Clone, Debug)]
 struct Question {
     endpoint: Address,
-    credentials: Credentials,
+    region: String,
+    asker: Asker,
     queue: Box<str>,
     in_flight: bool,
     delayed: bool,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+enum Asker {
+    /// Whoever has these keys.
+    Keys(Keys),
+    /// Somebody whose keys are fetched.
+    Identity(Identity),
 }
 
 /// Reads the fields.
@@ -61,8 +74,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
         );
         Address::default()
     });
-    let credentials = credentials(fields, &region);
-    let question = Question { endpoint, credentials, queue: queue.into(), in_flight, delayed };
+    let asker = asker(fields);
+    let queue = queue.into();
+    let question = Question { endpoint, region, asker, queue, in_flight, delayed };
     Draft {
         name: format!("aws-sqs-{name}"),
         target: target as f64,
@@ -85,38 +99,53 @@ fn queue_name(queue: &str) -> Option<String> {
 
 /// Where Amazon answers for a region, unless it is said otherwise.
 fn endpoint_of(given: &str, region: &str) -> String {
-    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     match given {
-        "" => format!("https://sqs.{region}.{domain}"),
+        "" => format!("https://sqs.{region}.{}", domain(region)),
         given => given.to_owned(),
     }
 }
 
-fn credentials(fields: &mut Fields<'_>, region: &str) -> Credentials {
-    let key_id = fields.field(&["awsAccessKeyID"], AUTH_ENV).text();
+/// Keys that the trigger brings along, or an identity that its authentication names.
+fn asker(fields: &mut Fields<'_>) -> Asker {
+    let id = fields.field(&["awsAccessKeyID", "awsAccessKeyId"], AUTH_ENV).text();
     let secret = fields.field(&["awsSecretAccessKey"], AUTH_ENV).secret();
     let session = fields.field(&["awsSessionToken"], AUTH_ENV).secret();
     let owner = fields.field(&["identityOwner"], METADATA).text();
+    let role = Some(fields.field(&["awsRoleArn"], AUTH).text()).filter(|role| !role.is_empty());
     const HINT: &str = "give awsAccessKeyID and awsSecretAccessKey in the authentication";
-    if fields.field(&["awsRoleArn"], AUTH).is_given() {
-        fields.refuse("awsRoleArn is not supported", HINT);
-    } else if owner == "operator" {
-        fields.refuse("identityOwner operator is not supported", HINT);
-    } else if key_id.is_empty() {
-        fields.refuse("awsAccessKeyID not found", HINT);
-    } else if secret.is_none() {
-        fields.refuse("awsSecretAccessKey not found", HINT);
+    const OF_CLUSTER: &str = "refer to a ClusterTriggerAuthentication with podIdentity.provider aws, or give \
+                              awsAccessKeyID and awsSecretAccessKey in the authentication";
+    match fields.spec().identity.clone() {
+        Some(Identity::Controller { role: named, external_id }) => {
+            return Asker::Identity(Identity::Controller { role: named.or(role), external_id });
+        }
+        Some(Identity::Workload { .. }) if owner == "operator" => {
+            fields.refuse("identityOwner operator needs the controller's identity", OF_CLUSTER);
+        }
+        Some(workload) => return Asker::Identity(workload),
+        None if role.is_some() => {
+            fields.refuse("awsRoleArn needs the controller's identity", OF_CLUSTER);
+        }
+        None if owner == "operator" => {
+            fields.refuse("identityOwner operator needs the controller's identity", OF_CLUSTER);
+        }
+        None if id.is_empty() => fields.refuse("awsAccessKeyID not found", HINT),
+        None if secret.is_none() => fields.refuse("awsSecretAccessKey not found", HINT),
+        None => {}
     }
-    let secret = secret.unwrap_or_default();
-    Credentials { key_id, secret, session, region: region.to_owned() }
+    Asker::Keys(Keys { id, secret: secret.unwrap_or_default(), session })
 }
 
 impl Question {
     fn key(&self) -> ServerKey {
-        let Credentials { key_id, secret, session, region } = &self.credentials;
-        let session = session.as_ref().map_or("", Secret::expose);
-        let key = [key_id.as_str(), secret.expose(), session, region];
-        ServerKey::new("sqs", &self.endpoint.origin(), &key)
+        let [a, b, c] = match &self.asker {
+            Asker::Keys(Keys { id, secret, session }) => {
+                [id.as_str(), secret.expose(), session.as_ref().map_or("", Secret::expose)]
+            }
+            Asker::Identity(identity) => identity::key(identity),
+        };
+        let is_key = if matches!(self.asker, Asker::Keys(_)) { "keys" } else { "identity" };
+        ServerKey::new("sqs", &self.endpoint.origin(), &[is_key, a, b, c, &self.region])
     }
 
     /// The attributes that count.
@@ -135,11 +164,19 @@ impl Settings for Question {
         context: &Context,
     ) -> Result<Box<dyn Scaler>, TriggerError> {
         let key = self.key();
+        // Also where the server is shared: an identity may have a newer token.
+        let keys = match &self.asker {
+            Asker::Keys(keys) => KeysOf::Trigger(keys.clone()),
+            Asker::Identity(identity) => {
+                KeysOf::Identity(KeySource::share(context, identity, &self.region)?)
+            }
+        };
         let server = context.connections.share(&key, || {
             let sqs = Sqs {
                 http: Http::new(&self.endpoint, &Tls::default())?,
                 endpoint: self.endpoint.clone(),
-                credentials: self.credentials.clone(),
+                region: self.region.clone(),
+                keys,
             };
             Ok::<_, TriggerError>(Server::new(&key, context.freshness, sqs))
         })?;
@@ -154,7 +191,14 @@ impl Settings for Question {
 struct Sqs {
     http: Http,
     endpoint: Address,
-    credentials: Credentials,
+    region: String,
+    keys: KeysOf,
+}
+
+/// Where keys come from.
+enum KeysOf {
+    Trigger(Keys),
+    Identity(Arc<KeySource>),
 }
 
 /// Asks about one queue.
@@ -186,24 +230,52 @@ impl Scaler for Queue {
 
 impl Queue {
     async fn length(&self) -> Result<Vec<f64>, TriggerError> {
+        let source = match &self.server.connection.keys {
+            KeysOf::Trigger(keys) => return self.length_by(keys).await.map_err(|(error, _)| error),
+            KeysOf::Identity(source) => source,
+        };
+        let keys = source.keys().await?;
+        match self.length_by(&keys).await {
+            Ok(length) => Ok(length),
+            Err((error, Fault::Keys)) => {
+                source.forget(&keys).await;
+                Err(error)
+            }
+            Err((error, Fault::Other)) => Err(error),
+        }
+    }
+
+    async fn length_by(&self, keys: &Keys) -> Result<Vec<f64>, (TriggerError, Fault)> {
         let (name, sqs) = (self.server.name(), &self.server.connection);
+        let other = |error| (error, Fault::Other);
         let path = if sqs.endpoint.path.is_empty() { "/" } else { &sqs.endpoint.path };
         let signed = Signed {
+            service: "sqs",
+            region: &sqs.region,
             host: &sqs.endpoint.authority,
             path,
-            target: "AmazonSQS.GetQueueAttributes",
+            content_type: JSON,
+            target: Some("AmazonSQS.GetQueueAttributes"),
             body: self.body.as_bytes(),
             now: (self.clock)(),
         };
-        let headers = signed.headers(&sqs.credentials)?;
+        let headers = signed.headers(keys).map_err(other)?;
         let uri = format!("{}{path}", sqs.endpoint.origin());
         let body = Bytes::copy_from_slice(self.body.as_bytes());
-        let (status, body) = sqs.http.send(name, Method::POST, &uri, headers, body).await?;
+        let sent = sqs.http.send(name, Method::POST, &uri, headers, body).await;
+        let (status, body) = sent.map_err(other)?;
         if !status.is_success() {
-            return Err(refused(name, status, &body));
+            return Err(refused(name, status, &body, keys));
         }
-        total(&body).map(|total| vec![total])
+        total(&body).map(|total| vec![total]).map_err(other)
     }
+}
+
+/// Whether other keys would help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Keys,
+    Other,
 }
 
 /// Why SQS does not answer: a word such as `com.amazonaws.sqs#QueueDoesNotExist`.
@@ -214,24 +286,29 @@ struct Problem {
 }
 
 /// Amazon says of wrong credentials that the request is wrong, and in a word of the answer what is.
-fn refused(server: &Arc<str>, status: StatusCode, body: &[u8]) -> TriggerError {
-    const OF_CREDENTIALS: [&str; 8] = [
-        "AccessDenied",
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "InvalidSignature",
-        "MissingAuthenticationToken",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClient",
-    ];
+fn refused(
+    server: &Arc<str>,
+    status: StatusCode,
+    body: &[u8],
+    keys: &Keys,
+) -> (TriggerError, Fault) {
+    const OF_KEYS: [&str; 4] =
+        ["ExpiredToken", "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClient"];
+    const OF_CREDENTIALS: [&str; 4] =
+        ["AccessDenied", "InvalidSignature", "MissingAuthenticationToken", "SignatureDoesNotMatch"];
     let Problem { kind } = serde_json::from_slice(body).unwrap_or_default();
     let kind = kind.rsplit('#').next().unwrap_or_default();
-    if OF_CREDENTIALS.iter().any(|known| kind.starts_with(known)) {
+    let is_one_of = |known: &[&str]| known.iter().any(|known| kind.starts_with(known));
+    let fault = if is_one_of(&OF_KEYS) { Fault::Keys } else { Fault::Other };
+    if fault == Fault::Keys || is_one_of(&OF_CREDENTIALS) {
         let problem = format!("it answers {} {kind}", status.as_u16()).into();
-        return TriggerError::Unauthorized { server: server.clone(), problem };
+        return (TriggerError::Unauthorized { server: server.clone(), problem }, fault);
     }
-    refusal(server, status, body)
+    // Some answers repeat what was signed; keys that were fetched are known to nobody who hides them.
+    let text = String::from_utf8_lossy(body);
+    let secrets = std::iter::once(&keys.secret).chain(&keys.session);
+    let repeats = secrets.filter(|secret| !secret.is_empty()).any(|s| text.contains(s.expose()));
+    (refusal(server, status, if repeats { &[] } else { body }), fault)
 }
 
 /// All attributes of an answer together: nothing else was asked for.

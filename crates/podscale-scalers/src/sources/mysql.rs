@@ -14,7 +14,7 @@ use crate::scaler::{About, Scaler, Settings};
 use crate::server::Server;
 use crate::trigger::{TriggerError, TriggerValue};
 use client::MySqlClient;
-use dsn::Connection;
+use dsn::{Connection, TlsMode};
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -55,6 +55,8 @@ fn connection(fields: &mut Fields<'_>) -> Connection {
     let user = fields.field(&["username"], ANYWHERE).text();
     let database = fields.field(&["dbName"], METADATA_AUTH).text();
     let password = fields.field(&["password"], AUTH_ENV).secret().unwrap_or_default();
+    // KEDA has no such field: with it, TLS can be spoken without a connection string.
+    let tls = fields.field(&["tls"], METADATA_AUTH).text();
     if let Some(whole) = whole {
         return Connection::parse(whole.expose()).unwrap_or_else(|problem| {
             fields.refuse(
@@ -77,9 +79,14 @@ fn connection(fields: &mut Fields<'_>) -> Connection {
             "set host, port, username, dbName and password, or connectionString in the authentication",
         );
     }
+    let tls = if tls.is_empty() { Ok(TlsMode::Off) } else { dsn::tls_mode(&tls) };
+    let tls = tls.unwrap_or_else(|problem| {
+        fields.refuse(problem, "write true, skip-verify or preferred, or leave it out");
+        TlsMode::Off
+    });
     let address =
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-    Connection { address, user, password, database, ..Connection::default() }
+    Connection { address, user, password, database, tls, ..Connection::default() }
 }
 
 impl Settings for Question {

@@ -141,7 +141,7 @@ async fn certificates_of_a_real_external_scaler() {
     };
     gives(&*trigger(&numbers.authority), "7!").await;
     let stranger = trigger(&Authority::new());
-    // Whether it is heard before the connection is gone is a matter of luck.
+    // HTTP/2 may forget what the server said, if it says so before the request has a stream.
     until("a refusal", async || {
         let found = poll(&*stranger).await;
         found.contains("refuses the credentials: the client's certificate: ").then_some(())

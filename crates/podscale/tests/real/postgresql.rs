@@ -164,6 +164,7 @@ async fn queries_of_a_real_postgresql() {
     }
     answers(&parts).await;
     credentials(&database).await;
+    given_up(&parts).await;
 
     drop(process);
     let gone = poll(&*waiting).await;
@@ -193,6 +194,26 @@ async fn answers(parts: &str) {
             found == expected || query == "SELECT FROM" && found.starts_with(wrong),
             "{query}: {found}"
         );
+    }
+}
+
+/// A query that nobody waits for any longer is ended at the server.
+async fn given_up(parts: &str) {
+    let context = context();
+    let active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'";
+    let active = scaler(&context, &spec("postgresql", &format!("{parts}\nquery: {active}")));
+    for mode in ["disable", "require"] {
+        let parts = parts.replace("sslmode: disable", &format!("sslmode: {mode}"));
+        let slow = format!("{parts}\nquery: SELECT pg_sleep(86400)");
+        let slow = scaler(&context, &spec("postgresql", &slow));
+        assert_eq!(poll(&*active).await, "0");
+        let waits = tokio::spawn(async move {
+            let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(86400);
+            slow.poll(deadline).await
+        });
+        gives(&*active, "1!").await;
+        waits.abort();
+        gives(&*active, "0").await;
     }
 }
 

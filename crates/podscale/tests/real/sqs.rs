@@ -5,11 +5,15 @@ use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, listens, poll, polled, provided, scaler,
     spec,
 };
+use axum::Router;
+use parking_lot::Mutex;
+use podscale_scalers::{Identity, Secret};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 /// An action of SQS's API for JSON; the emulator wants no signature.
 fn call(port: u16, action: &str, body: &str) -> String {
@@ -55,7 +59,7 @@ impl Server for Queues {
             &format!(
                 "include classpath(\"application.conf\")\nnode-address {{ host = localhost, port = {port} }}\n\
                  rest-sqs {{ bind-port = {port}, bind-hostname = \"127.0.0.1\" }}\nrest-stats {{ enabled = false }}\n\
-                 messages-storage {{ enabled = true, uri = \"jdbc:h2:{}\" }}\n\
+                 messages-storage {{ enabled = true, uri = \"jdbc:h2:{};WRITE_DELAY=0\" }}\n\
                  queues-storage {{ enabled = true, path = \"{}\" }}\n",
                 folder.path("messages"),
                 folder.path("queues.conf")
@@ -133,8 +137,76 @@ async fn queues_of_an_emulated_sqs() {
     let gone = poll(&*orders).await;
     assert!(gone.contains("cannot be reached: "), "{gone}");
     let _process = queues.start();
-    let waits = scaler(&context, &spec("aws-sqs-queue", &format!("{text}\nscaleOnDelayed: true")));
-    gives(&*waits, "4!").await;
+    queues.answers().await;
+    // What it has of the last moment before it was killed is a matter of luck.
     queues.drain().await;
-    gives(&*waits, "0").await;
+    gives(&*orders, "0").await;
+    queues.send(2);
+    gives(&*orders, "2!").await;
+}
+
+/// In the place of Amazon's service that gives keys for roles: gives some, and says which roles were asked for and how.
+async fn roles() -> (String, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let router = Router::new().fallback(async move |body: String| {
+        let field = |name: &str| {
+            let mut fields = body.split('&').filter_map(|pair| pair.split_once('='));
+            fields.find(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
+        };
+        let token = field("WebIdentityToken").map(|token| format!(" by {token}"));
+        let parts = [field("Action"), Some(" ".to_owned()), field("RoleArn"), token];
+        log.lock().push(parts.into_iter().flatten().collect::<String>());
+        format!(
+            "<R><Credentials><AccessKeyId>k</AccessKeyId><SecretAccessKey>{PLANTED}</SecretAccessKey>\
+             <SessionToken>{PLANTED}</SessionToken><Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></R>"
+        )
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (address, asked)
+}
+
+/// Amazon's own service for roles cannot be had here; the queue is the emulator's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
+async fn roles_ask_an_emulated_sqs() {
+    let Some(queues) = Queues::installed() else { return };
+    let _process = queues.start();
+    queues.answers().await;
+    queues.prepare();
+    queues.send(3);
+    let (address, asked) = roles().await;
+    let mut context = context();
+    context.variables = Arc::new(move |name| match name {
+        "AWS_ENDPOINT_URL_STS" => Some(address.as_str().into()),
+        "AWS_ACCESS_KEY_ID" => Some("own".into()),
+        "AWS_SECRET_ACCESS_KEY" => Some(Secret::from(PLANTED)),
+        _ => None,
+    });
+    let text = format!(
+        "queueURL: {}\nawsRegion: elasticmq\nawsEndpoint: http://localhost:{}",
+        queues.url(),
+        queues.port
+    );
+    let (role, account) = ("queues".to_owned(), "shop/web".to_owned());
+    for (identity, expected) in [
+        (Identity::Controller { role: None, external_id: None }, None),
+        (
+            Identity::Controller { role: Some(role.clone()), external_id: None },
+            Some("AssumeRole queues"),
+        ),
+        (
+            Identity::Workload { role, account, token: "t".into() },
+            Some("AssumeRoleWithWebIdentity queues by t"),
+        ),
+    ] {
+        let mut trigger = spec("aws-sqs-queue", &text);
+        trigger.identity = Some(identity);
+        let orders = scaler(&context, &trigger);
+        gives(&*orders, "3!").await;
+        gives(&*orders, "3!").await;
+        assert_eq!(asked.lock().drain(..).collect::<Vec<_>>(), Vec::from_iter(expected));
+    }
 }

@@ -70,6 +70,25 @@ async fn only_new_and_changed_specs_are_due_right_after() {
     assert!(state.entries.is_empty() && state.queue.count_due(i64::MAX) == 0);
 }
 
+/// What the triggers of a ScaledObject refer to may change while its status is written: the watch then brings the version
+/// that was stored with another meaning, and the answer of the write comes after it.
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_a_write_does_not_undo_what_came_with_the_same_version() {
+    let index = index(false);
+    let most = |index: &Index| {
+        let state = index.state.lock();
+        state.entries.get(&plain("a 1 5 3").key).map(|entry| entry.managed.model.max_replicas)
+    };
+    index.apply(&HPA, Change::All(vec![plain("a 1 5 3")]));
+    index.apply(&HPA, Change::Applied(plain("a 1 6 4")));
+    let known = most(&index);
+    assert!(known.is_some());
+    index.status_stored(plain("a 1 6 3"), StatusStored::Decided);
+    assert_eq!(most(&index), known);
+    index.status_stored(plain("a 1 7 3"), StatusStored::Decided);
+    assert_ne!(most(&index), known, "a newer one is known");
+}
+
 #[tokio::test(start_paused = true)]
 async fn objects_of_the_same_name_and_another_kind_do_not_collide() {
     static OTHER: Kind = Kind {

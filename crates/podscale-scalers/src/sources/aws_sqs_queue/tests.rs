@@ -24,8 +24,11 @@ fn fields_are_checked_in_the_words_of_keda() {
         ),
         (format!("{URL};awsRegion=r"), "awsAccessKeyID not found"),
         (format!("{URL};awsRegion=r;auth.awsAccessKeyID=k"), "awsSecretAccessKey not found"),
-        (format!("{KEYS};{URL};auth.awsRoleArn=a"), "awsRoleArn is not supported"),
-        (format!("{KEYS};{URL};identityOwner=operator"), "identityOwner operator is not supported"),
+        (format!("{KEYS};{URL};auth.awsRoleArn=a"), "awsRoleArn needs the controller's identity"),
+        (
+            format!("{KEYS};{URL};identityOwner=operator"),
+            "identityOwner operator needs the controller's identity",
+        ),
     ] {
         let found = outcome("aws-sqs-queue", &text);
         assert_eq!(found.strip_prefix(CONTEXT).unwrap_or(&found), expected, "{text}");
@@ -106,10 +109,14 @@ fn wrong_credentials_are_told_from_wrong_questions() {
     ] {
         let status = StatusCode::from_u16(status).expect("a status");
         let body = format!("{{\"__type\":\"{kind}\"}}");
-        assert_eq!(refused(&"s".into(), status, body.as_bytes()).to_string(), expected);
+        let keys = Keys { secret: "hunter2".into(), ..Keys::default() };
+        let (error, fault) = refused(&"s".into(), status, body.as_bytes(), &keys);
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(fault == Fault::Keys, kind.contains("UnrecognizedClient"), "{kind}");
     }
-    assert_eq!(
-        refused(&"s".into(), StatusCode::BAD_REQUEST, b"").to_string(),
-        "s gives no value: it answers 400"
-    );
+    let keys = Keys { secret: "hunter2".into(), ..Keys::default() };
+    for body in [b"".as_slice(), b"{\"message\":\"hunter2\"}"] {
+        let (error, _) = refused(&"s".into(), StatusCode::BAD_REQUEST, body, &keys);
+        assert_eq!(error.to_string(), "s gives no value: it answers 400");
+    }
 }

@@ -1,5 +1,8 @@
 //! Asks MySQL. Connections are made when they are needed; a few are kept.
 
+#[cfg(test)]
+mod tests;
+
 use super::dsn::{Connection as Settings, TlsMode};
 use super::login::{self, Greeting};
 use super::wire::{Connection, Reader, wrong};
@@ -17,6 +20,10 @@ const MOST_ROWS: usize = 1000;
 /// How many steps a log-in has at most.
 const MOST_STEPS: usize = 8;
 const QUERY: u8 = 3;
+/// Servers remember whom they let in, until they are restarted or the password is changed; others must show it.
+const NEEDS_TLS: &str = "the user logs in by caching_sha2_password, and the server does not remember it: it wants the \
+                         password itself, which is sent over TLS only; set tls to true or skip-verify in the \
+                         metadata, or ?tls=true in connectionString";
 
 /// A database that triggers share.
 pub(super) struct MySqlClient {
@@ -152,9 +159,7 @@ impl MySqlClient {
                 // It does not, and wants to see the password.
                 [0x01, 0x04] if encrypted => login::cleartext(settings),
                 [0x01, 0x04] => {
-                    let problem = "it wants the password itself, which is sent over TLS only: set tls=true in \
-                                   connectionString";
-                    return Err(refused(problem.to_owned()));
+                    return Err(refused(NEEDS_TLS.to_owned()));
                 }
                 _ => return Err(lost(wrong("it answers something that is not expected"))),
             };
@@ -238,50 +243,4 @@ fn first_column(row: &[u8]) -> Option<String> {
     let mut reader = Reader(row);
     let length = reader.length()?;
     Some(String::from_utf8_lossy(reader.bytes(length)).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::AsyncWriteExt;
-
-    fn packets(payloads: &[&[u8]]) -> Vec<u8> {
-        let packet = |(number, payload): (usize, &&[u8])| {
-            let length = u8::try_from(payload.len()).expect("short");
-            let number = u8::try_from(number + 1).expect("few");
-            [&[length, 0, 0, number][..], *payload].concat()
-        };
-        payloads.iter().enumerate().flat_map(packet).collect()
-    }
-
-    #[tokio::test]
-    async fn results_are_read_to_their_end() {
-        const END: &[u8] = &[0xFE, 0, 0, 2, 0];
-        const COLUMN: &[u8] = b"\x03def";
-        for (payloads, expected) in [
-            (vec![&[1][..], COLUMN, END, b"\x0212", END], "12 true"),
-            (vec![&[2][..], COLUMN, COLUMN, END, b"\x0217\xFB", b"\x012\xFB", END], "17 true"),
-            (vec![&[1][..], COLUMN, END, b"\xFB", END], "NULL true"),
-            (vec![&[1][..], COLUMN, END, END], "nothing true"),
-            (vec![&[0, 0, 0, 2, 0, 0, 0][..]], "nothing true"),
-            (vec![&b"\xFF\x7A\x04#42S02no table"[..]], "1146 no table"),
-            (vec![&[1][..], COLUMN, END, b"\x0212", b"\xFF\x7A\x04#42S02late"], "1146 late"),
-            (vec![&[0xFB][..]], "it asks for a file"),
-            (vec![&[1][..]], "early eof"),
-        ] {
-            let (mut far, near) = tokio::io::duplex(1 << 12);
-            far.write_all(&packets(&payloads)).await.expect("written");
-            // What is asked is not read; what is answered ends.
-            far.shutdown().await.expect("ended");
-            let mut connection = Connection::new(Box::new(near), 0);
-            let found = match ask(&mut connection, "SELECT 1").await {
-                Ok(Outcome::Value(None, all)) => format!("nothing {all}"),
-                Ok(Outcome::Value(Some(None), all)) => format!("NULL {all}"),
-                Ok(Outcome::Value(Some(Some(value)), all)) => format!("{value} {all}"),
-                Ok(Outcome::Refused(Refusal { code, text })) => format!("{code} {text}"),
-                Err(error) => error.to_string(),
-            };
-            assert_eq!(found, expected);
-        }
-    }
 }

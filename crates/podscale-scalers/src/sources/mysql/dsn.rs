@@ -86,7 +86,11 @@ fn address(place: &str) -> Result<String, String> {
     Ok(if has_port { inner.to_owned() } else { format!("{inner}:3306") })
 }
 
-fn tls_mode(text: &str) -> Result<TlsMode, String> {
+/// What a word says of TLS.
+///
+/// # Errors
+/// It is none of those that are known.
+pub(super) fn tls_mode(text: &str) -> Result<TlsMode, String> {
     match text {
         "true" | "1" | "TRUE" | "True" => Ok(TlsMode::On),
         "false" | "0" | "FALSE" | "False" => Ok(TlsMode::Off),

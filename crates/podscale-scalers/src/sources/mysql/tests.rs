@@ -13,6 +13,11 @@ fn fields_are_checked_in_the_words_of_keda() {
             format!("{ASKED};activationQueryValue=1;auth.connectionString=u:p@tcp(h:1)/shop"),
             "s0-mysql-shop 2.5 1",
         ),
+        (format!("{ASKED};{PARTS};tls=skip-verify"), "s0-mysql-d 2.5 0"),
+        (
+            format!("{ASKED};{PARTS};tls=maybe"),
+            "tls is none of true, false, skip-verify and preferred",
+        ),
         (
             PARTS.to_owned(),
             "missing required parameter \"query\" in [triggerMetadata]\n\
@@ -70,6 +75,18 @@ fn passwords_are_part_of_the_key_and_not_of_its_text() {
     };
     assert_ne!(key("hunter2"), key("hunter3"));
     assert_eq!(key("hunter2").address(), "mysql h:1/d");
+}
+
+#[test]
+fn tls_can_be_a_field() {
+    let key = |tls: &str| {
+        let parts = "host=h;port=1;username=u;dbName=d;auth.password=p";
+        let text = format!("query=q;queryValue=1;{parts}{tls}");
+        crate::parse(&spec_of("mysql", &text)).expect("a trigger").server.expect("a server")
+    };
+    assert_eq!(key(""), key(";tls=false"));
+    assert_ne!(key(""), key(";tls=true"));
+    assert_ne!(key(";tls=skip-verify"), key(";tls=true"));
 }
 
 #[test]

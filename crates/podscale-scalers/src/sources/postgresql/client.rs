@@ -7,17 +7,57 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
 /// How many connections are kept while nobody uses them: each is a process of the server.
 const MOST_IDLE: usize = 2;
+/// How long it is tried to end a query that nobody waits for.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection, and the task that moves its bytes.
+struct Connected {
+    client: Client,
+    task: AbortHandle,
+}
+
+/// A query that runs. If nobody waits for it any longer, the server is told to end it, and the connection is closed: it
+/// would go on for as long as the query does.
+struct Running {
+    connected: Option<Connected>,
+    encrypt: Encrypt,
+}
+
+impl Running {
+    /// The connection of a query that has ended.
+    fn end(mut self) -> Option<Connected> {
+        self.connected.take()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(Connected { client, task }) = self.connected.take() else { return };
+        task.abort();
+        let (cancel, encrypt) = (client.cancel_token(), self.encrypt.clone());
+        // Without a runtime the program ends, and its connections with it.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                // A server that is away has ended it; one that refuses ends it when it has a row to send.
+                let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancel.cancel_query(encrypt)).await;
+            });
+        }
+    }
+}
 
 /// A database that triggers share.
 pub(super) struct PostgresClient {
     config: Config,
     encrypt: Encrypt,
-    idle: Mutex<Vec<Client>>,
+    idle: Mutex<Vec<Connected>>,
 }
 
 impl PostgresClient {
@@ -58,15 +98,21 @@ impl PostgresClient {
         server: &Arc<str>,
         query: &str,
     ) -> Result<Option<String>, TriggerError> {
-        let kept = self.idle.lock().pop().filter(|client| !client.is_closed());
-        let client = match kept {
-            Some(client) => client,
+        let kept = self.idle.lock().pop().filter(|kept| !kept.client.is_closed());
+        let connected = match kept {
+            Some(kept) => kept,
             None => self.connect(server).await?,
         };
-        let value = first_value(&client, query).await.map_err(|error| refusal(server, &error))?;
+        let running = Running { connected: Some(connected), encrypt: self.encrypt.clone() };
+        let value = match &running.connected {
+            Some(connected) => first_value(&connected.client, query).await,
+            None => Ok(None),
+        };
+        let connected = running.end();
+        let value = value.map_err(|error| refusal(server, &error))?;
         let mut idle = self.idle.lock();
         if idle.len() < MOST_IDLE {
-            idle.push(client);
+            idle.extend(connected);
         }
         drop(idle);
         value.ok_or_else(|| {
@@ -76,12 +122,12 @@ impl PostgresClient {
         })
     }
 
-    async fn connect(&self, server: &Arc<str>) -> Result<Client, TriggerError> {
+    async fn connect(&self, server: &Arc<str>) -> Result<Connected, TriggerError> {
         let connected = self.config.connect(self.encrypt.clone()).await;
         let (client, connection) = connected.map_err(|error| refusal(server, &error))?;
         // It ends with its client.
-        tokio::spawn(connection);
-        Ok(client)
+        let task = tokio::spawn(connection).abort_handle();
+        Ok(Connected { client, task })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Signatures of requests to Amazon, version 4: what proves who asks without sending the secret.
 
+use super::Keys;
 use crate::hmac::{hex, hmac_sha256};
 use crate::http::add_secret;
 use crate::secret::Secret;
@@ -9,25 +10,17 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-const SERVICE: &str = "sqs";
-const JSON: &str = "application/x-amz-json-1.0";
-
-/// Who asks, and in which region.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Credentials {
-    pub(super) key_id: String,
-    pub(super) secret: Secret,
-    pub(super) session: Option<Secret>,
-    pub(super) region: String,
-}
-
-/// A request that is to be signed.
-pub(super) struct Signed<'a> {
-    pub(super) host: &'a str,
-    pub(super) path: &'a str,
-    pub(super) target: &'a str,
-    pub(super) body: &'a [u8],
-    pub(super) now: Timestamp,
+/// A request by POST that is to be signed.
+pub(crate) struct Signed<'a> {
+    pub(crate) service: &'a str,
+    pub(crate) region: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) content_type: &'a str,
+    /// The action, where the body does not say it.
+    pub(crate) target: Option<&'a str>,
+    pub(crate) body: &'a [u8],
+    pub(crate) now: Timestamp,
 }
 
 impl Signed<'_> {
@@ -35,35 +28,35 @@ impl Signed<'_> {
     ///
     /// # Errors
     /// A value has characters that no header can have.
-    pub(super) fn headers(&self, credentials: &Credentials) -> Result<HeaderMap, TriggerError> {
+    pub(crate) fn headers(&self, keys: &Keys) -> Result<HeaderMap, TriggerError> {
         let date = self.now.strftime("%Y%m%dT%H%M%SZ").to_string();
         let day = self.now.strftime("%Y%m%d").to_string();
-        let session = credentials.session.as_ref().map(Secret::expose);
+        let session = keys.session.as_ref().map(Secret::expose);
         // In the order of their names, as the signature wants them.
         let mut fields = vec![
-            (CONTENT_TYPE, JSON),
+            (CONTENT_TYPE, self.content_type),
             (HOST, self.host),
             (HeaderName::from_static("x-amz-date"), date.as_str()),
         ];
         fields
             .extend(session.map(|token| (HeaderName::from_static("x-amz-security-token"), token)));
-        fields.push((HeaderName::from_static("x-amz-target"), self.target));
+        fields.extend(self.target.map(|target| (HeaderName::from_static("x-amz-target"), target)));
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(";");
         let lines: String =
             fields.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
         let body = hex(&Sha256::digest(self.body));
         let request = format!("POST\n{}\n\n{lines}\n{names}\n{body}", self.path);
-        let scope = format!("{day}/{}/{SERVICE}/aws4_request", credentials.region);
+        let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
         let request = hex(&Sha256::digest(request));
         let text = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{request}");
-        let key = key(credentials.secret.expose(), &day, &credentials.region, SERVICE);
+        let key = key(keys.secret.expose(), &day, self.region, self.service);
         let signature = hex(&hmac_sha256(&key, text.as_bytes()));
         let mut headers = HeaderMap::new();
         for (name, value) in &fields {
             add_secret(&mut headers, name.clone(), value)?;
         }
-        let id = &credentials.key_id;
+        let id = &keys.id;
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={id}/{scope}, SignedHeaders={names}, Signature={signature}"
         );
@@ -84,11 +77,36 @@ fn key(secret: &str, day: &str, region: &str, service: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const EXAMPLE_SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+
     /// The example of Amazon's documentation.
     #[test]
     fn keys_are_those_of_the_documentation() {
-        let key = key("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "20120215", "us-east-1", "iam");
+        let key = key(EXAMPLE_SECRET, "20120215", "us-east-1", "iam");
         assert_eq!(hex(&key), "f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d");
+    }
+
+    /// One of the requests that Amazon publishes with their signatures.
+    #[test]
+    fn signatures_are_those_of_the_published_requests() {
+        let keys =
+            Keys { id: "AKIDEXAMPLE".to_owned(), secret: EXAMPLE_SECRET.into(), session: None };
+        let request = Signed {
+            service: "service",
+            region: "us-east-1",
+            host: "example.amazonaws.com",
+            path: "/",
+            content_type: "application/x-www-form-urlencoded",
+            target: None,
+            body: b"Param1=value1",
+            now: "2015-08-30T12:36:00Z".parse().expect("a time"),
+        };
+        assert_eq!(
+            request.headers(&keys).expect("headers")[AUTHORIZATION],
+            "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, \
+             SignedHeaders=content-type;host;x-amz-date, \
+             Signature=ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"
+        );
     }
 
     #[test]
@@ -97,16 +115,23 @@ mod tests {
             (None, "content-type;host;x-amz-date;x-amz-target"),
             (Some("s"), "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"),
         ] {
-            let credentials = Credentials {
-                key_id: "AK".to_owned(),
+            let keys = Keys {
+                id: "AK".to_owned(),
                 secret: "hunter2".into(),
                 session: session.map(Secret::from),
-                region: "eu-central-1".to_owned(),
             };
-            let now = "2026-11-16T07:08:09Z".parse().expect("a time");
             let signed = |body| {
-                let request = Signed { host: "h", path: "/", target: "t", body, now };
-                request.headers(&credentials).expect("headers")
+                let request = Signed {
+                    service: "sqs",
+                    region: "eu-central-1",
+                    host: "h",
+                    path: "/",
+                    content_type: "application/x-amz-json-1.0",
+                    target: Some("t"),
+                    body,
+                    now: "2026-11-16T07:08:09Z".parse().expect("a time"),
+                };
+                request.headers(&keys).expect("headers")
             };
             let headers = signed(b"{}".as_slice());
             let found = headers[AUTHORIZATION].to_str().expect("a text").to_owned();
