@@ -175,6 +175,7 @@ const NO_FALLBACK: &str = "Fallback=False NoFallbackFound";
 const READY_EVENT: &str = "ScaledObjectReady: ScaledObject is ready for scaling";
 const BUILT: &str = "KEDAScalersStarted: Scaler redis is built";
 const STARTED: &str = "KEDAScalersStarted: Started scalers watch";
+const STOPPED: &str = "KEDAScalersStopped: Stopped scalers watch";
 const FAILED: &str = "KEDAScalerFailed: redis does not answer";
 const UNCOMPUTED: &str = "FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error \
                           is: failed to get s0-redis: redis does not answer";
@@ -294,7 +295,7 @@ fn people_pause_and_force() {
     world.annotate("paused-replicas", Some("4"));
     let paused = "ScaledObjectPaused: ScaledObject is paused";
     let held = "SuccessfulRescale: New size: 4; reason: Size held by the spec";
-    world.check(&[0], 4, &["Paused=True ScaledObjectPaused"], &[paused, held]);
+    world.check(&[0], 4, &["Paused=True ScaledObjectPaused"], &[paused, STOPPED, held]);
     assert_eq!(
         (world.message("Ready"), world.status().paused_replica_count),
         ("ScaledObject is paused", Some(4))
@@ -303,12 +304,14 @@ fn people_pause_and_force() {
     let failed = "failed to scale target to paused replica count: failed to parse paused replica count: \
                   strconv.ParseInt: parsing \"abc\": invalid syntax";
     let event = format!("ScaledObjectCheckFailed: {failed}");
-    world.check(&[0], 4, &["Ready=False ScaledObjectCheckFailed"], &[event.as_str()]);
+    let changed = ["Ready=False ScaledObjectCheckFailed", "Active=Unknown UnknownState"];
+    world.check(&[0], 4, &changed, &[event.as_str()]);
     assert_eq!((world.message("Ready"), world.status().paused_replica_count), (failed, Some(4)));
     world.annotate("paused-replicas", None);
     let left = world.pass(&[40]);
-    assert_eq!(left.changed, [READY, "Paused=False ScaledObjectUnpaused"]);
-    assert_eq!(left.events[0], "ScaledObjectUnpaused: pause annotation removed for ScaledObject");
+    assert_eq!(left.changed, [READY, ACTIVE, "Paused=False ScaledObjectUnpaused"]);
+    let unpaused = "ScaledObjectUnpaused: pause annotation removed for ScaledObject";
+    assert_eq!(left.events[..3], [unpaused, BUILT, STARTED]);
     assert_eq!((left.replicas, world.status().paused_replica_count), (4, None));
 
     world.annotate("paused-scale-in", Some("true"));
@@ -325,6 +328,44 @@ fn people_pause_and_force() {
     zero.check(&[0], 1, &[ACTIVE], &[up]);
     let message = "Scaling is performed because activation is being forced by annotation";
     assert_eq!(zero.message("Active"), message);
+}
+
+#[test]
+fn triggers_are_polled_once_a_first_pause_ends() {
+    let mut world = World::new(2, json!({}));
+    world.annotate("paused", Some("true"));
+    let paused = "ScaledObjectPaused: ScaledObject is paused";
+    let first = [READY, "Active=Unknown", NO_FALLBACK, "Paused=True ScaledObjectPaused"];
+    world.check(&[0], 2, &first, &[paused, READY_EVENT]);
+    world.annotate("paused", None);
+    let unpaused = "ScaledObjectUnpaused: pause annotation removed for ScaledObject";
+    assert_eq!(world.pass(&[5]).events[..3], [unpaused, BUILT, STARTED]);
+}
+
+#[test]
+fn triggers_that_fail_from_the_beginning_are_polled() {
+    let mut world = World::new(0, json!({}));
+    let first = ["Ready=False TriggerError", NOT_ACTIVE, NO_FALLBACK, "Paused=False"];
+    let events = [BUILT, STARTED, READY_EVENT, FAILED, UNCOMPUTED];
+    world.check(&[-1], 0, &first, &events);
+    world.check(&[0], 0, &[READY], &[]);
+}
+
+#[test]
+fn a_target_that_was_never_there_refuses_the_object() {
+    let mut world = World::new(2, json!({}));
+    world.replicas = Err(ScaleError::Unreadable("deployments.apps \"web\" not found".into()));
+    let refused = "ScaledObject doesn't have correct scaleTargetRef specification: deployments.apps \
+                   \"web\" not found";
+    let failed = "Ready=False ScaledObjectCheckFailed";
+    let first = [failed, "Active=Unknown UnknownState", NO_FALLBACK, "Paused=False"];
+    let missing = "ScaledObjectCheckFailed: Target resource doesn't exist";
+    world.check(&[0], -1, &first, &[missing, &format!("ScaledObjectCheckFailed: {refused}")]);
+    assert_eq!((world.message("Ready"), &world.status().triggers_types), (refused, &None));
+    world.check(&[0], -1, &[], &[]);
+    world.replicas = Ok(2);
+    assert_eq!(world.pass(&[15]).events[..3], [BUILT, STARTED, READY_EVENT]);
+    assert_eq!(world.status().triggers_types.as_deref(), Some("redis"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn file() -> PathBuf {
 /// Something that one sees and the other does not, or sees differently.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    scenario: String,
+    pub scenario: String,
     step: String,
     about: String,
     keda: String,

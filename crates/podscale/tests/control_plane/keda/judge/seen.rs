@@ -16,6 +16,10 @@ use watcher::Event;
 /// Lines by what they are about: `replicas`, `condition Ready`, `status hpaName`, `event ScaledObjectReady …`.
 pub type Seen = BTreeMap<String, String>;
 
+/// What events say that are of the moment, or of a machine that is too busy: what they are about is tried again.
+const CHANCE: [&str; 3] =
+    ["the object has been modified", "context deadline exceeded", "context canceled"];
+
 /// Fields of the status that are compared as they are.
 const STATUS: [&str; 10] = [
     "authenticationsTypes",
@@ -219,6 +223,9 @@ fn event(state: &mut State, change: Change) {
         return;
     }
     let field = |name: &str| data.get(name).copied().unwrap_or_default();
+    if CHANCE.iter().any(|text| field("note").contains(text)) {
+        return;
+    }
     let line = (format!("{}: {}", field("reason"), field("note")), field("type").to_owned());
     if !state.told.contains(&line) {
         state.events.insert(line);
