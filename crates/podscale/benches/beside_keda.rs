@@ -2,10 +2,11 @@
 //! one trigger of a server that has nothing to do: what it costs to go on asking, and how late that is. Prints one table.
 //!
 //! `cargo bench -p podscale --bench beside_keda -- [FLAG…] [OBJECTS:SECONDS…]`; without any, 1,000 objects that are polled
-//! every 30 and every 5 seconds, which takes a quarter of an hour. `e2e/keda/build` has to be run before. Flags:
+//! every 30 and every 5 seconds, which takes ten minutes. `e2e/keda/build` has to be run before. Flags:
 //!
 //! - `--only NAME`: only `podscale` or `keda`
 //! - `--one-core`: whoever is measured may use one core only
+//! - `--program FILE`: an optimised `podscale` in the place of the one that is built with this
 
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
@@ -39,12 +40,15 @@ use measure::Measurement;
 use plane::ControlPlane;
 use polled::Polled;
 use program::Program;
+use std::path::PathBuf;
+use tokio::time::Instant;
 
 /// What to compare.
 #[derive(Default)]
 struct Options {
     one_core: bool,
     only: Option<String>,
+    program: Option<PathBuf>,
     /// How many objects, and how often each is polled in seconds.
     loads: Vec<(usize, u32)>,
 }
@@ -57,6 +61,7 @@ impl Options {
             match argument.as_str() {
                 "--one-core" => options.one_core = true,
                 "--only" => options.only = arguments.next(),
+                "--program" => options.program = arguments.next().map(PathBuf::from),
                 // Cargo's own.
                 "--bench" => {}
                 load => match load.split_once(':') {
@@ -97,24 +102,64 @@ async fn compare(count: usize, seconds: u32, options: &Options) -> Result<()> {
     objects::create(&plane.client, count, seconds, polled.address).await?;
     let measurement = |name| Measurement { plane: &plane, polled: &polled, name, seconds };
     if options.wants("podscale") {
-        polled.forget();
-        let flags = ["--triggers", "--leader-elect=false"];
-        let mut program = Program::start("podscale", &folder, &plane.kubeconfig, &flags)?;
-        options.bind(program.id())?;
-        measurement("podscale").measure(&[program.id()]).await?;
-        program.stop().await?;
+        podscale(&plane, &measurement("podscale"), options).await?;
     }
     if options.wants("keda") {
-        polled.forget();
-        let keda = Keda::start(&plane).await?;
-        let ids = [keda.operator.id(), keda.server.id()];
-        ids.into_iter().try_for_each(|id| options.bind(id))?;
-        measurement("keda").measure(&ids).await?;
+        keda(&plane, &measurement("keda"), options).await?;
     }
     drop(plane);
     // What the programs wrote is of no use any more.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
+}
+
+async fn podscale(
+    plane: &ControlPlane,
+    measurement: &Measurement<'_>,
+    options: &Options,
+) -> Result<()> {
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_podscale"));
+    let file = options.program.as_ref().unwrap_or(&built);
+    let start = || -> Result<Program> {
+        measurement.polled.forget();
+        let flags = ["--triggers", "--leader-elect=false"];
+        let (folder, kubeconfig) = (plane.folder(), &plane.kubeconfig);
+        let program = Program::start_from(file, "podscale", folder, kubeconfig, &flags)?;
+        options.bind(program.id())?;
+        Ok(program)
+    };
+    let begun = Instant::now();
+    let mut program = start()?;
+    let first = measurement.until_all(begun).await?;
+    program.stop().await?;
+    let begun = Instant::now();
+    let mut program = start()?;
+    let again = measurement.until_all(begun).await?;
+    measurement.measure(&[program.id()], [first, again]).await?;
+    program.stop().await
+}
+
+async fn keda(
+    plane: &ControlPlane,
+    measurement: &Measurement<'_>,
+    options: &Options,
+) -> Result<()> {
+    let start = async || -> Result<Keda> {
+        measurement.polled.forget();
+        let keda = Keda::start(plane).await?;
+        options.bind(keda.operator.id())?;
+        options.bind(keda.server.id())?;
+        Ok(keda)
+    };
+    let begun = Instant::now();
+    let keda = start().await?;
+    let first = measurement.until_all(begun).await?;
+    drop(keda);
+    let begun = Instant::now();
+    let keda = start().await?;
+    let again = measurement.until_all(begun).await?;
+    let ids = [keda.operator.id(), keda.server.id()];
+    measurement.measure(&ids, [first, again]).await
 }
 
 impl Options {

@@ -12,12 +12,12 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(900);
 /// How many periods pass before it is measured, and for how many it is.
 const WARM_UP: u32 = 1;
-const MEASURED: u32 = 4;
+const MEASURED: u32 = 3;
 /// At least as long is measured.
 const AT_LEAST: Duration = Duration::from_secs(60);
 
 /// The first lines of the table.
-pub const HEAD: &str = "| objects | every | who | all polled after | polls/s | CPU of one core \
+pub const HEAD: &str = "| objects | every | who | all polled after a start, after another | polls/s | CPU of one core \
      | RSS MiB | API requests/s | late: half, 99 %, most |\n|---|---|---|---|---|---|---|---|---|";
 
 /// Somebody who polls.
@@ -30,16 +30,22 @@ pub struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// Lets processes run that have just been started, and prints what they cost together.
-    pub async fn measure(&self, ids: &[u32]) -> Result<()> {
-        let (count, begun) = (self.polled.expected(), Instant::now());
+    /// How long it takes until everybody was polled by somebody whose start began at a moment.
+    pub async fn until_all(&self, begun: Instant) -> Result<f64> {
+        let count = self.polled.expected();
         while self.polled.met() < count {
             if begun.elapsed() > PATIENCE {
                 bail!("{} polled only {} of {count}", self.name, self.polled.met());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        let met = begun.elapsed().as_secs_f64();
+        Ok(begun.elapsed().as_secs_f64())
+    }
+
+    /// Lets processes run that poll everybody, and prints what they cost together, and how long they took to begin to,
+    /// when the objects were new and when they were started once more.
+    pub async fn measure(&self, ids: &[u32], begun: [f64; 2]) -> Result<()> {
+        let (count, [first, again]) = (self.polled.expected(), begun);
         let period = Duration::from_secs(self.seconds.into());
         tokio::time::sleep((period * WARM_UP).max(AT_LEAST / 2)).await;
         self.polled.take();
@@ -57,7 +63,7 @@ impl Measurement<'_> {
         #[expect(clippy::cast_precision_loss, reason = "thousands")]
         let rate = polls as f64 / seconds;
         println!(
-            "| {count} | {} s | {} | {met:.1} s | {rate:.1} | {:.1} % | {memory:.0} | {:.1} | {:.2} s, {:.2} s, {:.2} s |",
+            "| {count} | {} s | {} | {first:.1} s, {again:.1} s | {rate:.1} | {:.1} % | {memory:.0} | {:.1} | {:.2} s, {:.2} s, {:.2} s |",
             self.seconds,
             self.name,
             100.0 * cpu / seconds,

@@ -11,6 +11,7 @@ use futures::future::join_all;
 use podscale_api::keda::annotations::is_job_paused;
 use podscale_api::keda::check;
 use podscale_api::keda::scaled_job::{HISTORY_LIMIT, ScaledJob};
+use podscale_api::translate::polling;
 use podscale_api::translate::scaled_job::made::{hold, job};
 use podscale_api::translate::scaled_job::rules;
 use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire};
@@ -101,8 +102,7 @@ impl Poller {
         let generation = object.metadata.generation;
         if memory.begun != Some(generation) && !self.dry_run {
             self.roll_out(object, name).await?;
-            let started = Event::normal("KEDAScalersStarted", "Started scalers watch");
-            self.writer.record(object, &[started]);
+            self.writer.record(object, &polling::started(&object.spec.triggers));
             memory.begun = Some(generation);
         }
         let known = self.jobs.of(name);
@@ -266,9 +266,8 @@ impl Poller {
         let Some(patch) = hold(object, false).filter(|_| !self.dry_run) else { return };
         match self.writer.patch(object, &patch).await {
             Ok(()) => {
-                let stopped = Event::normal("KEDAScalersStopped", "Stopped scalers watch");
                 let deleted = Event::warning("ScaledJobDeleted", "ScaledJob was deleted");
-                self.writer.record(object, &[stopped, deleted]);
+                self.writer.record(object, &[polling::stopped(), deleted]);
             }
             Err(error) => {
                 tracing::warn!(scaled_job = %shown(name), %error, "cannot remove the finalizer");

@@ -6,14 +6,14 @@ use super::status::{
 };
 use super::{CheckError, step};
 use crate::keda::Condition;
-use crate::keda::scaled_object::{ScaledObjectSpec, ScaledObjectStatus};
+use crate::keda::scaled_object::ScaledObjectStatus;
+use crate::translate::polling::{started, stopped};
 use podscale_core::decision::RescaleReason;
 use podscale_core::model::{Source, Trigger, TriggerOf};
 use podscale_core::pass::{ScaleWrite, WriteOutcome};
 use podscale_core::snapshot::Reading;
 use podscale_core::steps::Activity;
 use podscale_core::{Event, Step};
-use std::collections::BTreeSet;
 
 /// The events of a pass, given the status that follows from it.
 #[must_use]
@@ -85,7 +85,7 @@ fn of_ready(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
         }
     } else {
         if !was_polled && !is_stopped(now) {
-            events.extend(started(&passed.object.spec));
+            events.extend(started(&passed.object.spec.triggers));
         }
         if !was_ready {
             let message = "ScaledObject is ready for scaling";
@@ -93,7 +93,7 @@ fn of_ready(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
         }
     }
     if was_polled && is_stopped(now) {
-        events.push(Event::normal("KEDAScalersStopped", "Stopped scalers watch"));
+        events.push(stopped());
     }
     events
 }
@@ -101,14 +101,6 @@ fn of_ready(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
 /// Whether a pause keeps triggers from being polled.
 fn is_stopped(ready: &Condition) -> bool {
     ready.message == PAUSED_MESSAGE || ready.message.starts_with(step::PAUSE)
-}
-
-/// That triggers are polled from now on; those of the same type are one event.
-fn started(spec: &ScaledObjectSpec) -> Vec<Event> {
-    let types: BTreeSet<&str> = spec.triggers.iter().map(|trigger| &*trigger.r#type).collect();
-    let built = types.into_iter().map(|kind| format!("Scaler {kind} is built"));
-    let messages = built.chain(["Started scalers watch".to_owned()]);
-    messages.map(|message| Event::normal("KEDAScalersStarted", message)).collect()
 }
 
 /// The step from idle, or to it.

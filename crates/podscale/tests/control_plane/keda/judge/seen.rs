@@ -226,8 +226,19 @@ fn event(state: &mut State, change: Change) {
     if CHANCE.iter().any(|text| field("note").contains(text)) {
         return;
     }
-    let line = (format!("{}: {}", field("reason"), field("note")), field("type").to_owned());
+    let note = in_order(field("note"));
+    let line = (format!("{}: {note}", field("reason")), field("type").to_owned());
     if !state.told.contains(&line) {
         state.events.insert(line);
     }
+}
+
+/// A note in which triggers are in the order of their names; KEDA asks them at the same time, and names them as they
+/// answer.
+fn in_order(note: &str) -> String {
+    const BEFORE: &str = "triggered by ";
+    let Some((start, triggers)) = note.split_once(BEFORE) else { return note.to_owned() };
+    let mut triggers: Vec<&str> = triggers.split(';').collect();
+    triggers.sort_unstable();
+    format!("{start}{BEFORE}{}", triggers.join(";"))
 }
