@@ -58,22 +58,26 @@ pub fn to_wire(passed: Passed<'_>) -> ScaledObjectStatus {
         status.scale_target_kind = kind_of(target);
         status.scale_target_gvkr = Some(target.clone());
     }
-    if let Some(found) = outcome.decision.found {
-        status.original_replica_count.get_or_insert(found);
+    if let Ok(scale) = snapshot.scale {
+        status.original_replica_count.get_or_insert(scale.spec_replicas);
     }
-    if refused(passed).is_none_or(|refused| refused.step == step::HPA) {
+    let refused = refused(passed);
+    if refused.as_ref().is_none_or(|refused| refused.step == step::HPA) {
         status.triggers_types = Some(trigger::types(&object.spec.triggers));
         status.authentications_types = Some(trigger::authentications(&object.spec.triggers));
     }
-    if passed.checked.is_ok() {
+    if refused.is_none() {
         name_metrics(&mut status, snapshot.autoscaler);
     }
-    status.paused_replica_count = match Orders::read(&object.metadata.annotations).pause {
+    let orders = Orders::read(&object.metadata.annotations);
+    status.paused_replica_count = match orders.pause {
         Pause::At(replicas) => Some(replicas),
         Pause::Unreadable(_) => status.paused_replica_count,
         Pause::No | Pause::AsItIs => None,
     };
-    if let Some(active) = memory.and_then(|memory| memory.last_active) {
+    // Where nothing may be woken, nothing is to cool down.
+    let stays_asleep = orders.scale_out_paused && outcome.decision.found == Some(0);
+    if let Some(active) = memory.and_then(|memory| memory.last_active).filter(|_| !stays_asleep) {
         status.last_active_time = Some(Timestamp(active));
     }
     if reads(&outcome.decision) {

@@ -171,6 +171,7 @@ fn changed(old: Option<&ScaledObjectStatus>, new: &ScaledObjectStatus) -> Vec<St
 const READY: &str = "Ready=True ScaledObjectReady";
 const NOT_ACTIVE: &str = "Active=False ScalerNotActive";
 const ACTIVE: &str = "Active=True ScalerActive";
+const ACTIVE_MESSAGE: &str = "Scaling is performed because triggers are active";
 const NO_FALLBACK: &str = "Fallback=False NoFallbackFound";
 const READY_EVENT: &str = "ScaledObjectReady: ScaledObject is ready for scaling";
 const BUILT: &str = "KEDAScalersStarted: Scaler redis is built";
@@ -320,6 +321,11 @@ fn people_pause_and_force() {
     assert_eq!(left.changed, [NOT_ACTIVE, "Paused=True ScaledObjectPaused"]);
     world.annotate("paused-scale-in", None);
 
+    let mut asleep = World::new(0, json!({}));
+    asleep.annotate("paused-scale-out", Some("true"));
+    assert_eq!(asleep.pass(&[5]).replicas, 0);
+    assert_eq!((asleep.status().last_active_time, asleep.message("Active")), (None, ACTIVE_MESSAGE));
+
     let mut zero = World::new(0, json!({}));
     zero.pass(&[0]);
     zero.annotate("force-activation", Some("true"));
@@ -362,6 +368,7 @@ fn a_target_that_was_never_there_refuses_the_object() {
     let missing = "ScaledObjectCheckFailed: Target resource doesn't exist";
     world.check(&[0], -1, &first, &[missing, &format!("ScaledObjectCheckFailed: {refused}")]);
     assert_eq!((world.message("Ready"), &world.status().triggers_types), (refused, &None));
+    assert_eq!(world.status().external_metric_names, [""; 0]);
     world.check(&[0], -1, &[], &[]);
     world.replicas = Ok(2);
     assert_eq!(world.pass(&[15]).events[..3], [BUILT, STARTED, READY_EVENT]);
@@ -380,6 +387,7 @@ fn what_cannot_be_acted_on_is_left_alone() {
     assert_eq!(world.message("Active"), "ScaledObject check failed");
     assert_eq!(left.events[0], format!("ScaledObjectCheckFailed: {failed}"));
     assert_eq!(world.status().external_metric_names, [""; 0]);
+    assert_eq!(world.status().original_replica_count, Some(3));
     world.triggers = Ok(vec![external("s0-redis")]);
     assert_eq!(world.pass(&[0]).events[..3], [BUILT, STARTED, READY_EVENT]);
 }
