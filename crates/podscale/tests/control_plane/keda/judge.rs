@@ -45,7 +45,9 @@ pub fn trials(harness: &Harness) -> Vec<Trial> {
         "live" => {
             let moved = folder.join("migration");
             vec![
-                harness.independent("keda::live::beside_podscale", |_| async move { live(&folder).await }),
+                harness.independent("keda::live::beside_podscale", |_| async move {
+                    live(&folder).await
+                }),
                 harness.independent("keda::live::from_keda_and_back", |_| async move {
                     migration::from_keda_and_back(&moved).await
                 }),
@@ -158,7 +160,8 @@ fn verdict(recorded: &Recorded, seen: &Recorded) -> Result<()> {
         Some(all_differences(scenario, step, recorded.step(scenario, step)?, seen))
     });
     let all: Vec<Difference> = steps.flatten().collect();
-    let is_whole = Scenario::all()?.iter().all(|one| seen.steps().any(|(name, ..)| name == one.name));
+    let is_whole =
+        Scenario::all()?.iter().all(|one| seen.steps().any(|(name, ..)| name == one.name));
     let same = no_longer_different(&all);
     ensure!(!is_whole || same.is_empty(), "no longer different: {same:#?}");
     Ok(())
