@@ -15,6 +15,7 @@ use podscale_core::model::{
 use podscale_core::{Autoscaler, Metric, Span};
 
 pub mod pod_autoscaler;
+pub mod polling;
 pub mod scaled_job;
 pub mod scaled_object;
 pub mod status;

@@ -44,6 +44,8 @@ impl CheckError {
 pub mod step {
     /// The target.
     pub const TARGET: &str = "ScaledObject doesn't have correct scaleTargetRef specification";
+    /// The size at which it is paused.
+    pub const PAUSE: &str = "failed to scale target to paused replica count";
     /// The bounds.
     pub const BOUNDS: &str =
         "ScaledObject doesn't have correct Idle/Min/Max Replica Counts specification";

@@ -26,6 +26,7 @@ use podscale_api::keda::scaled_object::{
 use podscale_api::keda::{API_VERSION, Condition, FINALIZER};
 use podscale_api::meta::ObjectMeta;
 use podscale_api::time::Timestamp;
+use podscale_api::translate::polling;
 use podscale_api::translate::scaled_object::own_hpa::{HpaSeen, note_hpa, own_hpa};
 use podscale_api::translate::scaled_object::status::{ACTIVE, Passed, get, to_wire};
 use podscale_api::translate::scaled_object::{self as translate, TriggerMetric, events};
@@ -368,7 +369,7 @@ impl Resolved {
         let version = &metadata.resource_version;
         let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
         let events = vec![
-            Event::normal("KEDAScalersStopped", "Stopped scalers watch"),
+            polling::stopped(),
             Event::warning("ScaledObjectDeleted", "ScaledObject was deleted"),
         ];
         Upkeep::Release { restore, patch: Some(patch), events }

@@ -15,6 +15,7 @@ use futures::future::join_all;
 use podscale_api::keda::annotations::is_job_paused;
 use podscale_api::keda::check;
 use podscale_api::keda::scaled_job::{HISTORY_LIMIT, ScaledJob, ScaledJobStatus};
+use podscale_api::translate::polling;
 use podscale_api::translate::scaled_job::made::{hold, job};
 use podscale_api::translate::scaled_job::rules;
 use podscale_api::translate::scaled_job::status::{Found, Polled, events, to_wire, with_conflict};
@@ -133,8 +134,7 @@ impl Poller {
         let generation = object.metadata.generation;
         if memory.begun != Some(generation) && withheld.is_none() {
             self.roll_out(object, name).await?;
-            let started = Event::normal("KEDAScalersStarted", "Started scalers watch");
-            self.writer.record(object, &[started]);
+            self.writer.record(object, &polling::started(&object.spec.triggers));
             memory.begun = Some(generation);
         }
         let counts = self.counts(object, &self.jobs.of(name)).await?;
@@ -319,9 +319,8 @@ impl Poller {
         let Some(patch) = hold(object, false).filter(|_| !self.dry_run) else { return };
         match self.writer.patch(object, &patch).await {
             Ok(()) => {
-                let stopped = Event::normal("KEDAScalersStopped", "Stopped scalers watch");
                 let deleted = Event::warning("ScaledJobDeleted", "ScaledJob was deleted");
-                self.writer.record(object, &[stopped, deleted]);
+                self.writer.record(object, &[polling::stopped(), deleted]);
             }
             Err(error) => {
                 tracing::warn!(scaled_job = %shown(name), %error, "cannot remove the finalizer");

@@ -31,12 +31,23 @@ impl Program {
 
     /// Starts it as whoever the kubeconfig says.
     pub fn start(name: &str, folder: &Path, kubeconfig: &Path, flags: &[&str]) -> Result<Program> {
+        let program = Path::new(env!("CARGO_BIN_EXE_podscale"));
+        Program::start_from(program, name, folder, kubeconfig, flags)
+    }
+
+    /// Starts it from another file than the one that is built with the tests.
+    pub fn start_from(
+        program: &Path,
+        name: &str,
+        folder: &Path,
+        kubeconfig: &Path,
+        flags: &[&str],
+    ) -> Result<Program> {
         let [port] = free_ports()?;
         let admin = SocketAddr::from(([127, 0, 0, 1], port));
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let address = format!("--admin-address={admin}");
         let arguments = ["run", &kubeconfig, &address].into_iter().chain(flags.iter().copied());
-        let program = Path::new(env!("CARGO_BIN_EXE_podscale"));
         Ok(Program { process: Process::start(name, program, arguments, folder)?, admin })
     }
 

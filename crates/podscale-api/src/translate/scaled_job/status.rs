@@ -3,6 +3,7 @@
 use crate::keda::scaled_job::{ScaledJob, ScaledJobStatus};
 use crate::keda::{Condition, TriggerActivity, trigger};
 use crate::time::Timestamp;
+use crate::translate::polling::stopped;
 use crate::translate::{CONFLICT_CONDITION, CONFLICT_REASON};
 use podscale_core::jobs::{JobPlan, JobSnapshot, JobTrigger};
 use podscale_core::{Event, Time};
@@ -146,7 +147,10 @@ pub fn events(object: &ScaledJob, found: Found<'_>, new: &ScaledJobStatus) -> Ve
     };
     let mut events = Vec::new();
     match turned(PAUSED) {
-        Some(true) => events.push(Event::normal("ScaledJobPaused", "ScaledJob is paused")),
+        Some(true) => {
+            events.push(Event::normal("ScaledJobPaused", "ScaledJob is paused"));
+            events.extend(is_polled(old).then(stopped));
+        }
         Some(false) => events.push(Event::normal("ScaledJobUnpaused", "ScaledJob is unpaused")),
         None => {}
     }
@@ -179,6 +183,11 @@ pub fn events(object: &ScaledJob, found: Found<'_>, new: &ScaledJobStatus) -> Ve
         Event::warning("KEDAJobCreateFailed", format!("Failed to create job {name}-: {error}"))
     }));
     events
+}
+
+/// Whether triggers were polled, however they fared.
+fn is_polled(status: &ScaledJobStatus) -> bool {
+    get(status, READY).is_some_and(|ready| !ready.reason.is_empty() && ready.reason != CHECK_FAILED)
 }
 
 fn get<'a>(status: &'a ScaledJobStatus, kind: &str) -> Option<&'a Condition> {
@@ -289,7 +298,7 @@ mod tests {
             (
                 Found::Paused,
                 "True=ScaledJobReady True=ScalerActive True=ScaledJobPaused",
-                "ScaledJobPaused ScaledJobReady",
+                "ScaledJobPaused KEDAScalersStopped ScaledJobReady",
             ),
             (
                 polled(true, "on", 0, None),

@@ -1,28 +1,33 @@
 //! The events of a ScaledObject that follow from a decision, with KEDA's reasons and words.
 
 use super::status::{
-    FALLBACK, PAUSED, PAUSED_MESSAGE, Passed, READY, UNPAUSED_MESSAGE, activity, get,
+    CHECK_FAILED, FALLBACK, PAUSED, PAUSED_MESSAGE, Passed, READY, UNPAUSED_MESSAGE, activity, get,
+    refused, was_never_ready,
 };
+use super::{CheckError, step};
 use crate::keda::Condition;
-use crate::keda::scaled_object::{ScaledObjectSpec, ScaledObjectStatus};
+use crate::keda::scaled_object::ScaledObjectStatus;
+use crate::translate::polling::{started, stopped};
 use podscale_core::decision::RescaleReason;
 use podscale_core::model::{Source, Trigger, TriggerOf};
 use podscale_core::pass::{ScaleWrite, WriteOutcome};
 use podscale_core::snapshot::Reading;
 use podscale_core::steps::Activity;
 use podscale_core::{Event, Step};
-use std::collections::BTreeSet;
 
 /// The events of a pass, given the status that follows from it.
 #[must_use]
 pub fn events(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
     let mut events = of_conditions(passed, new);
-    // What the metrics and rates have to say is said as by an HPA, but for the steps from and to idle.
+    // What the metrics and rates have to say is said as by an HPA, but for the steps from and to idle. Why an object is
+    // refused is said already.
     let first = passed.outcome.decision.rescale.map(|rescale| rescale.reason);
     let is_own = matches!(first, Some(RescaleReason::Activated | RescaleReason::Idle));
-    let rest = passed.outcome.decision.events.iter().filter(|event| {
-        let about_size = matches!(&*event.reason, "SuccessfulRescale" | "FailedRescale");
-        !(is_own && about_size)
+    let is_refused = refused(passed).is_some();
+    let rest = passed.outcome.decision.events.iter().filter(|event| match &*event.reason {
+        "SuccessfulRescale" | "FailedRescale" => !is_own,
+        "InvalidSpec" | "FailedGetScale" => !is_refused,
+        _ => true,
     });
     events.extend(rest.cloned());
     events.extend(of_size(passed, new));
@@ -46,19 +51,7 @@ fn of_conditions(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
         Some(false) => events.push(Event::normal("ScaledObjectUnpaused", UNPAUSED_MESSAGE)),
         None => {}
     }
-    let ready = get(new, READY);
-    let was = old.and_then(|old| get(old, READY));
-    match ready.map(|ready| (&*ready.reason, ready)) {
-        Some(("ScaledObjectCheckFailed", now)) if was != Some(now) => {
-            events.push(Event::warning("ScaledObjectCheckFailed", now.message.as_str()));
-        }
-        Some(("ScaledObjectReady", _)) if was.is_none_or(was_never_ready) => {
-            events.extend(started(&passed.object.spec));
-            let message = "ScaledObject is ready for scaling";
-            events.push(Event::normal("ScaledObjectReady", message));
-        }
-        _ => {}
-    }
+    events.extend(of_ready(passed, new));
     match turned(FALLBACK) {
         Some(true) => events.push(Event::normal(
             "ScaledObjectFallbackActivated",
@@ -73,17 +66,41 @@ fn of_conditions(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
     events
 }
 
-/// That triggers are polled from now on; those of the same type are one event.
-fn started(spec: &ScaledObjectSpec) -> Vec<Event> {
-    let types: BTreeSet<&str> = spec.triggers.iter().map(|trigger| &*trigger.r#type).collect();
-    let built = types.into_iter().map(|kind| format!("Scaler {kind} is built"));
-    let messages = built.chain(["Started scalers watch".to_owned()]);
-    messages.map(|message| Event::normal("KEDAScalersStarted", message)).collect()
+/// Whether the object can be used, and whether its triggers are polled.
+fn of_ready(passed: Passed<'_>, new: &ScaledObjectStatus) -> Vec<Event> {
+    let Some(now) = get(new, READY) else { return Vec::new() };
+    let was = passed.object.status.as_ref().and_then(|old| get(old, READY));
+    let was_ready = was.is_some_and(|was| !was_never_ready(was));
+    let was_polled = was_ready && was.is_some_and(|was| !is_stopped(was));
+    let mut events = Vec::new();
+    if now.reason == CHECK_FAILED {
+        if was != Some(now) {
+            let is_missing = |refused: CheckError| {
+                refused.step == step::TARGET && refused.problem.ends_with("not found")
+            };
+            if refused(passed).is_some_and(is_missing) {
+                events.push(Event::warning(CHECK_FAILED, "Target resource doesn't exist"));
+            }
+            events.push(Event::warning(CHECK_FAILED, now.message.as_str()));
+        }
+    } else {
+        if !was_polled && !is_stopped(now) {
+            events.extend(started(&passed.object.spec.triggers));
+        }
+        if !was_ready {
+            let message = "ScaledObject is ready for scaling";
+            events.push(Event::normal("ScaledObjectReady", message));
+        }
+    }
+    if was_polled && is_stopped(now) {
+        events.push(stopped());
+    }
+    events
 }
 
-/// Whether nothing good was said of an object before, however its triggers fared.
-fn was_never_ready(was: &Condition) -> bool {
-    was.reason.is_empty() || was.reason == "ScaledObjectCheckFailed"
+/// Whether a pause keeps triggers from being polled.
+fn is_stopped(ready: &Condition) -> bool {
+    ready.message == PAUSED_MESSAGE || ready.message.starts_with(step::PAUSE)
 }
 
 /// The step from idle, or to it.

@@ -1,6 +1,6 @@
 //! The status of a ScaledObject that follows from a decision, with KEDA's conditions and words.
 
-use super::{CheckError, stand_in};
+use super::{CheckError, stand_in, step};
 use crate::keda::annotations::{Orders, Pause};
 use crate::keda::scaled_object::status::{Health, TargetResource};
 use crate::keda::scaled_object::{COMPOSITE_METRIC, ScaledObject, ScaledObjectStatus};
@@ -24,6 +24,8 @@ pub const FALLBACK: &str = "Fallback";
 /// That a person paused it.
 pub const PAUSED: &str = "Paused";
 
+/// The reason of an object that cannot be used.
+pub const CHECK_FAILED: &str = "ScaledObjectCheckFailed";
 /// The message of an object that can be used.
 pub const READY_MESSAGE: &str = "ScaledObject is defined correctly and is ready for scaling";
 /// The message of a paused object.
@@ -56,20 +58,26 @@ pub fn to_wire(passed: Passed<'_>) -> ScaledObjectStatus {
         status.scale_target_kind = kind_of(target);
         status.scale_target_gvkr = Some(target.clone());
     }
-    if let Some(found) = outcome.decision.found {
-        status.original_replica_count.get_or_insert(found);
+    if let Ok(scale) = snapshot.scale {
+        status.original_replica_count.get_or_insert(scale.spec_replicas);
     }
-    status.triggers_types = Some(trigger::types(&object.spec.triggers));
-    status.authentications_types = Some(trigger::authentications(&object.spec.triggers));
-    if passed.checked.is_ok() {
+    let refused = refused(passed);
+    if refused.as_ref().is_none_or(|refused| refused.step == step::HPA) {
+        status.triggers_types = Some(trigger::types(&object.spec.triggers));
+        status.authentications_types = Some(trigger::authentications(&object.spec.triggers));
+    }
+    if refused.is_none() {
         name_metrics(&mut status, snapshot.autoscaler);
     }
-    status.paused_replica_count = match Orders::read(&object.metadata.annotations).pause {
+    let orders = Orders::read(&object.metadata.annotations);
+    status.paused_replica_count = match orders.pause {
         Pause::At(replicas) => Some(replicas),
         Pause::Unreadable(_) => status.paused_replica_count,
         Pause::No | Pause::AsItIs => None,
     };
-    if let Some(active) = memory.and_then(|memory| memory.last_active) {
+    // Where nothing may be woken, nothing is to cool down.
+    let stays_asleep = orders.scale_out_paused && outcome.decision.found == Some(0);
+    if let Some(active) = memory.and_then(|memory| memory.last_active).filter(|_| !stays_asleep) {
         status.last_active_time = Some(Timestamp(active));
     }
     if reads(&outcome.decision) {
@@ -219,22 +227,40 @@ fn has_error(passed: Passed<'_>) -> bool {
     })
 }
 
+/// Where an object is refused, or not acted on at all: before its triggers are polled. A target that is missing refuses
+/// an object that was never ready; later it only cannot be scaled.
+pub(super) fn refused(passed: Passed<'_>) -> Option<CheckError> {
+    let Passed { object, checked, snapshot, .. } = passed;
+    match Orders::read(&object.metadata.annotations).pause {
+        Pause::Unreadable(problem) => {
+            let problem = format!("failed to parse paused replica count: {problem}");
+            return Some(CheckError { step: step::PAUSE, problem });
+        }
+        Pause::AsItIs | Pause::At(_) => return None,
+        Pause::No => {}
+    }
+    let stored = object.status.as_ref().and_then(|status| get(status, READY));
+    match snapshot.scale {
+        Err(error) if stored.is_none_or(was_never_ready) => {
+            Some(CheckError { step: step::TARGET, problem: scale_error(error).to_owned() })
+        }
+        _ => checked.clone().err(),
+    }
+}
+
+/// Whether nothing good was said of an object before, however its triggers fared.
+pub(super) fn was_never_ready(was: &Condition) -> bool {
+    was.reason.is_empty() || was.reason == CHECK_FAILED
+}
+
 fn ready(passed: Passed<'_>) -> Option<Said> {
     let Passed { object, snapshot, outcome, .. } = passed;
     let ready = |message| said("True", "ScaledObjectReady", message);
-    match Orders::read(&object.metadata.annotations).pause {
-        Pause::Unreadable(problem) => {
-            let message = format!(
-                "failed to scale target to paused replica count: failed to parse paused replica \
-                 count: {problem}"
-            );
-            return said("False", "ScaledObjectCheckFailed", &message);
-        }
-        Pause::AsItIs | Pause::At(_) => return ready(PAUSED_MESSAGE),
-        Pause::No => {}
+    if let Some(refused) = refused(passed) {
+        return said("False", CHECK_FAILED, &refused.to_string());
     }
-    if let Err(problem) = passed.checked {
-        return said("False", "ScaledObjectCheckFailed", &problem.to_string());
+    if Orders::read(&object.metadata.annotations).pause != Pause::No {
+        return ready(PAUSED_MESSAGE);
     }
     if let Err(error) = snapshot.scale {
         let message =
@@ -285,7 +311,7 @@ fn write_failure(outcome: &Outcome) -> Option<String> {
 
 fn active(passed: Passed<'_>) -> Option<Said> {
     let Passed { object, outcome, .. } = passed;
-    if passed.checked.is_err() {
+    if refused(passed).is_some() {
         return said("Unknown", "UnknownState", "ScaledObject check failed");
     }
     let because = |what| format!("Scaling is performed because {what}");
@@ -314,10 +340,10 @@ fn active(passed: Passed<'_>) -> Option<Said> {
 }
 
 fn fallback(passed: Passed<'_>, memory: Option<&Memory>) -> Option<Said> {
-    if passed.checked.is_err() {
+    let stand_in = stand_in(&passed.object.spec);
+    if passed.checked.is_err() && stand_in.is_some() {
         return None;
     }
-    let stand_in = stand_in(&passed.object.spec);
     let is_in_force = stand_in.is_some_and(|stand_in| {
         let names = external_names(passed.snapshot.autoscaler);
         names.into_iter().any(|name| failures_of(name, memory) > stand_in.failures)

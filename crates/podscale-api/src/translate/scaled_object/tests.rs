@@ -1,5 +1,7 @@
 //! Sequences that KEDA's operator showed: what it said in conditions, events and the rest of the status.
 
+mod beginnings;
+
 use super::events::events;
 use super::status::{Passed, to_wire};
 use super::*;
@@ -171,10 +173,12 @@ fn changed(old: Option<&ScaledObjectStatus>, new: &ScaledObjectStatus) -> Vec<St
 const READY: &str = "Ready=True ScaledObjectReady";
 const NOT_ACTIVE: &str = "Active=False ScalerNotActive";
 const ACTIVE: &str = "Active=True ScalerActive";
+const ACTIVE_MESSAGE: &str = "Scaling is performed because triggers are active";
 const NO_FALLBACK: &str = "Fallback=False NoFallbackFound";
 const READY_EVENT: &str = "ScaledObjectReady: ScaledObject is ready for scaling";
 const BUILT: &str = "KEDAScalersStarted: Scaler redis is built";
 const STARTED: &str = "KEDAScalersStarted: Started scalers watch";
+const STOPPED: &str = "KEDAScalersStopped: Stopped scalers watch";
 const FAILED: &str = "KEDAScalerFailed: redis does not answer";
 const UNCOMPUTED: &str = "FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error \
                           is: failed to get s0-redis: redis does not answer";
@@ -294,7 +298,7 @@ fn people_pause_and_force() {
     world.annotate("paused-replicas", Some("4"));
     let paused = "ScaledObjectPaused: ScaledObject is paused";
     let held = "SuccessfulRescale: New size: 4; reason: Size held by the spec";
-    world.check(&[0], 4, &["Paused=True ScaledObjectPaused"], &[paused, held]);
+    world.check(&[0], 4, &["Paused=True ScaledObjectPaused"], &[paused, STOPPED, held]);
     assert_eq!(
         (world.message("Ready"), world.status().paused_replica_count),
         ("ScaledObject is paused", Some(4))
@@ -303,12 +307,14 @@ fn people_pause_and_force() {
     let failed = "failed to scale target to paused replica count: failed to parse paused replica count: \
                   strconv.ParseInt: parsing \"abc\": invalid syntax";
     let event = format!("ScaledObjectCheckFailed: {failed}");
-    world.check(&[0], 4, &["Ready=False ScaledObjectCheckFailed"], &[event.as_str()]);
+    let changed = ["Ready=False ScaledObjectCheckFailed", "Active=Unknown UnknownState"];
+    world.check(&[0], 4, &changed, &[event.as_str()]);
     assert_eq!((world.message("Ready"), world.status().paused_replica_count), (failed, Some(4)));
     world.annotate("paused-replicas", None);
     let left = world.pass(&[40]);
-    assert_eq!(left.changed, [READY, "Paused=False ScaledObjectUnpaused"]);
-    assert_eq!(left.events[0], "ScaledObjectUnpaused: pause annotation removed for ScaledObject");
+    assert_eq!(left.changed, [READY, ACTIVE, "Paused=False ScaledObjectUnpaused"]);
+    let unpaused = "ScaledObjectUnpaused: pause annotation removed for ScaledObject";
+    assert_eq!(left.events[..3], [unpaused, BUILT, STARTED]);
     assert_eq!((left.replicas, world.status().paused_replica_count), (4, None));
 
     world.annotate("paused-scale-in", Some("true"));
@@ -324,6 +330,14 @@ fn people_pause_and_force() {
     assert_eq!((left.replicas, world.message("Ready")), (4, "ScaledObject is paused"));
     world.annotate("paused", None);
     assert_eq!(world.pass(&[90]).replicas, 8);
+
+    let mut asleep = World::new(0, json!({}));
+    asleep.annotate("paused-scale-out", Some("true"));
+    assert_eq!(asleep.pass(&[5]).replicas, 0);
+    assert_eq!(
+        (asleep.status().last_active_time, asleep.message("Active")),
+        (None, ACTIVE_MESSAGE)
+    );
 
     let mut zero = World::new(0, json!({}));
     zero.pass(&[0]);
@@ -364,6 +378,7 @@ fn what_cannot_be_acted_on_is_left_alone() {
     assert_eq!(world.message("Active"), "ScaledObject check failed");
     assert_eq!(left.events[0], format!("ScaledObjectCheckFailed: {failed}"));
     assert_eq!(world.status().external_metric_names, [""; 0]);
+    assert_eq!(world.status().original_replica_count, Some(3));
     world.triggers = Ok(vec![external("s0-redis")]);
     assert_eq!(world.pass(&[0]).events[..3], [BUILT, STARTED, READY_EVENT]);
 }

@@ -42,8 +42,9 @@ async fn the_same_sizes_with_hpas(plane: &ControlPlane) -> Result<()> {
     let (ok, said) = apply(plane, &space.namespace, &objects.to_string())?;
     ensure!(ok, "{said}");
 
-    let with_hpas = ["--triggers", "--trigger-mode=hpa", "--serve-metrics=external"];
-    let mut program = start(plane, &with_hpas).await?;
+    let with_hpas =
+        ["--triggers", "--manage=annotated", "--trigger-mode=hpa", "--serve-metrics=external"];
+    let mut program = start_installed(plane, &with_hpas).await?;
     until_available(&plane.client, &[EXTERNAL]).await.with_context(|| program.log_tail())?;
     let outcome = with_hpa(&space, &queue).await;
     let log = || format!("{}\n{}", program.log_tail(), plane.manager_log_tail());
@@ -51,7 +52,7 @@ async fn the_same_sizes_with_hpas(plane: &ControlPlane) -> Result<()> {
     ensure!(refusals(&program).await? == 0.0, "{}", program.log());
     program.stop().await?;
 
-    let mut program = start(plane, &["--triggers"]).await?;
+    let mut program = start_installed(plane, &["--triggers", "--manage=annotated"]).await?;
     until(&space, "podscale.dev/Conflict", "True TargetTaken").await?;
     let ours = ["delete", "hpa", "--all-namespaces", "-l", "app.kubernetes.io/managed-by=podscale"];
     let (ok, said) = kubectl(plane, &ours)?;
@@ -65,9 +66,8 @@ async fn the_same_sizes_with_hpas(plane: &ControlPlane) -> Result<()> {
 }
 
 /// Starts it with the rights and flags that are installed, on ports of its own.
-async fn start(plane: &ControlPlane, flags: &[&str]) -> Result<Program> {
-    let flags = [flags, &["--manage=annotated"]].concat();
-    let installed = manifests(NAMESPACE, &flags)?;
+pub async fn start_installed(plane: &ControlPlane, flags: &[&str]) -> Result<Program> {
+    let installed = manifests(NAMESPACE, flags)?;
     let kinds = ["Account", "Role", "Binding"];
     for object in &installed {
         if object["kind"].as_str().is_some_and(|kind| kinds.iter().any(|end| kind.ends_with(end))) {
@@ -75,7 +75,10 @@ async fn start(plane: &ControlPlane, flags: &[&str]) -> Result<Program> {
         }
     }
     let [port] = free_ports()?;
-    announce(plane, port, &[EXTERNAL]).await?;
+    let serves = flags.iter().any(|flag| flag.contains("serve"));
+    if serves {
+        announce(plane, port, &[EXTERNAL]).await?;
+    }
     let is_workload = |object: &&Value| object["kind"] == "Deployment";
     let workload = installed.iter().find(is_workload).context("no Deployment")?;
     let given = &workload["spec"]["template"]["spec"]["containers"][0]["args"];
@@ -85,7 +88,7 @@ async fn start(plane: &ControlPlane, flags: &[&str]) -> Result<Program> {
     let port = format!("--secure-port={port}");
     let own = ["--leader-elect=false", "--leader-elect-resource-namespace=kube-system"];
     let serving = ["--bind-address=127.0.0.1", &port];
-    let serving = if flags.iter().any(|flag| flag.contains("serve")) { &serving[..] } else { &[] };
+    let serving = if serves { &serving[..] } else { &[] };
     let all: Vec<&str> = given.chain(QUICK).chain(own).chain(serving.iter().copied()).collect();
     let kubeconfig = plane.kubeconfig_of(NAMESPACE, "podscale").await?;
     Program::start("podscale", plane.folder(), &kubeconfig, &all)

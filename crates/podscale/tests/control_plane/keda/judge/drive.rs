@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const REST: Duration = Duration::from_secs(9);
 /// One who is judged is at rest where he is as he should be for as long: three polls.
 const AS_EXPECTED: Duration = Duration::from_secs(3);
+/// One who is not yet as he should be may be late.
+const LATE: Duration = Duration::from_secs(20);
 /// How long a step may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
@@ -60,6 +62,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     async fn start(side: &'a Side, scenario: &'a Scenario) -> Result<Run<'a>> {
+        side.server.forget(&scenario.name);
         let client = side.plane.client.clone();
         let workspace = Workspace::open(client, &scenario.namespace()).await?;
         let address = side.server.address.to_string();
@@ -150,7 +153,7 @@ impl<'a> Run<'a> {
         loop {
             let rest = match differences(scenario, step, wanted, &last).is_empty() {
                 true => AS_EXPECTED,
-                false => REST,
+                false => LATE,
             };
             if since.elapsed() >= rest || begun.elapsed() >= PATIENCE {
                 return last;

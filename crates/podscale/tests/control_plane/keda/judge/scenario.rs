@@ -17,7 +17,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// One object and what happens to it, in a namespace of its own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name, and that of its namespace.
@@ -30,6 +30,9 @@ pub struct Scenario {
     pub job: Option<Value>,
     pub annotations: Option<Value>,
     pub steps: Vec<Step>,
+    /// Whether it is run a second time, in another namespace.
+    #[serde(skip)]
+    pub again: bool,
 }
 
 /// Changes that happen at once, after which everything comes to rest.
@@ -70,7 +73,8 @@ impl Scenario {
 
     /// Its namespace.
     pub fn namespace(&self) -> String {
-        format!("judge-{}", self.name)
+        let ending = if self.again { "-again" } else { "" };
+        format!("judge-{}{ending}", self.name)
     }
 
     /// The kind of its object.

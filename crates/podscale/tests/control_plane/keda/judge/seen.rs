@@ -16,6 +16,10 @@ use watcher::Event;
 /// Lines by what they are about: `replicas`, `condition Ready`, `status hpaName`, `event ScaledObjectReady …`.
 pub type Seen = BTreeMap<String, String>;
 
+/// What events say that are of the moment, or of a machine that is too busy: what they are about is tried again.
+const CHANCE: [&str; 3] =
+    ["the object has been modified", "context deadline exceeded", "context canceled"];
+
 /// Fields of the status that are compared as they are.
 const STATUS: [&str; 10] = [
     "authenticationsTypes",
@@ -219,8 +223,22 @@ fn event(state: &mut State, change: Change) {
         return;
     }
     let field = |name: &str| data.get(name).copied().unwrap_or_default();
-    let line = (format!("{}: {}", field("reason"), field("note")), field("type").to_owned());
+    if CHANCE.iter().any(|text| field("note").contains(text)) {
+        return;
+    }
+    let note = in_order(field("note"));
+    let line = (format!("{}: {note}", field("reason")), field("type").to_owned());
     if !state.told.contains(&line) {
         state.events.insert(line);
     }
+}
+
+/// A note in which triggers are in the order of their names; KEDA asks them at the same time, and names them as they
+/// answer.
+fn in_order(note: &str) -> String {
+    const BEFORE: &str = "triggered by ";
+    let Some((start, triggers)) = note.split_once(BEFORE) else { return note.to_owned() };
+    let mut triggers: Vec<&str> = triggers.split(';').collect();
+    triggers.sort_unstable();
+    format!("{start}{BEFORE}{}", triggers.join(";"))
 }

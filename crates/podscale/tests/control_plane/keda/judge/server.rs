@@ -38,6 +38,11 @@ impl Server {
         Ok(Server { told, address, running })
     }
 
+    /// Forgets what it was told in a scenario.
+    pub fn forget(&self, scenario: &str) {
+        self.told.lock().retain(|(known, _), _| known != scenario);
+    }
+
     /// Tells a number from now on, or `fails`.
     pub fn set(&self, scenario: &str, name: &str, value: &Value) -> Result<()> {
         let value = match value {

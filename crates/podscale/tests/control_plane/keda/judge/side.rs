@@ -6,7 +6,7 @@ use super::super::super::kubelet::Kubelet;
 use super::super::super::plane::{Autoscaler, ControlPlane};
 use super::super::super::program::Program;
 use super::server::Server;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use podscale_api::crds;
 use serde_json::json;
 use std::path::Path;
@@ -70,6 +70,19 @@ impl Side {
             Scales::Podscale(program) => program.stop().await,
             Scales::Keda(_) => Ok(()),
         }
+    }
+
+    /// KEDA's programs, where it scales.
+    pub fn keda(&mut self) -> Result<&mut Keda> {
+        match &mut self.scales {
+            Scales::Keda(keda) => Ok(keda),
+            Scales::Podscale(_) => bail!("KEDA does not run here"),
+        }
+    }
+
+    /// KEDA was started again.
+    pub fn again(&mut self, keda: Keda) {
+        self.scales = Scales::Keda(keda);
     }
 
     /// The end of the log of who scales.
