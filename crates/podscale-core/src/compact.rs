@@ -3,7 +3,7 @@
 use crate::time::Time;
 
 /// The newest version of a history's compact form.
-pub(crate) const NEWEST_VERSION: u8 = 4;
+pub(crate) const NEWEST_VERSION: u8 = 5;
 
 /// No number that is kept bit for bit gets larger.
 const LARGEST_FLOAT: f64 = 1e24;

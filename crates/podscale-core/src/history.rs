@@ -13,7 +13,7 @@ use serde::Serialize;
 mod compact;
 mod memory;
 pub use compact::CompactError;
-pub use memory::{Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_LAST_ANSWERS, Memory};
+pub use memory::{Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_LAST_ANSWERS, Memory, Room};
 
 /// No list gets longer than this, whatever the windows are. At one decision a second it holds
 /// over four hours, longer than any window that the API allows.

@@ -34,6 +34,10 @@ pub struct Environment {
     pub resource_metrics: Pipeline,
     /// How metrics of pods, objects and queues reach the autoscaler.
     pub custom_metrics: Pipeline,
+    /// How metrics of pods, objects and queues reach PodAutoscalers, which ask their sources themselves and as often
+    /// as they decide; as they reach everybody else if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct_metrics: Option<Pipeline>,
     /// The machines, if there are not always enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodePool>,
@@ -57,6 +61,7 @@ impl Default for Environment {
             termination: Delay::Fixed { seconds: 10.0 },
             resource_metrics: Pipeline::default(),
             custom_metrics: Pipeline { window_seconds: 30.0, ..Pipeline::default() },
+            direct_metrics: None,
             nodes: None,
             rollouts: Vec::new(),
             arrivals: Arrivals::Random,
@@ -214,6 +219,9 @@ impl Environment {
         self.termination.check("termination")?;
         self.resource_metrics.check("resourceMetrics")?;
         self.custom_metrics.check("customMetrics")?;
+        if let Some(direct) = &self.direct_metrics {
+            direct.check("directMetrics")?;
+        }
         if let Some(nodes) = &self.nodes {
             nodes.check()?;
         }
@@ -224,6 +232,13 @@ impl Environment {
             range("rollouts.maxUnavailable", *max_unavailable, 0.0, 1.0)?;
         }
         Ok(())
+    }
+
+    /// The same as a PodAutoscaler finds it.
+    #[must_use]
+    pub fn asked_directly(&self) -> Environment {
+        let custom_metrics = self.direct_metrics.as_ref().unwrap_or(&self.custom_metrics).clone();
+        Environment { custom_metrics, ..self.clone() }
     }
 
     /// How long a new pod needs to become ready: as long as most pods do.

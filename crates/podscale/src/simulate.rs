@@ -13,6 +13,7 @@ pub use model::ModelOptions;
 pub use objects::{InputError, Objects};
 pub use record::RunRecorder;
 
+use podscale_controller::dialect::pod_autoscaler::POD_AUTOSCALER;
 use podscale_controller::dialect::read::Understood;
 use podscale_controller::settings::span;
 use podscale_core::{Autoscaler, Settings, Time};
@@ -46,6 +47,16 @@ impl Subject {
     #[must_use]
     pub fn name(&self) -> String {
         self.object.managed.key.to_string()
+    }
+
+    /// A plan as the object finds it: a PodAutoscaler asks the sources of its metrics directly.
+    #[must_use]
+    pub fn seen(&self, plan: &Plan) -> Plan {
+        let is_direct = self.object.managed.key.kind.name == POD_AUTOSCALER.name;
+        match is_direct {
+            true => Plan { environment: plan.environment.asked_directly(), ..plan.clone() },
+            false => plan.clone(),
+        }
     }
 
     /// Decides by the object.

@@ -130,7 +130,11 @@ fn complete() -> PodAutoscalerSpec {
         start_up_time: text(),
         predict: Some(Predict { confidence: Some(1), scale_in_guard: text() }),
         lead: Some(Lead { limit_percent: Some(1) }),
-        headroom: Some(Headroom { confidence: Some(1), limit_percent: Some(1) }),
+        headroom: Some(Headroom {
+            confidence: Some(1),
+            limit_percent: Some(1),
+            overload_permille: Some(1),
+        }),
     }
 }
 

@@ -280,6 +280,8 @@ fn check_ahead(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
         errors.extend(check_within(headroom.confidence, 1, 99, &path.child("confidence")));
         let field = path.child("limitPercent");
         errors.extend(check_within(headroom.limit_percent, 0, 1000, &field));
+        let field = path.child("overloadPermille");
+        errors.extend(check_within(headroom.overload_permille, 1, 500, &field));
     }
     errors
 }

@@ -4,7 +4,7 @@ use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::history::{
     Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
-    Recommendation, ScaleEvent,
+    Recommendation, Room, ScaleEvent,
 };
 use podscale_core::model::Milli;
 use podscale_core::predict::{Demand, Forecaster};
@@ -59,6 +59,19 @@ pub struct RecordedMemory {
     /// The burst that is on, where sizes follow the mean of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<RecordedRecommendation>,
+    /// The room beside the demand, where it is learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<RecordedRoom>,
+}
+
+/// Room beside the demand, as it was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedRoom {
+    /// When.
+    pub time: ExactTimestamp,
+    /// In millionths of the demand.
+    pub part: u64,
 }
 
 /// How often in a row a trigger has failed.
@@ -149,6 +162,10 @@ impl From<&Memory> for RecordedMemory {
                 time: ExactTimestamp(burst.last),
                 replicas: burst.replicas,
             }),
+            room: memory.room.map(|room| RecordedRoom {
+                time: ExactTimestamp(room.at),
+                part: room.part.max(0).cast_unsigned(),
+            }),
         }
     }
 }
@@ -177,6 +194,10 @@ impl From<&RecordedMemory> for Memory {
             demand: recorded.demand.map(Demand::from),
             asked: recorded.asked.iter().take(MAX_ASKED).map(asked).collect(),
             burst: recorded.burst.map(|b| Burst { last: b.time.0, replicas: b.replicas }),
+            room: recorded.room.map(|room| Room {
+                part: i64::try_from(room.part).unwrap_or(i64::MAX),
+                at: room.time.0,
+            }),
         }
     }
 }
@@ -304,6 +325,7 @@ mod tests {
             demand: Some(demand(59)),
             asked: vec![Asked { replicas: Milli(2500), at: Time(3) }],
             burst: Some(Burst { last: Time(4), replicas: 9 }),
+            room: Some(Room { part: 70_000, at: Time(5) }),
         };
         let mut forecaster = Forecaster::default();
         (0..60).for_each(|minute| forecaster.observe(demand(minute)));

@@ -28,6 +28,7 @@ mod formula;
 mod gate;
 mod per_pod;
 mod queue;
+mod room;
 mod sized;
 mod trigger;
 mod window;

@@ -15,7 +15,12 @@ pub(super) fn line(step: &Step<'_>) -> Option<String> {
         Step::Windowed { from, to, burst } => windowed_line(from, to, burst),
         Step::Forecast { forecast, from, to } => forecast_line(forecast, from, to),
         Step::Led { gained, horizon, from, to } => led_line(gained, horizon, from, to),
-        Step::Spared { room, horizon, from, to } => spared_line(room, horizon, from, to),
+        Step::Spared { room, allowed: None, horizon, from, to } => {
+            spared_line(room, horizon, from, to)
+        }
+        Step::Spared { room, allowed: Some(permille), from, to, .. } => {
+            learned_line(room, permille, from, to)
+        }
         Step::Guarded { pattern, peak, within, from, to } => {
             guarded_line(pattern, peak, within, from, to)
         }
@@ -83,6 +88,15 @@ fn led_line(gained: Milli, horizon: Span, from: i32, to: i32) -> String {
 fn spared_line(room: Milli, horizon: Span, from: i32, to: i32) -> String {
     let (room, horizon) = (tenths_text(room), span_text(horizon));
     format!("past demands gained up to {room} in {horizon}: {}", size_text(from, to))
+}
+
+/// The room that was learned.
+fn learned_line(room: Milli, permille: u16, from: i32, to: i32) -> String {
+    let (room, percent) = (tenths_text(room), f64::from(permille) / 10.0);
+    format!(
+        "with room for {room} more the demand is above the ready pods in about {percent} % of the time: {}",
+        size_text(from, to)
+    )
 }
 
 fn size_text(from: i32, to: i32) -> String {

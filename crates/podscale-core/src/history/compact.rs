@@ -14,10 +14,12 @@
 //!
 //! Version 3 was the same at first, but what follows the memory had several forms that cannot be told apart. So of
 //! those only what comes before is read, and the demand is learned anew.
+//!
+//! One with room that is learned has version 5: version 4, and before the forecaster the room with its time.
 
 use super::{
     Asked, Burst, Failures, History, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
-    Recommendation, ScaleEvent,
+    Recommendation, Room, ScaleEvent,
 };
 pub use crate::compact::CompactError;
 use crate::compact::{NEWEST_VERSION, Reader, write_signed, write_time, write_varint};
@@ -28,7 +30,8 @@ use crate::time::{Span, Time};
 const VERSION: u8 = 1;
 const VERSION_WITH_MEMORY: u8 = 2;
 const VERSION_WITH_UNKNOWN_END: u8 = 3;
-const VERSION_WITH_DEMANDS: u8 = NEWEST_VERSION;
+const VERSION_WITH_DEMANDS: u8 = 4;
+const VERSION_WITH_ROOM: u8 = NEWEST_VERSION;
 
 impl History {
     /// The history as a few bytes.
@@ -39,7 +42,10 @@ impl History {
             demand.is_some() || !asked.is_empty() || burst.is_some() || !failures.is_empty()
         };
         let memory = self.memory.as_deref();
-        let version = if self.forecaster.is_some() || memory.is_some_and(demands) {
+        let room = memory.and_then(|memory| memory.room);
+        let version = if room.is_some() {
+            VERSION_WITH_ROOM
+        } else if self.forecaster.is_some() || memory.is_some_and(demands) {
             VERSION_WITH_DEMANDS
         } else if memory.is_some() {
             VERSION_WITH_MEMORY
@@ -54,16 +60,20 @@ impl History {
             let number = |e: &ScaleEvent| i64::from(e.change) * 2 + i64::from(e.outdated);
             write_list(&mut out, events.iter().map(|e| (e.at, number(e))));
         }
-        if version == VERSION_WITH_DEMANDS {
+        if version >= VERSION_WITH_DEMANDS {
             out.push(u8::from(memory.is_some()));
         }
         if let Some(memory) = memory {
             write_memory(&mut out, memory);
         }
-        if version == VERSION_WITH_DEMANDS {
+        if version >= VERSION_WITH_DEMANDS {
             if let Some(memory) = memory {
                 write_demands(&mut out, memory);
                 write_failures(&mut out, &memory.failures);
+            }
+            if let Some(Room { part, at }) = room {
+                write_signed(&mut out, at.0);
+                write_signed(&mut out, part);
             }
             out.push(u8::from(self.forecaster.is_some()));
             if let Some(forecaster) = &self.forecaster {
@@ -91,7 +101,7 @@ impl History {
             Ok(ScaleEvent { at, change, outdated: number & 1 == 1 })
         };
         let (ups, downs) = (read_list(&mut reader, event)?, read_list(&mut reader, event)?);
-        let demands = version == VERSION_WITH_DEMANDS;
+        let demands = version >= VERSION_WITH_DEMANDS;
         let remembers = match version {
             VERSION => false,
             VERSION_WITH_MEMORY => true,
@@ -103,6 +113,9 @@ impl History {
             if demands {
                 read_demands(&mut reader, &mut memory)?;
                 memory.failures = read_failures(&mut reader)?;
+            }
+            if version == VERSION_WITH_ROOM {
+                memory.room = Some(read_room(&mut reader)?);
             }
             history.memory = Some(Box::new(memory));
         }
@@ -203,6 +216,14 @@ fn read_demands(reader: &mut Reader<'_>, memory: &mut Memory) -> Result<(), Comp
         memory.burst = Some(Burst { last, replicas });
     }
     Ok(())
+}
+
+/// What was learned of the room.
+fn read_room(reader: &mut Reader<'_>) -> Result<Room, CompactError> {
+    let at = Time(reader.signed()?);
+    let start = reader.at();
+    let part = reader.signed()?;
+    if part < 0 { Err(CompactError::Range(start)) } else { Ok(Room { part, at }) }
 }
 
 fn read_list<T>(

@@ -35,6 +35,18 @@ pub struct Memory {
     /// The burst that is on, where sizes follow the mean of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
+    /// The room beside the demand, where it is learned from how often the demand was more than the pods are for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
+}
+
+/// Room beside the demand, as it was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Room {
+    /// In millionths of the demand; never less than nothing.
+    pub part: i64,
+    /// When it was last learned.
+    pub at: Time,
 }
 
 /// How often in a row a trigger has failed.

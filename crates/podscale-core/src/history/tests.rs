@@ -151,6 +151,14 @@ fn the_newest_form_stays_as_it_is() {
     let bytes = [&[4, 0, 0, 0, 1, 1, 0x80, 0x92, 0xf4, 1, 0, 0][..], &demands, &[1, 0xac, 2, 4, 0]];
     let bytes = bytes.concat();
     assert_eq!(history.to_bytes(), bytes);
+    assert_eq!(History::from_bytes(&bytes).as_ref(), Ok(&history));
+    let learned = Memory {
+        room: Some(Room { part: 70_000, at: Time(5) }),
+        ..history.memory.as_deref().cloned().unwrap_or_default()
+    };
+    let history = History { memory: Some(Box::new(learned)), ..History::default() };
+    let bytes = [&[5][..], &bytes[1..bytes.len() - 1], &[10, 0xe0, 0xc5, 8, 0]].concat();
+    assert_eq!(history.to_bytes(), bytes);
     assert_eq!(History::from_bytes(&bytes), Ok(history));
     let forecaster = Some(Box::new(Forecaster::default()));
     let bytes = History { forecaster, ..History::default() }.to_bytes();

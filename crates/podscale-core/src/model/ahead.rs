@@ -40,11 +40,14 @@ pub struct Lead {
     pub most_percent: u32,
 }
 
-/// Room for what the demand has gained in the past while a pod became ready.
+/// Room for what the demand has gained in the past while a pod became ready, or as much as it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
     /// How many percent of such gains it is enough for.
     pub confidence_percent: u8,
     /// How many percent of the demand it may be at most.
     pub most_percent: u32,
+    /// In how many thousandths of the time the demand may be more than the ready pods are for. The room is learned
+    /// so that it is, whatever was gained in the past; `None` goes by the gains.
+    pub overload_permille: Option<u16>,
 }

@@ -101,6 +101,7 @@ pub(crate) struct Led {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spared {
     pub(crate) room: Milli,
+    pub(crate) allowed: Option<u16>,
     pub(crate) horizon: Span,
     pub(crate) from: i32,
     pub(crate) to: i32,
@@ -248,8 +249,9 @@ impl ExtendedSteps {
             from,
             to,
         });
-        let spared = self.spared.map(|Spared { room, horizon, from, to }| Step::Spared {
+        let spared = self.spared.map(|Spared { room, allowed, horizon, from, to }| Step::Spared {
             room,
+            allowed,
             horizon,
             from,
             to,

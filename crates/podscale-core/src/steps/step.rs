@@ -148,8 +148,11 @@ pub enum Step<'a> {
     },
     /// There is room for what the demand usually gains.
     Spared {
-        /// How much it usually gains until a pod that is added now is ready, in replicas.
+        /// How much it usually gains until a pod that is added now is ready, or how much was learned to be enough,
+        /// in replicas.
         room: Milli,
+        /// In how many thousandths of the time it may be too little, where it was learned.
+        allowed: Option<u16>,
         /// How long that takes.
         horizon: Span,
         /// What was asked for.

@@ -57,9 +57,13 @@ fn any_rules() -> impl Strategy<Value = Rules> {
         Predict { confidence_percent, scale_in_guard }
     });
     let lead = any::<u32>().prop_map(|most_percent| Lead { most_percent });
-    let headroom = (any::<u8>(), any::<u32>()).prop_map(|(confidence_percent, most_percent)| {
-        Headroom { confidence_percent, most_percent }
-    });
+    let headroom = (any::<u8>(), any::<u32>(), any::<Option<u16>>()).prop_map(
+        |(confidence_percent, most_percent, overload_permille)| Headroom {
+            confidence_percent,
+            most_percent,
+            overload_permille,
+        },
+    );
     let ahead = (proptest::option::of(any_span()), predict, lead, headroom).prop_map(
         |(start_up, predict, lead, headroom)| Ahead {
             start_up,

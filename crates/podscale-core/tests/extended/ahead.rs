@@ -110,12 +110,67 @@ fn there_is_room_for_what_the_demand_usually_gains() {
     let base = || knowing(Fixture::of(10).queue(100, 10).settled(), &forecaster);
     let ahead = |confidence_percent, most_percent| Ahead {
         start_up: Some(Span::seconds(300)),
-        headroom: Some(Headroom { confidence_percent, most_percent }),
+        headroom: Some(Headroom { confidence_percent, most_percent, overload_permille: None }),
         ..Ahead::default()
     };
     differs(base(), |e| e.ahead = ahead(90, 100), 10, 14);
     assert_eq!(desired(&base().extend(|e| e.ahead = ahead(90, 20))), Some(12));
     assert_eq!(desired(&base().extend(|e| e.ahead = ahead(50, 100))), Some(10));
+}
+
+/// Ten pods under a demand, once a second; the size that is asked for after each.
+fn learning(fixture: &mut Fixture, seconds: i64) -> Option<i32> {
+    let mut last = None;
+    for _ in 0..seconds {
+        fixture.now = fixture.now.after(Span::seconds(1));
+        let snapshot = fixture.snapshot();
+        let decision = decide(&snapshot);
+        last = decision.rescale.map(|rescale| rescale.to);
+        // Sizes are not set, so that only what is learned changes.
+        let learned = decision.learned.memory.clone();
+        fixture.history.memory = learned.or(fixture.history.memory.take());
+    }
+    last
+}
+
+#[test]
+fn room_is_learned_by_how_often_it_was_too_little() {
+    let ahead = |overload_permille, most_percent| Ahead {
+        headroom: Some(Headroom {
+            confidence_percent: 90,
+            most_percent,
+            overload_permille: Some(overload_permille),
+        }),
+        ..Ahead::default()
+    };
+    let of = |queue, ahead| Fixture::of(10).queue(queue, 10).settled().extend(|e| e.ahead = ahead);
+    let part = |fixture: &Fixture| {
+        fixture.history.memory.as_ref().and_then(|m| m.room).map_or(0, |room| room.part)
+    };
+    // Pods that are enough leave no room.
+    let mut enough = of(100, ahead(10, 100));
+    assert_eq!((learning(&mut enough, 600), part(&enough)), (None, 0));
+    // Every second in which they are too few adds a hundredth, less what is allowed.
+    let mut short = of(120, ahead(10, 100));
+    assert_eq!((learning(&mut short, 21), part(&short)), (Some(15), 20 * 9_900));
+    // What was learned is not lost in a restart, and shrinks slowly while the pods are enough.
+    let kept = History::from_bytes(&short.history.to_bytes()).expect("a history");
+    assert_eq!(kept.memory, short.history.memory);
+    let mut calm = Fixture { history: kept, ..of(50, ahead(10, 100)) };
+    calm.now = short.now;
+    learning(&mut calm, 1000);
+    assert_eq!(part(&calm), 20 * 9_900 - 1000 * 100);
+    // It has a limit, and does not grow where more pods may not be.
+    let mut limited = of(120, ahead(1, 25));
+    assert_eq!((learning(&mut limited, 500), part(&limited)), (Some(15), 250_000));
+    let mut full = of(120, ahead(1, 100));
+    full.autoscaler.max_replicas = 10;
+    learning(&mut full, 500);
+    assert_eq!(part(&full), 0);
+    // Without the rule nothing is kept.
+    let mut without = limited.extend(|e| e.ahead = Ahead::default());
+    learning(&mut without, 1);
+    assert_eq!(part(&without), 0);
 }
 
 #[test]
@@ -176,9 +231,13 @@ fn any_ahead() -> impl Strategy<Value = Ahead> {
         scale_in_guard,
     });
     let lead = any::<u32>().prop_map(|most_percent| Lead { most_percent });
-    let headroom = (any::<u8>(), any::<u32>()).prop_map(|(confidence_percent, most_percent)| {
-        Headroom { confidence_percent, most_percent }
-    });
+    let headroom = (any::<u8>(), any::<u32>(), any::<Option<u16>>()).prop_map(
+        |(confidence_percent, most_percent, overload_permille)| Headroom {
+            confidence_percent,
+            most_percent,
+            overload_permille,
+        },
+    );
     let rules = (
         proptest::option::of(span()),
         proptest::option::of(predict),

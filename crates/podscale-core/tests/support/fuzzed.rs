@@ -2,7 +2,7 @@
 
 use super::minutes::Minutes;
 use super::{Bytes, fixture};
-use podscale_core::history::{Asked, Burst, LastAnswer, Memory};
+use podscale_core::history::{Asked, Burst, LastAnswer, Memory, Room};
 use podscale_core::model::{
     Activation, Aggregate, Ahead, Binary, Bounds, Combine, Control, Extensions, Fact, Fallback,
     ForbiddenWindows, Formula, Headroom, Hold, Lead, MetricRules, Milli, Mode, NoMetrics,
@@ -171,6 +171,7 @@ impl Bytes<'_> {
                 headroom: self.maybe(|bytes| Headroom {
                     confidence_percent: bytes.byte(),
                     most_percent: u32::from(bytes.byte()),
+                    overload_permille: bytes.maybe(|bytes| u16::from(bytes.byte())),
                 }),
             },
             schedules: self.maybe(|bytes| {
@@ -214,6 +215,7 @@ impl Bytes<'_> {
                 .map(|_| Asked { replicas: Milli(i64::from(self.count())), at: self.time() })
                 .collect(),
             burst: self.maybe(|bytes| Burst { last: bytes.time(), replicas: bytes.count() }),
+            room: self.maybe(|bytes| Room { part: i64::from(bytes.count()), at: bytes.time() }),
         }
     }
 }

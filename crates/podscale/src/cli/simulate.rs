@@ -165,7 +165,8 @@ fn explain(arguments: &Arguments, plans: &[Planned<'_>]) -> Result<String, Failu
         let at = plan.start.after(podscale_controller::settings::span(at));
         let detail = Detail { explain_at: Some(at), ..Detail::default() };
         let plan = Plan { seed: arguments.common.input.seed, detail, ..plan.clone() };
-        let run = simulate(&plan, &mut subject.policy()).map_err(Failure::cannot)?;
+        let run = simulate(&subject.seen(&plan), &mut subject.policy());
+        let run = run.map_err(Failure::cannot)?;
         let Some(moment) = run.moment else {
             return Err(Failure::Usage("no decision has been made by then".to_owned()));
         };
@@ -188,7 +189,7 @@ fn record(file: &Path, plans: &[Planned<'_>]) -> Result<(), Failure> {
         let name = format!("{} on {load}", subject.name());
         let mut recorder = RunRecorder::new(subject, &name);
         let mut policy = subject.policy().observed(&mut recorder);
-        simulate(plan, &mut policy).map_err(Failure::cannot)?;
+        simulate(&subject.seen(plan), &mut policy).map_err(Failure::cannot)?;
         drop(policy);
         writer.write(&recorder.finish()).map_err(fail)?;
     }

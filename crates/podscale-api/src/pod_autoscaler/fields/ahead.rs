@@ -100,6 +100,13 @@ pub(super) static HEADROOM: Object = Object {
             Shape::Integer(0, 1000),
             "How many percent of the demand it is at most; 50 without a profile, 0 is none.",
         ),
+        field(
+            "overloadPermille",
+            Shape::Integer(1, 500),
+            "In how many thousandths of the time the demand may be more than the ready pods are for by the targets. The room is \
+             learned so that it is: it grows whenever the demand is above the ready pods and shrinks slowly all the other time. \
+             confidence has no effect then.",
+        ),
     ],
     rules: &[],
 };

@@ -65,4 +65,7 @@ pub struct Headroom {
     /// How many percent of the demand it is at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_percent: Option<i32>,
+    /// In how many thousandths of the time the demand may be above the ready pods; then the room is learned so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overload_permille: Option<i32>,
 }

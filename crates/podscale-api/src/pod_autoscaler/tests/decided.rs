@@ -27,7 +27,7 @@ fn one_step() -> Vec<Value> {
 
 /// Fields that the controller acts on before or after anything is decided: the file and the name of the test
 /// that fails if it does not.
-const ELSEWHERE: [(&str, &str, &str); 14] = [
+const ELSEWHERE: [(&str, &str, &str); 15] = [
     ("TargetRef.apiVersion", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.kind", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.name", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
@@ -46,6 +46,7 @@ const ELSEWHERE: [(&str, &str, &str); 14] = [
     ("Predict.scaleInGuard", AHEAD, "pods_that_are_needed_again_soon_are_kept"),
     ("Headroom.confidence", AHEAD, "there_is_room_for_what_the_demand_usually_gains"),
     ("Headroom.limitPercent", AHEAD, "there_is_room_for_what_the_demand_usually_gains"),
+    ("Headroom.overloadPermille", AHEAD, "room_is_learned_by_how_often_it_was_too_little"),
 ];
 const FORECASTS: &str = "podscale-core/src/predict/tests.rs";
 const AHEAD: &str = "podscale-core/tests/extended/ahead.rs";

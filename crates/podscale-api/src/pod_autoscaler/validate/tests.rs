@@ -69,7 +69,7 @@ fn good_objects_have_no_errors() {
         json!({"podDeletionCost": {"metric": "cpu"}}),
         json!({"window": {"stable": "1h", "panic": "0s"}}),
         served(json!({"itemsPerSecond": "2.5", "within": "1s"})),
-        json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}, "headroom": {"confidence": 1, "limitPercent": 1000}}),
+        json!({"profile": "Safe", "startUpTime": "1m", "predict": {"confidence": 99, "scaleInGuard": "0s"}, "lead": {"limitPercent": 0}, "headroom": {"confidence": 1, "limitPercent": 1000, "overloadPermille": 500}}),
         schedule(json!({"timeZone": "Europe/Zurich", "ramp": "15m"})),
         json!({"mode": "Paused", "modeUntil": "2026-01-01T00:00:00Z", "hold": {"replicas": 0}, "pause": {"scaleUp": {}}}),
         json!({"minReplicas": 3, "scaleToZero": {"idleReplicas": 1, "coolDown": "1m"}, "warmUp": "30s", "syncPeriod": "1s", "fallback": {"replicas": 3}}),
@@ -123,8 +123,8 @@ fn bad_ones_name_the_field() {
             "spec.predict.confidence: Invalid value: 100: must be from 1 to 99; spec.predict.scaleInGuard: Invalid value: \"-1m\": must not be negative",
         ),
         (
-            json!({"headroom": {"confidence": 0, "limitPercent": -1}}),
-            "spec.headroom.confidence: Invalid value: 0: must be from 1 to 99; spec.headroom.limitPercent: Invalid value: -1: must be from 0 to 1000",
+            json!({"headroom": {"confidence": 0, "limitPercent": -1, "overloadPermille": 0}}),
+            "spec.headroom.confidence: Invalid value: 0: must be from 1 to 99; spec.headroom.limitPercent: Invalid value: -1: must be from 0 to 1000; spec.headroom.overloadPermille: Invalid value: 0: must be from 1 to 500",
         ),
         (
             json!({"lead": {"limitPercent": 1001}}),

@@ -15,12 +15,18 @@ struct Profile {
 /// What rules are where neither the spec nor a profile says.
 const PREDICT: Predict = Predict { confidence_percent: 50, scale_in_guard: Span::seconds(600) };
 const LEAD: Lead = Lead { most_percent: 25 };
-const HEADROOM: Headroom = Headroom { confidence_percent: 90, most_percent: 50 };
+const HEADROOM: Headroom =
+    Headroom { confidence_percent: 90, most_percent: 50, overload_permille: None };
+
+/// Room that is learned, so that the demand is above the ready pods in so many thousandths of the time.
+const fn learned(overload_permille: u16) -> Headroom {
+    Headroom { most_percent: 100, overload_permille: Some(overload_permille), ..HEADROOM }
+}
 
 fn profile(name: Option<&str>) -> Profile {
     match name {
         Some("Balanced") => {
-            Profile { predict: Some(PREDICT), lead: Some(LEAD), headroom: Some(HEADROOM) }
+            Profile { predict: Some(PREDICT), lead: None, headroom: Some(learned(10)) }
         }
         Some("Cheap") => {
             let predict = Predict { scale_in_guard: Span(0), ..PREDICT };
@@ -29,9 +35,7 @@ fn profile(name: Option<&str>) -> Profile {
         Some("Safe") => {
             let scale_in_guard = Span::seconds(900);
             let predict = Predict { confidence_percent: 90, scale_in_guard };
-            let lead = Lead { most_percent: 100 };
-            let headroom = Headroom { confidence_percent: 99, most_percent: 100 };
-            Profile { predict: Some(predict), lead: Some(lead), headroom: Some(headroom) }
+            Profile { predict: Some(predict), lead: None, headroom: Some(learned(2)) }
         }
         _ => Profile { predict: None, lead: None, headroom: None },
     }
@@ -89,9 +93,14 @@ pub(super) fn ahead(spec: &PodAutoscalerSpec) -> Ahead {
             let usual = headroom.unwrap_or(HEADROOM);
             let confidence = given.confidence.and_then(|percent| u8::try_from(percent).ok());
             let limit = given.limit_percent.and_then(|percent| u32::try_from(percent).ok());
+            let overload =
+                given.overload_permille.and_then(|permille| u16::try_from(permille).ok());
             Some(Headroom {
                 confidence_percent: confidence.unwrap_or(usual.confidence_percent),
                 most_percent: limit.unwrap_or(usual.most_percent),
+                // Who says how many of past gains there is to be room for goes by the gains.
+                overload_permille: overload
+                    .or(usual.overload_permille.filter(|_| given.confidence.is_none())),
             })
         }
     };

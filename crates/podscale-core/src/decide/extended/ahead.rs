@@ -4,6 +4,7 @@
 use super::Context;
 use super::answer::Answer;
 use super::ask::Answers;
+use super::{room, window};
 use crate::decide::ceil;
 use crate::decide::tolerance::Tolerances;
 use crate::decision::Decision;
@@ -39,20 +40,21 @@ pub(super) fn raise(
     let horizon = horizon(ahead, pods, memory);
     let demand = Demand { replicas, at: context.snapshot.now, horizon };
     memory.demand = Some(demand);
-    let Some(forecaster) = context.snapshot.history.forecaster.as_deref() else {
-        return wanted;
-    };
+    let forecaster = context.snapshot.history.forecaster.as_deref();
     let mut raised = wanted;
-    if let Some(predict) = ahead.predict {
+    if let (Some(forecaster), Some(predict)) = (forecaster, ahead.predict) {
         raised = by_forecast(context, forecaster, &demand, predict, raised, decision);
     }
-    if let Some(lead) = ahead.lead {
+    if let (Some(forecaster), Some(lead)) = (forecaster, ahead.lead) {
         raised = by_lead(context, forecaster, &demand, lead, raised, decision);
     }
     if let Some(headroom) = ahead.headroom {
-        raised = by_headroom(context, forecaster, &demand, headroom, raised, decision);
+        let learned = room::learn(context, headroom, pods, &demand, memory);
+        let gained = || forecaster.map(|f| f.headroom(&demand, headroom.confidence_percent));
+        let room = learned.or_else(gained).unwrap_or_default();
+        raised = by_headroom(context, &demand, headroom, room, raised, decision);
     }
-    if let Some(predict) = ahead.predict {
+    if let (Some(forecaster), Some(predict)) = (forecaster, ahead.predict) {
         raised = by_guard(context, forecaster, &demand, predict, raised, decision);
     }
     raised
@@ -101,20 +103,33 @@ fn by_lead(
     to
 }
 
-/// Room for what the demand gained in the past.
+/// Room for what the demand gained in the past, or as much as was learned to be enough.
 fn by_headroom(
     context: &Context<'_>,
-    forecaster: &Forecaster,
     demand: &Demand,
     headroom: Headroom,
+    room: Milli,
     from: i32,
     decision: &mut Decision,
 ) -> i32 {
-    let room = forecaster.headroom(demand, headroom.confidence_percent);
     let Some((room, to)) = beyond(context, demand, room, headroom.most_percent, from) else {
         return from;
     };
-    decision.steps.extend().spared = Some(Spared { room, horizon: demand.horizon, from, to });
+    // A size that is close enough to what has been learned to be needed stays as it is.
+    let to = match headroom.overload_permille {
+        None => to,
+        Some(_) => {
+            let needed = (demand.replicas.0.saturating_add(room.0)) as f64 / 1000.0;
+            window::size(context, needed).max(from)
+        }
+    };
+    decision.steps.extend().spared = Some(Spared {
+        room,
+        allowed: headroom.overload_permille,
+        horizon: demand.horizon,
+        from,
+        to,
+    });
     to
 }
 

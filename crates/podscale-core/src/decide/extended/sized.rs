@@ -15,6 +15,9 @@ pub(super) fn forget(extensions: &Extensions, memory: &mut Memory) {
     if !extensions.ahead.is_on() {
         memory.demand = None;
     }
+    if extensions.ahead.headroom.is_none_or(|headroom| headroom.overload_permille.is_none()) {
+        memory.room = None;
+    }
     if extensions.window.is_none() {
         memory.asked.clear();
         memory.burst = None;

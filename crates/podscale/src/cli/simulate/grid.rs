@@ -87,8 +87,11 @@ impl Decider<'_> {
 
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
-            Decider::Own => simulate(plan, &mut subject.policy()),
-            Decider::Variant(variant) => simulate(plan, &mut variant.of(subject)?.policy()),
+            Decider::Own => simulate(&subject.seen(plan), &mut subject.policy()),
+            Decider::Variant(variant) => {
+                let changed = variant.of(subject)?;
+                simulate(&changed.seen(plan), &mut changed.policy())
+            }
             Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))

@@ -34,6 +34,9 @@ pub(super) fn render(grid: &Grid) -> String {
     if let Some(cells) = goal::cells(grid) {
         let _ = writeln!(out, "## Against the best peer\n\n{}", table(&cells));
     }
+    if let Some(cells) = goal::cells_of_peers(grid) {
+        let _ = writeln!(out, "## Against each peer\n\n{}", table(&cells));
+    }
     for trial in &grid.trials {
         out.push_str(&section(trial));
     }

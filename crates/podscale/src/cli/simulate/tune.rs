@@ -270,7 +270,7 @@ impl Bench<'_> {
             let work = jobs.par_iter().map(|(subject, plan, offset)| {
                 let seed = input.seed.wrapping_add(*offset);
                 let plan = Plan { seed, ..self.part(plan, part) };
-                let run = simulate(&plan, &mut subject.policy());
+                let run = simulate(&subject.seen(&plan), &mut subject.policy());
                 bar.inc(1);
                 run.map(|run| run.scores).map_err(|error| format!("{}: {error}", subject.name()))
             });

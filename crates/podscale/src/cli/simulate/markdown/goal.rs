@@ -20,6 +20,14 @@ struct Policy<'a> {
 }
 
 impl Policy<'_> {
+    fn is_own(&self) -> bool {
+        self.kind.is_none()
+    }
+
+    fn pod_hours(&self) -> f64 {
+        self.summary.pod_hours.mean
+    }
+
     fn is_rival(&self) -> bool {
         matches!(
             self.kind,
@@ -36,8 +44,8 @@ impl Policy<'_> {
     }
 }
 
-/// The cells of the table, its header first; nothing without an oracle or without anything to compare.
-pub(super) fn cells(grid: &Grid) -> Option<Vec<Vec<String>>> {
+/// All rows of the table over all loads; nothing without an oracle or without anything to compare.
+fn policies(grid: &Grid) -> Option<Vec<Policy<'_>>> {
     let policies: Vec<Policy<'_>> = grid
         .overall
         .iter()
@@ -49,10 +57,14 @@ pub(super) fn cells(grid: &Grid) -> Option<Vec<Vec<String>>> {
             Some(Policy { name, place, kind, summary, cost })
         })
         .collect::<Option<_>>()?;
-    let own: Vec<&Policy<'_>> = policies.iter().filter(|policy| policy.kind.is_none()).collect();
-    if own.is_empty() || !policies.iter().any(Policy::is_rival) {
-        return None;
-    }
+    let is_of_use = policies.iter().any(Policy::is_own) && policies.iter().any(Policy::is_rival);
+    is_of_use.then_some(policies)
+}
+
+/// The cells of the table of objects, its header first.
+pub(super) fn cells(grid: &Grid) -> Option<Vec<Vec<String>>> {
+    let policies = policies(grid)?;
+    let own = policies.iter().filter(|policy| policy.is_own());
     let header = [
         "POLICY",
         "POD-HOURS",
@@ -65,7 +77,52 @@ pub(super) fn cells(grid: &Grid) -> Option<Vec<Vec<String>>> {
         "LOADS WORSE THAN HPA",
     ];
     let mut table = vec![header.map(str::to_owned).to_vec()];
-    table.extend(own.into_iter().map(|policy| row(policy, &policies, grid)));
+    table.extend(own.map(|policy| row(policy, &policies, grid)));
+    Some(table)
+}
+
+/// The cells of the table of peers, its header first: for each the objects with the fewest violations of those that
+/// cost no more, by pod-hours over all loads and by the mean over loads of their multiple of the oracle's.
+pub(super) fn cells_of_peers(grid: &Grid) -> Option<Vec<Vec<String>>> {
+    let policies = policies(grid)?;
+    let header = [
+        "PEER",
+        "POD-HOURS",
+        "VS ORACLE",
+        "VIOLATIONS",
+        "REVERSALS/H",
+        "BEST AT NO MORE POD-HOURS",
+        "OF ITS VIOLATIONS",
+        "REVERSALS/H",
+        "BEST AT NO MORE VS ORACLE",
+        "OF ITS VIOLATIONS",
+        "REVERSALS/H",
+    ];
+    let mut table = vec![header.map(str::to_owned).to_vec()];
+    for peer in policies.iter().filter(|policy| policy.is_rival()) {
+        let reversals = |of: &Policy<'_>| format!("{:.2}", of.summary.reversals_per_hour.mean);
+        let mut row = vec![
+            peer.name.to_owned(),
+            format!("{:.0}", peer.pod_hours()),
+            format!("{:.2}x", peer.cost),
+            format!("{:.3}%", peer.violations() * 100.0),
+            reversals(peer),
+        ];
+        let costs: [fn(&Policy<'_>) -> f64; 2] = [Policy::pod_hours, |policy| policy.cost];
+        for cost in costs {
+            let own = policies.iter().filter(|own| own.is_own() && cost(own) <= cost(peer));
+            let best = own.min_by(|one, other| one.violations().total_cmp(&other.violations()));
+            row.extend(match best {
+                None => ["-", "-", "-"].map(str::to_owned),
+                Some(best) => [
+                    best.name.to_owned(),
+                    format!("{:.2}", best.violations() / peer.violations().max(1e-9)),
+                    reversals(best),
+                ],
+            });
+        }
+        table.push(row);
+    }
     Some(table)
 }
 
