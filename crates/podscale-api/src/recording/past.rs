@@ -3,8 +3,8 @@
 use crate::serde_form::null_default;
 use crate::time::ExactTimestamp;
 use podscale_core::history::{
-    Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory, Room,
-    Recommendation, ScaleEvent,
+    Asked, Burst, Failures, LastAnswer, MAX_ASKED, MAX_ENTRIES, MAX_LAST_ANSWERS, Memory,
+    Recommendation, Room, ScaleEvent,
 };
 use podscale_core::model::Milli;
 use podscale_core::predict::{Demand, Forecaster};

@@ -93,7 +93,8 @@ pub(super) fn ahead(spec: &PodAutoscalerSpec) -> Ahead {
             let usual = headroom.unwrap_or(HEADROOM);
             let confidence = given.confidence.and_then(|percent| u8::try_from(percent).ok());
             let limit = given.limit_percent.and_then(|percent| u32::try_from(percent).ok());
-            let overload = given.overload_permille.and_then(|permille| u16::try_from(permille).ok());
+            let overload =
+                given.overload_permille.and_then(|permille| u16::try_from(permille).ok());
             Some(Headroom {
                 confidence_percent: confidence.unwrap_or(usual.confidence_percent),
                 most_percent: limit.unwrap_or(usual.most_percent),
