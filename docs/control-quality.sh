@@ -45,11 +45,11 @@ for rps in 35 40; do
         variants+=(--variant "$profile at $rps: spec.profile=$profile;$target=\"$rps\"")
     done
 done
-for rps in 30 33 36 39 42 45; do
+for rps in 30 33 36 39 42; do
     quick="spec.syncPeriod=1s;$target=\"$rps\";$up;$down;$(printf "$served" "$rps" 1s)"
     variants+=(--variant "quick at $rps: $quick")
 done
-for rps in 36 38 40 42 45 48; do
+for rps in 36 38 40 42; do
     quick="spec.syncPeriod=1s;$target=\"$rps\";$up;$down;$(printf "$served" "$rps" 1s)"
     variants+=(--variant "learned at $rps: $quick;spec.headroom={\"overloadPermille\":2,\"limitPercent\":100}")
 done
