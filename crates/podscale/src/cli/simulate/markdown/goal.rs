@@ -108,7 +108,8 @@ pub(super) fn cells_of_peers(grid: &Grid) -> Option<Vec<Vec<String>>> {
             format!("{:.3}%", peer.violations() * 100.0),
             reversals(peer),
         ];
-        let costs: [fn(&Policy<'_>) -> f64; 2] = [Policy::pod_hours, |policy| policy.cost];
+        let costs: [fn(&Policy<'_>) -> f64; 2] =
+            [|policy| policy.pod_hours(), |policy| policy.cost];
         for cost in costs {
             let own = policies.iter().filter(|own| own.is_own() && cost(own) <= cost(peer));
             let best = own.min_by(|one, other| one.violations().total_cmp(&other.violations()));
