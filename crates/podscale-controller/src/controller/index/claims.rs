@@ -159,19 +159,19 @@ impl State {
     /// of Kubernetes itself give way to nobody here.
     pub(super) fn precedent(&self, key: &Key) -> Option<Key> {
         let own = self.entries.get(key).filter(|entry| !entry.gone)?;
-        let rivals = self.claims.of(own.target?);
-        if rivals.len() < 2 || key.kind.is_native() {
+        let claimants = self.claims.of(own.target?);
+        if claimants.len() < 2 || key.kind.is_native() {
             return None;
         }
         let rank = |key: &Key, created| (!key.kind.is_native(), created, key.clone());
         let own_rank = rank(key, created(&own.managed));
-        let ranked = |rival: &Key| {
-            let unmanaged = || self.claims.unmanaged.get(rival).map(|claim| claim.created);
-            let entry = self.entries.get(rival).filter(|entry| !entry.gone);
+        let ranked = |claimant: &Key| {
+            let unmanaged = || self.claims.unmanaged.get(claimant).map(|claim| claim.created);
+            let entry = self.entries.get(claimant).filter(|entry| !entry.gone);
             let created = entry.map(|entry| created(&entry.managed)).or_else(unmanaged)?;
-            Some(rank(rival, created))
+            Some(rank(claimant, created))
         };
-        let others = rivals.iter().filter_map(ranked);
+        let others = claimants.iter().filter_map(ranked);
         // Where HPAs stand beside objects, one that was made for it is not in its way.
         let wanted = own.managed.wire.hpa_name();
         let is_beside = |other: &Key| {

@@ -37,8 +37,11 @@ fn body(path: &str) -> Option<Value> {
 /// What has been passed on, in its order: lists by their names, and whether an object can be used.
 type PassedOn = Arc<Mutex<Vec<String>>>;
 
+/// How long it is waited for authentications, of which there are none.
+const FIRST: Duration = Duration::from_secs(11);
+
 /// A resolver whose API server never answers for the Secret `slow`.
-fn start(inbox: &Arc<Inbox>) -> (PassedOn, tokio::task::JoinHandle<()>) {
+async fn start(inbox: &Arc<Inbox>) -> (PassedOn, tokio::task::JoinHandle<()>) {
     let router = Router::new().fallback(async |uri: Uri| {
         if uri.path().ends_with("/secrets/slow") {
             std::future::pending::<()>().await;
@@ -71,13 +74,14 @@ fn start(inbox: &Arc<Inbox>) -> (PassedOn, tokio::task::JoinHandle<()>) {
         let is_managed = Arc::new(|_: &Managed| true);
         Resolver::new(triggers, is_managed, Mode::Direct).run(&arriving, &mut apply).await;
     });
+    tokio::time::sleep(FIRST).await;
     (passed_on, running)
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_slow_holds_up_neither_a_list_nor_what_comes_after_it() {
     let inbox = Arc::new(Inbox::default());
-    let (passed_on, running) = start(&inbox);
+    let (passed_on, running) = start(&inbox).await;
     inbox.put(Change::All(vec![with_secret("a", "quick"), with_secret("b", "slow")]));
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(*passed_on.lock(), ["all: a"], "the list does not wait for ever");
@@ -99,7 +103,7 @@ async fn one_that_is_slow_holds_up_neither_a_list_nor_what_comes_after_it() {
 #[tokio::test(start_paused = true)]
 async fn however_many_are_slow_others_are_looked_up() {
     let inbox = Arc::new(Inbox::default());
-    let (passed_on, running) = start(&inbox);
+    let (passed_on, running) = start(&inbox).await;
     let mut all: Vec<ScaledObject> =
         (0..500).map(|number| with_secret(&format!("slow-{number}"), "slow")).collect();
     all.push(with_secret("z", "quick"));
