@@ -26,11 +26,13 @@ pub(super) enum Operation {
     Max,
 }
 
+/// Counts are missing until the broker has gathered its statistics, for some seconds after it or the queue is new.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Queue {
-    messages: u64,
-    messages_ready: u64,
+    name: String,
+    messages: Option<u64>,
+    messages_ready: Option<u64>,
     message_stats: Stats,
 }
 
@@ -95,23 +97,28 @@ fn read(body: &[u8], queues: Queues) -> Result<State, String> {
     let wrong = |error: serde_json::Error| format!("the answer is not one of RabbitMQ: {error}");
     let Some(operation) = queues.operation else {
         let queue: Queue = serde_json::from_slice(body).map_err(wrong)?;
-        return Ok(state(&queue, queues.ready_only));
+        return state(&queue, queues.ready_only);
     };
     let page: Page = serde_json::from_slice(body).map_err(wrong)?;
     if page.page_count > 1 {
         return Err("regex matches more queues than can be recovered at once".to_owned());
     }
-    let states: Vec<State> = page.items.iter().map(|q| state(q, queues.ready_only)).collect();
-    Ok(compose(operation, &states))
+    let states: Result<Vec<State>, String> =
+        page.items.iter().map(|queue| state(queue, queues.ready_only)).collect();
+    Ok(compose(operation, &states?))
 }
 
-fn state(queue: &Queue, ready_only: bool) -> State {
+/// An unknown count is no empty queue: its consumers would be stopped after every restart of the broker.
+fn state(queue: &Queue, ready_only: bool) -> Result<State, String> {
     let messages = if ready_only { queue.messages_ready } else { queue.messages };
-    State {
+    let messages = messages.ok_or_else(|| {
+        format!("the broker has not counted the messages of {:?} yet", queue.name)
+    })?;
+    Ok(State {
         messages: messages as f64,
         publish_rate: queue.message_stats.publish_details.rate,
         deliver_rate: queue.message_stats.deliver_get_details.rate,
-    }
+    })
 }
 
 fn compose(operation: Operation, states: &[State]) -> State {
@@ -167,7 +174,12 @@ mod tests {
         for (body, operation, ready_only, expected) in [
             (ONE.to_owned(), None, false, "5 1.5 0"),
             (ONE.to_owned(), None, true, "3 1.5 0"),
-            ("{}".to_owned(), None, false, "0 0 0"),
+            (
+                r#"{"name":"jobs"}"#.to_owned(),
+                None,
+                false,
+                r#"the broker has not counted the messages of "jobs" yet"#,
+            ),
             (page.clone(), Some(Operation::Sum), false, "7 1.5 0"),
             (page.clone(), Some(Operation::Average), false, "3 0.75 0"),
             (page, Some(Operation::Max), true, "3 1.5 0"),
