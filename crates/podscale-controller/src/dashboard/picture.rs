@@ -38,6 +38,7 @@ pub struct Picture {
 
 /// What a decision was made of.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are of the larger one")]
 enum Made {
     /// About the size of a target.
     Size(SizeMade),
