@@ -157,7 +157,7 @@ mod tests {
                 "4/4 ScaledJobReady ScaledJobActive KEDAJobsCreated",
                 "1/1 ScaledJobReady KEDAJobsCreated",
                 "1/4 KEDAJobCreateFailed KEDAJobsCreated KEDAJobCreateFailed",
-                "0/0 ScaledJobReady ScaledJobPaused ScaledJobReady",
+                "0/0 ScaledJobReady ScaledJobPaused KEDAScalersStopped ScaledJobReady",
                 "0/0 ScaledJobCheckFailed ScaledJobUnpaused ScaledJobCheckFailed",
                 "0/0 TriggerError KEDAScalerFailed",
                 "0/4 TriggerError ",

@@ -87,7 +87,7 @@ impl Measurement<'_> {
     }
 }
 
-/// The processor time of processes together.
+/// The CPU time of processes together.
 fn cpu_of(ids: &[u32]) -> Result<f64> {
     ids.iter().map(|id| cpu_seconds(*id)).sum()
 }

@@ -350,23 +350,6 @@ fn people_pause_and_force() {
 }
 
 #[test]
-fn a_target_that_somebody_set_to_zero_is_woken() {
-    // As KEDA was seen to do it: `minimum` and `hand-edits` of its timeline.
-    let mut active = World::new(0, json!({}));
-    active.pass(&[25]);
-    assert_eq!(active.pass(&[25]).replicas, 3);
-    active.replicas = Ok(0);
-    assert_eq!(active.pass(&[25]).replicas, 1, "there is something to do");
-    let mut idle = World::new(2, json!({"minReplicaCount": 2}));
-    idle.pass(&[0]);
-    idle.replicas = Ok(0);
-    assert_eq!(idle.pass(&[0]).replicas, 2, "there is always the minimum");
-    let mut asleep = World::new(0, json!({}));
-    asleep.pass(&[0]);
-    assert_eq!(asleep.pass(&[0]).replicas, 0, "nothing wakes it");
-}
-
-#[test]
 fn what_cannot_be_acted_on_is_left_alone() {
     let mut world = World::new(3, json!({}));
     world.triggers = Err("error parsing redis metadata: no listName given".to_owned());
