@@ -20,7 +20,7 @@ pub struct Scores {
     pub refused: f64,
     /// The violations of the worst minute.
     pub worst_minute: f64,
-    /// Half of the requests took at most so many seconds.
+    /// Half of the requests took at most so many seconds; not a number if requests were left out, as the next two.
     pub p50_seconds: f64,
     /// 95 % of the requests took at most so many seconds.
     pub p95_seconds: f64,

@@ -260,7 +260,7 @@ impl Recorder {
         let hours = sums.seconds / 3600.0;
         let per_hour = |count: u64| if hours > 0.0 { count as f64 / hours } else { 0.0 };
         let [p50_seconds, p95_seconds, p99_seconds] = match self.without_requests {
-            true => [0.0; 3],
+            true => [f64::NAN; 3],
             false => self.times.percentiles([0.5, 0.95, 0.99]),
         };
         let scores = Scores {

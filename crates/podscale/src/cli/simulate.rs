@@ -61,6 +61,11 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     explain: Option<Duration>,
 
+    /// Leave out how long single requests take: several times as fast, but latencies and requests that are too slow
+    /// are not scored.
+    #[arg(long, conflicts_with = "recordings")]
+    without_requests: bool,
+
     /// Write the first run of each object as a recording, which podscale replay decides again.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,

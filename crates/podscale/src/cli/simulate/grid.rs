@@ -123,6 +123,7 @@ impl Grid {
                 let seed = arguments.common.input.seed.wrapping_add(*offset);
                 let detail =
                     if *offset == 0 { detail(arguments.common.output) } else { Detail::default() };
+                let detail = Detail { without_requests: arguments.without_requests, ..detail };
                 let run = decider.run(subject, &Plan { seed, detail, ..plan.clone() });
                 bar.inc(1);
                 run

@@ -73,7 +73,13 @@ pub(super) fn csv(grid: &Grid) -> String {
                 let names = [&trial.autoscaler, &trial.load, &cell.policy].map(|name| quoted(name));
                 let _ = write!(out, "{},{seed}", names.join(","));
                 for (_, score) in COLUMNS {
-                    let _ = write!(out, ",{}", score(scores));
+                    // What is not scored stays empty.
+                    let value = Some(score(scores)).filter(|value| !value.is_nan());
+                    let _ = write!(
+                        out,
+                        ",{}",
+                        value.map(|value| value.to_string()).unwrap_or_default()
+                    );
                 }
                 out.push('\n');
             }

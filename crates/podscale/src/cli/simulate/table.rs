@@ -197,6 +197,7 @@ pub(super) fn number(value: f64) -> String {
 /// Seconds in the unit that suits them.
 pub(super) fn seconds(value: f64) -> String {
     match value {
+        v if v.is_nan() => "-".to_owned(),
         v if v < 1.0 => format!("{:.0}ms", v * 1000.0),
         v if v < 120.0 => format!("{v:.1}s"),
         v => span(v),
