@@ -15,6 +15,7 @@ pub use record::RunRecorder;
 
 use podscale_controller::dialect::pod_autoscaler::POD_AUTOSCALER;
 use podscale_controller::dialect::read::Understood;
+use podscale_controller::dialect::scaled_object::SCALED_OBJECT;
 use podscale_controller::settings::span;
 use podscale_core::{Autoscaler, Settings, Time};
 use podscale_sim::Plan;
@@ -49,11 +50,11 @@ impl Subject {
         self.object.managed.key.to_string()
     }
 
-    /// A plan as the object finds it: a PodAutoscaler asks the sources of its metrics directly.
+    /// A plan as the object finds it: the sources of a PodAutoscaler and the triggers of a ScaledObject are asked directly.
     #[must_use]
     pub fn seen(&self, plan: &Plan) -> Plan {
-        let is_direct = self.object.managed.key.kind.name == POD_AUTOSCALER.name;
-        match is_direct {
+        let kind = self.object.managed.key.kind.name;
+        match kind == POD_AUTOSCALER.name || kind == SCALED_OBJECT.name {
             true => Plan { environment: plan.environment.asked_directly(), ..plan.clone() },
             false => plan.clone(),
         }
@@ -63,6 +64,7 @@ impl Subject {
     #[must_use]
     pub fn policy<'o>(&self) -> Reconciler<'o> {
         let period = self.object.managed.wire.sync_period();
-        Reconciler::new(self.autoscaler().clone(), self.settings).every(period.map(span))
+        let reconciler = Reconciler::new(self.autoscaler().clone(), self.settings);
+        reconciler.every(period.map(span)).active_above(self.object.activations.clone())
     }
 }

@@ -2,16 +2,22 @@
 //! server checks them.
 
 use super::{Managed, chpa, hpa, pod_autoscaler, scaled_object};
+use crate::settings::TriggerMode;
+use crate::triggers::offline::{Measured, measured};
 use podscale_api::chpa::Chpa;
 use podscale_api::hpa::convert::{self, ConvertError, Version};
 use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
 use podscale_api::hpa::{custom_metrics, validate};
+use podscale_api::keda::{self, ScaledObject};
 use podscale_api::meta::ObjectMeta;
 use podscale_api::pod_autoscaler::PodAutoscaler;
 use podscale_api::pod_autoscaler::default::default_spec;
 use podscale_api::recording::{ORIGIN, Origin};
+use podscale_core::model::Milli;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The namespace of an object that names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -24,6 +30,14 @@ pub struct Understood {
     /// The object in the newest version of its kind with defaults filled in; fields that the kind does
     /// not have are gone.
     pub object: Value,
+    /// Above which values triggers are active, by the names of their metrics.
+    pub activations: BTreeMap<Arc<str>, Milli>,
+}
+
+impl Understood {
+    fn new(managed: Managed, object: Value) -> Understood {
+        Understood { managed, object, activations: BTreeMap::new() }
+    }
 }
 
 /// Why an object cannot be used; its text is one line.
@@ -52,6 +66,7 @@ pub fn is_autoscaler(object: &Value) -> bool {
     kind == v2::KIND && version.starts_with("autoscaling/")
         || is_of(&chpa::CHPA)
         || is_of(&pod_autoscaler::POD_AUTOSCALER)
+        || is_of(&scaled_object::SCALED_OBJECT)
 }
 
 /// Reads an object.
@@ -65,6 +80,7 @@ pub fn read(object: &Value) -> Result<Understood, ReadError> {
         (podscale_api::pod_autoscaler::API_VERSION, podscale_api::pod_autoscaler::KIND) => {
             read_pod_autoscaler(object)
         }
+        (keda::API_VERSION, keda::scaled_object::KIND) => read_scaled_object(object),
         _ => read_hpa(object),
     }
 }
@@ -113,7 +129,7 @@ fn read_hpa(object: &Value) -> Result<Understood, ReadError> {
         return Err(ReadError::Invalid(error.to_string()));
     }
     let object = convert::write(&hpa, Version::V2)?;
-    Ok(Understood { managed: hpa::managed(hpa), object })
+    Ok(Understood::new(hpa::managed(hpa), object))
 }
 
 fn read_chpa(object: &Value) -> Result<Understood, ReadError> {
@@ -122,7 +138,22 @@ fn read_chpa(object: &Value) -> Result<Understood, ReadError> {
     let spec = chpa.checked().map_err(ReadError::Invalid)?;
     let object = json!({"apiVersion": chpa::CHPA.api_version, "kind": chpa::CHPA.name,
         "metadata": serde_json::to_value(&chpa.metadata)?, "spec": serde_json::to_value(&spec)?});
-    Ok(Understood { managed: chpa::managed(chpa), object })
+    Ok(Understood::new(chpa::managed(chpa), object))
+}
+
+/// What its triggers measure is known as far as their metadata say it.
+fn read_scaled_object(object: &Value) -> Result<Understood, ReadError> {
+    let mut scaled = ScaledObject::deserialize(object)?;
+    admit(&mut scaled.metadata);
+    scaled.status = None;
+    let Measured { metrics, activations } = measured(&scaled).map_err(ReadError::Invalid)?;
+    let mut object = object.clone();
+    object["metadata"] = serde_json::to_value(&scaled.metadata)?;
+    let managed = scaled_object::managed(&Arc::new(scaled), &Ok(metrics), TriggerMode::Direct);
+    match managed.model.invalid() {
+        Some(why) => Err(ReadError::Invalid(why.to_string())),
+        None => Ok(Understood { managed, object, activations }),
+    }
 }
 
 fn read_pod_autoscaler(object: &Value) -> Result<Understood, ReadError> {
@@ -134,7 +165,7 @@ fn read_pod_autoscaler(object: &Value) -> Result<Understood, ReadError> {
     let managed = pod_autoscaler::managed(pa);
     match managed.model.invalid() {
         Some(why) => Err(ReadError::Invalid(why.to_string())),
-        None => Ok(Understood { managed, object }),
+        None => Ok(Understood::new(managed, object)),
     }
 }
 

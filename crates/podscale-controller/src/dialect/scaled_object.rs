@@ -142,7 +142,7 @@ struct Resolved {
 }
 
 /// What an object means, given what its triggers measure.
-fn managed(
+pub(super) fn managed(
     object: &Arc<ScaledObject>,
     metrics: &Result<Vec<TriggerMetric>, String>,
     mode: Mode,

@@ -1,9 +1,69 @@
-//! What is wrong with triggers, as far as it can be known without a cluster.
+//! What triggers measure and what is wrong with them, as far as it can be known without a cluster.
 
-use super::resolve::names_variables;
+use super::resolve::{external_targets, names_variables, resource_metric};
 use podscale_api::keda::ScaledObject;
 use podscale_api::keda::trigger::Trigger;
-use podscale_scalers::{KINDS, Problem, TriggerSpec, parse};
+use podscale_api::translate::scaled_object::TriggerMetric;
+use podscale_core::model::{EventSource, Milli};
+use podscale_scalers::{KINDS, Metric, Parsed, Problem, TriggerSpec, parse};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the triggers of an object measure.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// In their order.
+    pub metrics: Vec<TriggerMetric>,
+    /// Above which value each is active, by the name of its metric.
+    pub activations: BTreeMap<Arc<str>, Milli>,
+}
+
+/// What the triggers of an object measure, if that can be known without asking their servers.
+///
+/// # Errors
+/// A trigger is wrong, lacks what an authentication has, or measures something that only its server or the clock knows.
+pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
+    let mut measured = Measured::default();
+    for (index, trigger) in object.spec.triggers.iter().enumerate() {
+        let place = format!("triggers[{index}] ({})", trigger.r#type);
+        let parsed = parse(&spec(object, index, trigger)).map_err(|errors| {
+            let problems: Vec<String> = errors.problems().iter().map(with_hint).collect();
+            format!(
+                "{place}: {}; credentials are not looked up here: give any value in their place",
+                problems.join(", ")
+            )
+        })?;
+        if trigger.r#type == "cron" {
+            return Err(format!("{place} is a schedule, not a load: see podscale convert --to pa"));
+        }
+        measured
+            .add(index, trigger, &parsed)
+            .ok_or_else(|| format!("{place}: what it measures is known to its server alone"))?;
+    }
+    Ok(measured)
+}
+
+impl Measured {
+    fn add(&mut self, index: usize, trigger: &Trigger, parsed: &Parsed) -> Option<()> {
+        let metric = match &parsed.metric {
+            Metric::Resource { resource, container, target } => {
+                resource_metric(resource, container.as_deref(), target)
+            }
+            Metric::External { name, metric_type, target } => {
+                let name: Arc<str> = name.as_str().into();
+                // The conversion saturates.
+                let activation = Milli((parsed.activation * 1000.0) as i64);
+                self.activations.insert(Arc::clone(&name), activation);
+                let (kind, key) = (trigger.r#type.as_str().into(), index.to_string().into());
+                let targets = external_targets(*metric_type, *target);
+                TriggerMetric::External { name, source: EventSource { kind, key }, targets }
+            }
+            Metric::Told { .. } => return None,
+        };
+        self.metrics.push(metric);
+        Some(())
+    }
+}
 
 /// One thing that is wrong with a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +87,7 @@ pub fn faults(object: &ScaledObject) -> Vec<TriggerFault> {
 
 fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<TriggerFault> {
     let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
-    let spec = TriggerSpec {
-        kind: trigger.r#type.clone(),
-        metadata: trigger.metadata.clone(),
-        metric_type: trigger.metric_type.clone(),
-        namespace: object.metadata.namespace.clone(),
-        name: object.metadata.name.clone(),
-        index,
-        ..TriggerSpec::default()
-    };
+    let spec = spec(object, index, trigger);
     let is_known = KINDS.contains(&&*trigger.r#type);
     // Of a trigger that gets fields from elsewhere only those are judged that it has itself.
     let is_sure = |problem: &&Problem| {
@@ -60,6 +112,19 @@ fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<Trig
             .filter(|warning| !warning.contains("FromEnv"))
             .map(|problem| TriggerFault { index, field: None, problem, is_error: false })
             .collect(),
+    }
+}
+
+/// A trigger as its event source reads it, without what comes from elsewhere.
+fn spec(object: &ScaledObject, index: usize, trigger: &Trigger) -> TriggerSpec {
+    TriggerSpec {
+        kind: trigger.r#type.clone(),
+        metadata: trigger.metadata.clone(),
+        metric_type: trigger.metric_type.clone(),
+        namespace: object.metadata.namespace.clone(),
+        name: object.metadata.name.clone(),
+        index,
+        ..TriggerSpec::default()
     }
 }
 

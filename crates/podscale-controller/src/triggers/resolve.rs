@@ -328,7 +328,8 @@ fn kept(spec: &ScaledObjectSpec, trigger: &Trigger) -> Option<Duration> {
     trigger.use_cached_metrics.then(|| interval.saturating_sub(interval / 10))
 }
 
-fn resource_metric(
+/// What a trigger of cpu or memory measures.
+pub(super) fn resource_metric(
     resource: &str,
     container: Option<&str>,
     target: &ResourceTarget,
@@ -351,7 +352,7 @@ fn resource_metric(
 }
 
 /// What a value is compared with. KEDA's targets have three decimals, and the conversion saturates.
-fn external_targets(metric_type: MetricType, target: f64) -> Targets {
+pub(super) fn external_targets(metric_type: MetricType, target: f64) -> Targets {
     let target = Some(Milli((target * 1000.0) as i64));
     match metric_type {
         MetricType::Value => Targets { value: target, ..Targets::default() },

@@ -1,7 +1,7 @@
 //! What the pods of a simulated workload are like, and what the names of metrics mean there.
 
 use crate::workload::Kind;
-use podscale_core::model::{Milli, ShareOf, Source};
+use podscale_core::model::{Milli, ShareOf, Source, Trigger, TriggerOf};
 use podscale_core::snapshot::{MissingRequest, Requests};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -170,6 +170,10 @@ pub fn pod_name(id: u64) -> String {
     format!("simulated-{id}")
 }
 
+/// Types of event sources that measure what waits, as the names of their metrics have them.
+const QUEUES: [&str; 8] =
+    ["activemq", "kafka", "mysql", "jetstream", "postgresql", "rabbitmq", "redis", "temporal"];
+
 /// What a metric of pods, of an object or from outside measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -195,6 +199,7 @@ impl Quantity {
                 Some(&series.name)
             }
             Source::Prometheus(query) => Some(&query.name),
+            Source::Trigger(Trigger { name, of: TriggerOf::Source(_) }) => Some(name),
             Source::Resource { .. }
             | Source::ContainerResource { .. }
             | Source::Trigger(_)
@@ -202,13 +207,24 @@ impl Quantity {
         }
     }
 
+    /// All such names in a source: those of its inputs if a formula makes its value.
+    pub fn names_in(source: &Source) -> impl Iterator<Item = &Arc<str>> {
+        let inputs: &[_] = match source {
+            Source::Trigger(Trigger { of: TriggerOf::Formula(composite), .. }) => &composite.inputs,
+            _ => &[],
+        };
+        Quantity::name_in(source).into_iter().chain(inputs.iter().map(|(name, _)| name))
+    }
+
     /// What a metric of this name most likely measures. Names are only a convention: scenarios can
-    /// say what they mean.
+    /// say what they mean. Those of triggers have the type of their event source in them.
     #[must_use]
     pub fn guess(name: &str, kind: Kind) -> Quantity {
         let name = name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        if has(&["queue", "lag", "backlog", "depth", "pending", "messages", "visible"]) {
+        if has(&["queue", "lag", "backlog", "depth", "pending", "messages", "visible"])
+            || is_of_trigger(&name) && has(&QUEUES)
+        {
             Quantity::QueueLength
         } else if has(&["latency", "duration", "response_time"]) {
             Quantity::LatencySeconds
@@ -234,6 +250,13 @@ impl Quantity {
     }
 }
 
+/// Whether a name is one that KEDA gives to the metrics of triggers, such as `s0-kafka-orders`.
+fn is_of_trigger(name: &str) -> bool {
+    let place =
+        name.strip_prefix('s').and_then(|rest| rest.split_once('-')).map(|(place, _)| place);
+    place.is_some_and(|place| !place.is_empty() && place.bytes().all(|b| b.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,6 +271,9 @@ mod tests {
             ("request_duration_seconds", Kind::Service, Quantity::LatencySeconds),
             ("concurrency", Kind::Service, Quantity::InFlight),
             ("packets", Kind::Service, Quantity::RequestsPerSecond),
+            ("s0-prometheus", Kind::Service, Quantity::RequestsPerSecond),
+            ("s12-redis-jobs", Kind::Service, Quantity::QueueLength),
+            ("redis_commands", Kind::Service, Quantity::RequestsPerSecond),
         ] {
             assert_eq!(Quantity::guess(name, kind), expected, "{name}");
         }

@@ -5,13 +5,15 @@ use super::controlled::{Controlled, Seen};
 use super::{Moments, Policy};
 use crate::plan::Plan;
 use crate::world::{Needs, World};
-use podscale_core::model::{Extensions, PodSelection, ShareOf};
+use podscale_core::model::{Extensions, Milli, PodSelection, ShareOf, Source, TriggerOf};
 use podscale_core::pass::WriteOutcome;
 use podscale_core::pod::{Pod, surge};
 use podscale_core::snapshot::{Reading, Scale, Selection};
 use podscale_core::{
     Autoscaler, Outcome, ScaleWrite, Settings, Snapshot, Span, Time, decide, explain,
 };
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Hears of every pass.
 pub trait PassObserver {
@@ -24,6 +26,8 @@ pub struct Reconciler<'o> {
     controlled: Controlled,
     /// How often, if the object says so itself.
     period: Option<Span>,
+    /// Above which value triggers are active, by the names of their metrics; above zero where nothing is said.
+    activations: BTreeMap<Arc<str>, Milli>,
     moments: Moments,
     selection: Selection,
     readings: Vec<Reading>,
@@ -40,6 +44,7 @@ impl<'o> Reconciler<'o> {
         Reconciler {
             controlled: Controlled::new(autoscaler, settings),
             period: None,
+            activations: BTreeMap::new(),
             moments: Moments::never(),
             selection: Selection::Pods(Vec::new()),
             readings,
@@ -53,6 +58,13 @@ impl<'o> Reconciler<'o> {
     #[must_use]
     pub fn every(mut self, period: Option<Span>) -> Reconciler<'o> {
         self.period = period;
+        self
+    }
+
+    /// The same, with triggers that are active only above these values, by the names of their metrics.
+    #[must_use]
+    pub fn active_above(mut self, activations: BTreeMap<Arc<str>, Milli>) -> Reconciler<'o> {
+        self.activations = activations;
         self
     }
 
@@ -83,6 +95,7 @@ impl<'o> Reconciler<'o> {
             if reads {
                 let share_of = extensions.map_or(ShareOf::Requests, |e| e.rules(place).share_of);
                 world.read(metric, share_of, reading);
+                activate(&metric.source, &self.activations, reading);
             } else {
                 *reading = Reading::Empty;
             }
@@ -97,6 +110,28 @@ impl<'o> Reconciler<'o> {
             }
         }
         self.selection = Selection::Pods(pods);
+    }
+}
+
+/// Says of triggers whether they are active, where that takes more than any value.
+fn activate(source: &Source, activations: &BTreeMap<Arc<str>, Milli>, reading: &mut Reading) {
+    if activations.is_empty() {
+        return;
+    }
+    let set = |(name, reading): (&Arc<str>, &mut Reading)| {
+        if let (Reading::Trigger { value, active, .. }, Some(above)) =
+            (reading, activations.get(name))
+        {
+            *active = *value > *above;
+        }
+    };
+    let Source::Trigger(trigger) = source else { return };
+    match (&trigger.of, reading) {
+        (TriggerOf::Formula(composite), Reading::Inputs(readings)) => {
+            composite.inputs.iter().map(|(name, _)| name).zip(readings).for_each(set);
+        }
+        (TriggerOf::Source(_), reading) => set((&trigger.name, reading)),
+        (TriggerOf::Formula(_), _) => {}
     }
 }
 

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 use crate::plan::{PodTemplate, Quantity, Resource};
 use crate::random;
 use crate::workload::{Flow, Kind};
-use podscale_core::model::{MetricTarget, Milli, ShareOf, Source};
+use podscale_core::model::{MetricTarget, Milli, ShareOf, Source, TriggerOf};
 use podscale_core::snapshot::{PodReadings, Reading, Sample};
 use podscale_core::{Metric, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -41,7 +41,7 @@ impl Needs {
         Needs {
             resource: metrics.iter().any(is_resource),
             custom: !metrics.iter().all(is_resource),
-            names: metrics.iter().filter_map(|m| Quantity::name_in(&m.source).cloned()).collect(),
+            names: metrics.iter().flat_map(|m| Quantity::names_in(&m.source)).cloned().collect(),
         }
     }
 }
@@ -159,7 +159,19 @@ impl Sensors {
                 *reading = self.read_whole(&query.name, now).unwrap_or(Reading::Empty);
                 return;
             }
-            Source::Trigger(_) | Source::Unknown { .. } => {
+            Source::Trigger(trigger) => {
+                *reading = match &trigger.of {
+                    TriggerOf::Source(_) => self.read_trigger(&trigger.name, now),
+                    TriggerOf::Formula(composite) => {
+                        let inputs = composite.inputs.iter();
+                        Reading::Inputs(
+                            inputs.map(|(name, _)| self.read_trigger(name, now)).collect(),
+                        )
+                    }
+                };
+                return;
+            }
+            Source::Unknown { .. } => {
                 *reading = Reading::Empty;
                 return;
             }
@@ -252,6 +264,17 @@ impl Sensors {
     }
 
     /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
+    /// What an event source says, which is active while there is anything.
+    fn read_trigger(&self, name: &str, now: Time) -> Reading {
+        match self.read_whole(name, now) {
+            Some(Reading::Total { value, taken }) => {
+                Reading::Trigger { value, active: value > Milli(0), taken }
+            }
+            Some(other) => other,
+            None => Reading::Failed("no value has been measured yet".into()),
+        }
+    }
+
     fn read_whole(&self, name: &str, now: Time) -> Option<Reading> {
         if let Some(refused) = self.refused(&self.custom, now) {
             return Some(refused);

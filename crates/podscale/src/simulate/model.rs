@@ -7,6 +7,7 @@ use podscale_sim::environment::{Delay, Environment};
 use podscale_sim::plan::{PodTemplate, Quantity};
 use podscale_sim::workload::{Kind, WorkloadSpec};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What flags say of the workload and where it runs; the rest comes from the scenario, or is assumed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,12 +130,13 @@ fn assumed(
 
 /// A workload that is scaled by nothing but the length of a queue consumes it.
 fn guess_kind(autoscaler: &Autoscaler, names: &BTreeMap<String, Quantity>) -> Kind {
-    let is_queue = |source: &Source| {
-        let Some(name) = Quantity::name_in(source).filter(|_| source.needs_no_pods()) else {
-            return false;
-        };
+    let is_length = |name: &Arc<str>| {
         let named = names.get(&**name).copied();
         named.unwrap_or_else(|| Quantity::guess(name, Kind::Consumer)) == Quantity::QueueLength
+    };
+    let is_queue = |source: &Source| {
+        let mut named = Quantity::names_in(source).peekable();
+        source.needs_no_pods() && named.peek().is_some() && named.all(is_length)
     };
     let all = autoscaler.metrics.iter().all(|metric| is_queue(&metric.source));
     if all && !autoscaler.metrics.is_empty() { Kind::Consumer } else { Kind::Service }
@@ -148,13 +150,13 @@ pub(super) fn note_metrics(
     notes: &mut Vec<String>,
 ) {
     for metric in &autoscaler.metrics {
-        if let Some(name) = Quantity::name_in(&metric.source) {
+        for name in Quantity::names_in(&metric.source) {
             if !names.contains_key(&**name) {
                 let meant = Quantity::guess(name, kind).words();
                 notes.push(format!("the metric {name} is taken as {meant}"));
             }
-        } else if let Source::Resource { name } | Source::ContainerResource { name, .. } =
-            &*metric.source
+        }
+        if let Source::Resource { name } | Source::ContainerResource { name, .. } = &*metric.source
             && &**name != "cpu"
             && &**name != "memory"
         {

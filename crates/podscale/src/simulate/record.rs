@@ -140,10 +140,17 @@ fn answer(metric: u32, reading: &Reading, pods: &[u64]) -> RecordedAnswer {
         RecordedAnswer { metric, source: "simulation".to_owned(), ..RecordedAnswer::default() };
     let values = match reading {
         Reading::Failed(error) => return RecordedAnswer { error: Some(error.to_string()), ..own },
-        Reading::Empty | Reading::Inputs(_) => Vec::new(),
-        Reading::Total { value: total, taken } | Reading::Trigger { value: total, taken, .. } => {
-            vec![taken_at(*total, *taken)]
+        Reading::Empty => Vec::new(),
+        Reading::Inputs(readings) => {
+            let places = (0_u32..).zip(readings);
+            let inputs = places.map(|(place, reading)| answer(place, reading, pods)).collect();
+            return RecordedAnswer { inputs: Some(inputs), ..own };
         }
+        Reading::Trigger { value, active, taken } => {
+            let values = Some(vec![taken_at(*value, *taken)]);
+            return RecordedAnswer { values, active: Some(*active), ..own };
+        }
+        Reading::Total { value, taken } => vec![taken_at(*value, *taken)],
         Reading::Series { values, taken } => {
             values.iter().map(|value| taken_at(*value, *taken)).collect()
         }
