@@ -36,7 +36,9 @@ fn tried(object: &str, more: &[&str]) -> Result<String, String> {
 
 #[test]
 fn a_queue_wakes_its_consumer_and_it_sleeps_again() {
-    for (at, expected) in [("5m", "stays 0"), ("14m", "s0-redis-jobs is active"), ("50m", "stays 0")] {
+    for (at, expected) in
+        [("5m", "stays 0"), ("14m", "s0-redis-jobs is active"), ("50m", "stays 0")]
+    {
         let told = tried(WAITING, &["--explain", at]).expect("a decision");
         assert!(told.contains(expected), "{at}: {told}");
         assert!(told.contains("s0-redis-jobs"), "{at}: {told}");
