@@ -28,10 +28,9 @@ pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
         let place = format!("triggers[{index}] ({})", trigger.r#type);
         let parsed = parse(&spec(object, index, trigger)).map_err(|errors| {
             let problems: Vec<String> = errors.problems().iter().map(with_hint).collect();
-            format!(
-                "{place}: {}; credentials are not looked up here: give any value in their place",
-                problems.join(", ")
-            )
+            let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
+            let hint = "; credentials are not looked up here: give any value in their place";
+            format!("{place}: {}{}", problems.join(", "), if refers { hint } else { "" })
         })?;
         if trigger.r#type == "cron" {
             return Err(format!("{place} is a schedule, not a load: see podscale convert --to pa"));
