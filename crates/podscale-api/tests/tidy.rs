@@ -2,6 +2,8 @@
 //! core, files and functions of a readable size, names that say something, words that others use,
 //! nothing left open, nothing about one machine.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "tidy/crates.rs"]
 mod crates;
 #[path = "tidy/functions.rs"]

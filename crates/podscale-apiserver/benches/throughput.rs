@@ -3,7 +3,7 @@
 //! things over TLS by the same client, one after the other. The real one is left out if
 //! `e2e/controlplane/build etcd kube-apiserver` has not been run.
 
-#![allow(missing_docs, reason = "nothing here is used from elsewhere")]
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may fail anywhere")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "its table is for people")]
 

@@ -1,6 +1,8 @@
 //! Blanks what differs from run to run in recorded answers: `e2e/golden/record` pipes them through
 //! this, and `tests/golden.rs` does the same to the answers that it compares with them.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 use std::io::{self, BufRead, Write};
 
 use serde::{Deserialize, Serialize};

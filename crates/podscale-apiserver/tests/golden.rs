@@ -1,6 +1,7 @@
 //! Replays what a real API server was asked, and compares every answer with its own.
 //! `e2e/golden/README.md` describes the files.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 #[path = "golden/normalise.rs"]

@@ -4,6 +4,8 @@
 //! Each test disturbs for a few seconds; `PODSCALE_DISTURB_SECONDS=180 cargo test --package
 //! podscale-apiserver --test reflector` does so for minutes.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 mod support;
 
 use std::collections::BTreeMap;

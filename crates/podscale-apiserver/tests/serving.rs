@@ -1,5 +1,7 @@
 //! The server on a real socket: TLS, tokens, HTTP/2, an orderly end, and protobuf bodies.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 mod support;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,5 +1,6 @@
 //! What several tests share: clients in this process, reliable or not.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(dead_code, reason = "each test uses its own part")]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Tokens of service accounts, as `kubectl create token` asks for them.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 mod support;
 
 use jiff::{SignedDuration, Timestamp};

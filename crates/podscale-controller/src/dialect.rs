@@ -273,6 +273,9 @@ pub enum Upkeep {
         /// The object as it is then, but for its version.
         object: Box<dyn WireObject>,
     },
+    /// What it takes over from another object is stored right after it was made, and was not seen yet: it is to be read
+    /// before it is decided.
+    Read(fn(Value) -> serde_json::Result<Managed>),
     /// It is being deleted, and nothing is decided any more.
     Release {
         /// The size that its target is to get back before it goes.

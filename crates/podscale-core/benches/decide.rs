@@ -1,6 +1,8 @@
 //! One decision on one autoscaler with a cpu utilization metric, all data in memory: nothing to do,
 //! and twice the load.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "../tests/support/fixture.rs"]
 mod fixture;
 

@@ -1,6 +1,8 @@
 //! Decides once on a fixture of so many pods: what the instruction counter measures.
 //! `decide_once (steady|rescaling) PODS`
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "../tests/support/fixture.rs"]
 mod fixture;
 

@@ -1,6 +1,8 @@
 //! Situations in words, and the words in which they are explained. The recordings of the real
 //! controller judge the rules; these rows show that the explanations are true.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "support/fixture.rs"]
 mod fixture;
 

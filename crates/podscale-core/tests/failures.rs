@@ -4,6 +4,8 @@
 //! write a new size. So each failed write turns a condition that is already False to True and back:
 //! its transition time moves, and the status is written although nothing else differs.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "support/fixture.rs"]
 mod fixture;
 

@@ -1,6 +1,8 @@
 //! Fuzz target for `decide`: any bytes are taken as a fixture, and no fixture may cause a panic, lead
 //! out of the bounds, or be decided differently the second time.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "support/fixture.rs"]
 mod fixture;
 #[path = "support/fuzzed.rs"]

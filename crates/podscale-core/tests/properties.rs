@@ -1,5 +1,7 @@
 //! What must hold for every snapshot, sensible or not.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "support/fixture.rs"]
 mod fixture;
 #[path = "support/generate.rs"]

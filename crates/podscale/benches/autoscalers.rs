@@ -1,5 +1,7 @@
 //! The autoscalers of a benchmark, with their targets and pods.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 use anyhow::Result;
 use axum::http::Request;
 use futures::{StreamExt, TryStreamExt, stream};

@@ -8,6 +8,7 @@
 //! - `--one-core`: whoever is measured may use one core only
 //! - `--program FILE`: an optimised `podscale` in the place of the one that is built with this
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 

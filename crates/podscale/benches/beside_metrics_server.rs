@@ -10,6 +10,7 @@
 //! - `--latency`: measures instead how long a change at a kubelet takes to reach the scale of the target,
 //!   with so many autoscalers (1,000 if not given); about six minutes
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 

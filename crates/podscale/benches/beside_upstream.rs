@@ -10,6 +10,7 @@
 //! - `--only NAME`: only the controller of that name
 //! - `--one-core`: Podscale may use one core only
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 

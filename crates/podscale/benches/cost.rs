@@ -1,5 +1,7 @@
 //! What a process costs, as the kernel counts it.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 use anyhow::{Context, Result};
 
 /// The time that a process has spent on processors.

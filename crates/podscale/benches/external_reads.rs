@@ -6,6 +6,7 @@
 //! 10 seconds unless another number is given. The program is bound to the first core (`taskset`); whoever
 //! asks has the others.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(dead_code, reason = "parts of the tests' control plane are not needed here")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 

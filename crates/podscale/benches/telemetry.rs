@@ -3,6 +3,7 @@
 //!
 //! `cargo bench -p podscale --bench telemetry`
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 #![allow(dead_code, reason = "parts of the core's fixture are not needed here")]
 

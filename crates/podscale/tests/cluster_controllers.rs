@@ -1,5 +1,7 @@
 //! The controllers of the embedded cluster at work on its API server.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "cluster_controllers/garbage.rs"]
 mod garbage;
 #[path = "cluster_controllers/jobs.rs"]

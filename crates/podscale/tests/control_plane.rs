@@ -3,6 +3,8 @@
 //!
 //! Takes minutes, so it runs only with `--include-ignored`; see `docs/development.md`.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "control_plane/adopted.rs"]
 mod adopted;
 #[path = "control_plane/aggregation.rs"]

@@ -4,6 +4,8 @@
 //! Needs Chromium (`$CHROMIUM`, or on the path); without one the test is shown as ignored.
 //! `PODSCALE_SCREENSHOTS=FOLDER` keeps pictures of what it saw.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "dashboard/browser.rs"]
 mod browser;
 #[path = "dashboard/sample.rs"]

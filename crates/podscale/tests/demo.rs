@@ -1,5 +1,6 @@
 //! The demonstration from start to end, in this process, on free ports.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 

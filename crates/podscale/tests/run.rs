@@ -1,6 +1,7 @@
 //! `podscale run` as a process: what it says when it cannot start, and how one replica hands over to
 //! the next.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 

@@ -1,5 +1,7 @@
 //! `podscale simulate` as a person or a script would use it.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 #[path = "simulate/scaled_objects.rs"]
 mod scaled_objects;
 #[path = "simulate/without_requests.rs"]

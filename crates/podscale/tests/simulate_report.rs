@@ -4,6 +4,8 @@
 //! Needs Chromium (`$CHROMIUM`, or on the path); without one the test is shown as ignored.
 //! `PODSCALE_SCREENSHOTS=FOLDER` keeps pictures of what it saw.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
+
 // The dashboard's test uses more of it.
 #[allow(dead_code)]
 #[path = "dashboard/browser.rs"]

@@ -4,6 +4,7 @@
 //! The cluster runs in real time, if faster, so that a machine that is busy with something else can make it
 //! late. What does not agree is run again, slower: what was late agrees then, what really differs does not.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 

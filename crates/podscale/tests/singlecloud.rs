@@ -1,6 +1,7 @@
 //! Singlecloud's API on the embedded API server: what it answers, what it leaves behind, and what it
 //! cleans up.
 
+#![allow(missing_docs, unreachable_pub, reason = "nothing here is used from elsewhere")]
 // Helpers of tests may fail as loudly as tests do.
 #![allow(clippy::expect_used)]
 

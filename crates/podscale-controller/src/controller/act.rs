@@ -6,13 +6,13 @@ mod hpa;
 
 use super::target::{Freshness, Target, decode, read_scale};
 use super::targets::Targets;
-use crate::dialect::{Managed, WireObject};
+use crate::dialect::{Key, Kind, Managed, WireObject};
 use crate::time::now;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use podscale_api::meta::OwnerReference;
 use podscale_api::scale::Scale;
-use podscale_client::call::{self, About, CallError};
+use podscale_client::call::{self, About, CallError, query, segment};
 use podscale_client::clock::Clock;
 use podscale_client::events::{Recorder, Severity};
 use podscale_client::resource_version::is_newer;
@@ -146,6 +146,21 @@ impl Actor {
         Ok(stored.metadata.resource_version)
     }
 
+    /// An object as it is stored now, if it is. It is found in a list, for which the right is there anyway.
+    ///
+    /// # Errors
+    /// The API server refused, or could not be reached.
+    pub(super) async fn read(&self, object: &Managed) -> Result<Option<Value>, CallError> {
+        let Key { namespace, name, kind } = &object.key;
+        let fields = query(&[("fieldSelector", &format!("metadata.name={name}"))]);
+        let Kind { api_version, plural, resource, .. } = kind;
+        let path =
+            format!("/apis/{api_version}/namespaces/{}/{plural}{fields}", segment(namespace));
+        let about = About { resource, name };
+        let list: List = call::get(&self.client, &path, about).await?;
+        Ok(list.items.into_iter().next())
+    }
+
     /// Takes a target out of the ownership of its autoscaler, which would take the target with it
     /// when it is deleted. Whatever fails is tried again by the next reconcile. `released` is the version
     /// in which it was let go before: if it belongs to its autoscaler again in a later one, somebody else
@@ -257,6 +272,12 @@ struct DisownedMeta<'a> {
     uid: &'a str,
     resource_version: &'a str,
     owner_references: &'a [OwnerReference],
+}
+
+/// Objects in whatever form they have.
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Value>,
 }
 
 /// As much of the answer as is news: the watch brings the rest.

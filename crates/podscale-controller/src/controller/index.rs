@@ -22,6 +22,7 @@ use super::recalled::Recalled;
 use crate::dialect::{Key, Kind, Managed};
 use crate::settings::span;
 use crate::source::Topic;
+use adoption::Departed;
 use claims::{Claims, TargetNumber};
 use due::{Due, Queue, QueueState};
 use entry::{Entry, Rules};
@@ -63,6 +64,7 @@ struct State {
     /// Who asked about what is announced under a topic.
     subscribers: HashMap<Topic, BTreeSet<Key>>,
     histories: Histories,
+    departed: Departed,
 }
 
 /// What a reconcile begins with; small, since thousands of them may wait for their sources.

@@ -1,7 +1,7 @@
 //! `podscale.dev/v1alpha1` PodAutoscaler: Podscale's own kind of autoscaler objects.
 
 use super::{
-    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, SizeChange, WireObject,
+    CONFLICT_CONDITION, Dialect, Key, Kind, Managed, NewStatus, SizeChange, Upkeep, WireObject,
     keep_status_writers,
 };
 use crate::settings::duration;
@@ -127,6 +127,15 @@ impl WireObject for PodAutoscaler {
 
     fn sync_period(&self) -> Option<Duration> {
         duration(self.spec.sync_period.as_deref()?).ok().filter(|period| *period >= SHORTEST)
+    }
+
+    /// `podscale adopt` makes it, stores what the HPA leaves in its status, and then removes the HPA. These are seen by
+    /// two watches, so that the HPA may be gone before that status is there.
+    fn upkeep(&self) -> Option<Upkeep> {
+        let awaits = self.status.is_none() && self.metadata.annotations.get(ADOPTED).is_some();
+        awaits.then_some(Upkeep::Read(|value| {
+            Ok(PodAutoscalers::managed(serde_json::from_value(value)?))
+        }))
     }
 
     fn changes_carried_over(&self) -> Vec<SizeChange> {

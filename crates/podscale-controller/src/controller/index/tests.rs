@@ -1,6 +1,8 @@
 use super::*;
 use crate::dialect::hpa::{self, HPA};
+use crate::dialect::pod_autoscaler::{self, POD_AUTOSCALER};
 use crate::source::{News, Unseen};
+use podscale_api::pod_autoscaler::adopt::ADOPTED;
 use podscale_core::history::Recommendation;
 use podscale_core::{History, Time};
 use serde_json::{Value, json};
@@ -214,6 +216,45 @@ async fn an_object_has_its_own_history_and_a_namesake_has_not() {
     assert_eq!(recall("1"), Some(Recalled::default()), "what the last leader knew counts");
     index.apply(&HPA, Change::Applied(plain("a 2 8 3")));
     assert_eq!(recall("2"), Some(recalled(7)), "an object that comes later has what was stored");
+}
+
+/// The PodAutoscaler that has taken the place of the HPA `a`.
+fn adopting(uid: &str) -> Managed {
+    let pa = json!({"metadata": {"name": "a", "namespace": "shop", "uid": uid, "resourceVersion": "20",
+        "annotations": {ADOPTED: "{}"}},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}}});
+    pod_autoscaler::managed(serde_json::from_value(pa).expect("an autoscaler"))
+}
+
+/// Each kind has a watch of its own, so that either may be the first to tell of its object.
+#[tokio::test(start_paused = true)]
+async fn who_takes_a_place_has_the_history_of_it_whoever_is_seen_first() {
+    for hpa_goes_first in [false, true] {
+        let index = index(false);
+        let recall = |managed: &Managed| {
+            let state = index.reconcile_state(&managed.key, managed.uid(), Time(0));
+            state.map(|state| state.recalled)
+        };
+        let (hpa, pa, back) = (plain("a 1 5 3"), adopting("2"), plain("a 3 30 3"));
+        index.apply(&HPA, Change::All(vec![hpa.clone()]));
+        index.commit(&hpa.key, "1", recalled(7), false);
+        let mut steps =
+            [(&HPA, Change::Deleted(hpa)), (&POD_AUTOSCALER, Change::Applied(pa.clone()))];
+        if !hpa_goes_first {
+            steps.reverse();
+        }
+        steps.map(|(kind, change)| index.apply(kind, change));
+        assert_eq!(recall(&pa), Some(recalled(7)), "{hpa_goes_first}");
+
+        index.commit(&pa.key, "2", recalled(8), false);
+        let mut steps =
+            [(&POD_AUTOSCALER, Change::Deleted(pa.clone())), (&HPA, Change::Applied(back.clone()))];
+        if !hpa_goes_first {
+            steps.reverse();
+        }
+        steps.map(|(kind, change)| index.apply(kind, change));
+        assert_eq!(recall(&back), Some(recalled(8)), "{hpa_goes_first}, and back");
+    }
 }
 
 #[tokio::test(start_paused = true)]

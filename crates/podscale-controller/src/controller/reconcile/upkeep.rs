@@ -44,6 +44,19 @@ impl Reconciler {
                     }
                 }
             }
+            Upkeep::Read(parse) => match self.actor.read(&object).await {
+                Ok(found) => {
+                    let found = found.and_then(|found| parse(found).ok());
+                    let found = found.filter(|found| found.uid() == object.uid())?;
+                    self.index.prepared(found.clone());
+                    Some(found)
+                }
+                // It is not decided without; the next reconcile tries again.
+                Err(error) => {
+                    tracing::warn!(autoscaler = %object.key, %error, "cannot be read");
+                    None
+                }
+            },
             Upkeep::Release { restore, patch, events } => {
                 if let Some(replicas) = restore
                     && let Restored::Failed(why) = self.restore(&object, replicas).await

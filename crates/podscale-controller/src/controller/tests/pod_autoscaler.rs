@@ -1,5 +1,6 @@
 //! PodAutoscalers, from their definition to their columns.
 
+mod adopted;
 mod costs;
 mod named;
 mod objects;
