@@ -8,6 +8,7 @@ pub(crate) mod oauth;
 mod tests;
 
 use crate::address::Address;
+use crate::server::CONCURRENT_CALLS;
 use crate::tls::Tls;
 use crate::trigger::TriggerError;
 use bytes::Bytes;
@@ -27,9 +28,6 @@ use std::time::Duration;
 const MOST_BYTES: usize = 8 << 20;
 /// How much of an answer that says why not is shown.
 const EXCERPT_CHARS: usize = 200;
-/// How many connections to a server are kept while nobody uses them.
-const IDLE_CONNECTIONS: usize = 4;
-
 /// How sources introduce themselves.
 const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("podscale/", env!("CARGO_PKG_VERSION")));
@@ -51,7 +49,8 @@ impl Http {
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
         let connector = Hearing(builder.enable_http1().wrap_connector(tcp));
         let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_max_idle_per_host(IDLE_CONNECTIONS);
+        // Many triggers are polled at the same moment, and again at the next one: as many are kept as are used then.
+        builder.pool_max_idle_per_host(CONCURRENT_CALLS);
         builder.pool_idle_timeout(Duration::from_secs(60));
         Ok(Http(builder.build(connector)))
     }

@@ -11,10 +11,11 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-/// How many calls to one server are under way at once, and how long it is left alone when it fails: at most as
-/// long as triggers are not polled anyway.
+/// How many calls to one server are under way at once.
+pub(crate) const CONCURRENT_CALLS: usize = 16;
+/// How long a server is left alone when it fails: at most as long as triggers are not polled anyway.
 const LIMITS: Limits = Limits {
-    concurrent_calls: 16,
+    concurrent_calls: CONCURRENT_CALLS,
     first_pause: Duration::from_secs(2),
     longest_pause: Duration::from_secs(30),
 };
