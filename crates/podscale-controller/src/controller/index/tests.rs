@@ -243,7 +243,9 @@ async fn who_takes_a_place_has_the_history_of_it_whoever_is_seen_first() {
         if !hpa_goes_first {
             steps.reverse();
         }
-        steps.map(|(kind, change)| index.apply(kind, change));
+        for (kind, change) in steps {
+            index.apply(kind, change);
+        }
         assert_eq!(recall(&pa), Some(recalled(7)), "{hpa_goes_first}");
 
         index.commit(&pa.key, "2", recalled(8), false);
@@ -252,7 +254,9 @@ async fn who_takes_a_place_has_the_history_of_it_whoever_is_seen_first() {
         if !hpa_goes_first {
             steps.reverse();
         }
-        steps.map(|(kind, change)| index.apply(kind, change));
+        for (kind, change) in steps {
+            index.apply(kind, change);
+        }
         assert_eq!(recall(&back), Some(recalled(8)), "{hpa_goes_first}, and back");
     }
 }

@@ -8,12 +8,12 @@ use podscale_core::model::TargetRef;
 use podscale_core::steps::Steps;
 
 /// The same of another kind of objects.
-pub fn of_kind(kind: &'static Kind, picture: Picture) -> Picture {
+pub(crate) fn of_kind(kind: &'static Kind, picture: Picture) -> Picture {
     Picture { kind, ..picture }
 }
 
 /// The same, with a decided size that was not written.
-pub fn wanting(to: i32, picture: Picture) -> Picture {
+pub(crate) fn wanting(to: i32, picture: Picture) -> Picture {
     let reason = RescaleReason::BelowTarget;
     let rescale = Some(Rescale { from: picture.current, to, reason });
     let made = match picture.made {
@@ -24,7 +24,7 @@ pub fn wanting(to: i32, picture: Picture) -> Picture {
 }
 
 /// `shop/NAME` after so many seconds, of this size, with this outcome.
-pub fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> Picture {
+pub(crate) fn picture(name: &str, seconds: i64, current: i32, outcome: OutcomeKind) -> Picture {
     let autoscaler = Autoscaler {
         namespace: "shop".into(),
         name: name.into(),
