@@ -263,7 +263,6 @@ impl Sensors {
         give(reading, readings);
     }
 
-    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
     /// What an event source says, which is active while there is anything.
     fn read_trigger(&self, name: &str, now: Time) -> Reading {
         match self.read_whole(name, now) {
@@ -275,6 +274,7 @@ impl Sensors {
         }
     }
 
+    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
     fn read_whole(&self, name: &str, now: Time) -> Option<Reading> {
         if let Some(refused) = self.refused(&self.custom, now) {
             return Some(refused);
