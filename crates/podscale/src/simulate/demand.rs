@@ -296,14 +296,6 @@ fn environment(
     let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
     let ages = observed.iter().filter_map(|step| step.age_seconds);
     let age = fit::median(ages.collect()).unwrap_or(0.0);
-    let asked = observed.iter().filter_map(|step| step.asked_seconds);
-    let direct_metrics = fit::median(asked.collect()).map(|age| Pipeline {
-        resolution_seconds: ASKED_SECONDS.min(period),
-        window_seconds: ASKED_SECONDS.min(period),
-        moment_seconds: Some(0.0),
-        delay_seconds: age.clamp(0.0, 600.0),
-        ..Pipeline::default()
-    });
     let mut delays: Vec<f64> = starts.iter().map(|(_, delay)| *delay as f64 / 1e6).collect();
     delays.sort_by(f64::total_cmp);
     let start_up = match fit::median(delays.clone()) {
@@ -334,10 +326,22 @@ fn environment(
         readiness: Delay::Fixed { seconds: 0.0 },
         resource_metrics: pipeline.clone(),
         custom_metrics: pipeline,
-        direct_metrics,
+        direct_metrics: triggers(observed, period),
         arrivals: Arrivals::Even,
         ..Environment::default()
     }
+}
+
+/// How what triggers say reaches whoever asks them, if there are any.
+fn triggers(observed: &[Observed], period: f64) -> Option<Pipeline> {
+    let asked = observed.iter().filter_map(|step| step.asked_seconds);
+    fit::median(asked.collect()).map(|age| Pipeline {
+        resolution_seconds: ASKED_SECONDS.min(period),
+        window_seconds: ASKED_SECONDS.min(period),
+        moment_seconds: Some(0.0),
+        delay_seconds: age.clamp(0.0, 600.0),
+        ..Pipeline::default()
+    })
 }
 
 #[cfg(test)]
