@@ -248,6 +248,13 @@ impl<'a> Pass<'a> {
         &self.outcome.decision.learned
     }
 
+    /// Hands out what the history learns, for whom nothing else of it is of use: an outcome is large to move.
+    #[must_use]
+    #[inline]
+    pub fn take_learned(&mut self) -> Learned {
+        std::mem::take(&mut self.outcome.decision.learned)
+    }
+
     /// What it led to.
     #[must_use]
     pub fn finish(self) -> Outcome {

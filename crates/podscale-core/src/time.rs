@@ -40,6 +40,7 @@ impl Time {
 
     /// The same time without its fraction of a second, as Kubernetes stores times.
     #[must_use]
+    #[inline]
     pub const fn whole_seconds(self) -> Time {
         Time(self.0.saturating_sub(self.0.rem_euclid(MICROS_PER_SECOND)))
     }

@@ -40,9 +40,9 @@ pub mod vault;
 
 pub use context::{Clock, Cluster, Context, Endpoint, PodPlace, Variables};
 pub use metadata::{MetadataErrors, Problem};
-pub use scaler::{Parsed, Scaler};
+pub use scaler::{Parsed, Scaler, TargetField};
 pub use secret::Secret;
-pub use sources::{KINDS, connect, parse};
+pub use sources::{KINDS, connect, parse, parse_alone};
 pub use trigger::{
     Identity, Metric, MetricType, ResourceTarget, ServerKey, TriggerError, TriggerSpec,
     TriggerValue,

@@ -45,6 +45,8 @@ pub(crate) struct Fields<'a> {
     spec: &'a TriggerSpec,
     /// Every name that was asked for.
     known: Vec<&'static str>,
+    /// Those that were read as whole numbers.
+    whole: Vec<&'static str>,
     problems: Vec<Problem>,
     /// Those that KEDA finds only if there are no others.
     late: Vec<Problem>,
@@ -78,7 +80,8 @@ impl<'a> Fields<'a> {
     /// Nothing was asked for yet.
     pub(crate) fn new(spec: &'a TriggerSpec) -> Fields<'a> {
         let (problems, late, warnings) = (Vec::new(), Vec::new(), Vec::new());
-        Fields { spec, known: Vec::new(), problems, late, warnings, open: false }
+        let (known, whole) = (Vec::new(), Vec::new());
+        Fields { spec, known, whole, problems, late, warnings, open: false }
     }
 
     /// The trigger.
@@ -148,6 +151,11 @@ impl<'a> Fields<'a> {
     /// Every name is known: others than we understand them.
     pub(crate) fn allow_all(&mut self) {
         self.open = true;
+    }
+
+    /// Whether a field is read as a whole number.
+    pub(crate) fn is_whole(&self, name: &str) -> bool {
+        self.whole.contains(&name)
     }
 
     /// Whether nothing is wrong so far.
@@ -296,6 +304,7 @@ impl Field<'_, '_> {
 
     /// A whole number, or this one if it is not there.
     pub(crate) fn integer_or(mut self, default: i64) -> i64 {
+        self.fields.whole.push(self.name());
         let read = self.read(Type::Integer, "a whole number such as 5");
         read.and_then(|value| value.as_i64()).unwrap_or(default)
     }

@@ -37,6 +37,8 @@ pub trait Scaler: Send + Sync {
 pub struct Parsed {
     /// What it scales by.
     pub metric: Metric,
+    /// Where its target is, if its metadata have one.
+    pub target_field: Option<TargetField>,
     /// The trigger is active while its value is above this.
     pub activation: f64,
     /// Which server it asks; none where nothing is asked.
@@ -44,6 +46,15 @@ pub struct Parsed {
     /// What has no effect, or not the one that was meant, each with what to do.
     pub warnings: Vec<String>,
     pub(crate) settings: Box<dyn Settings>,
+}
+
+/// The field of a trigger's metadata that says how much one pod can bear, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetField {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it takes nothing but whole numbers.
+    pub is_whole: bool,
 }
 
 impl Parsed {

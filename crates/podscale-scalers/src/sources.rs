@@ -36,8 +36,8 @@ mod resource;
 mod temporal;
 
 use crate::context::Context;
-use crate::metadata::{Fields, MetadataErrors, metric_name};
-use crate::scaler::{About, Parsed, Scaler, Settings};
+use crate::metadata::{Fields, MetadataErrors, Problem, metric_name};
+use crate::scaler::{About, Parsed, Scaler, Settings, TargetField};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
 
 /// The types that there are, whether this build has them or not.
@@ -84,6 +84,8 @@ pub(crate) struct Draft {
     pub(crate) name: String,
     /// How much one pod can bear, or all of them.
     pub(crate) target: f64,
+    /// The field that says so; none if the metadata have no such field.
+    pub(crate) target_field: Option<&'static str>,
     /// The trigger is active above this.
     pub(crate) activation: f64,
     /// Whom it asks.
@@ -219,6 +221,26 @@ fn find(kind: &str) -> Option<&'static Source> {
 /// # Errors
 /// Something is missing or wrong; all of it is named.
 pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
+    read(spec, |_, _| true)
+}
+
+/// Understands a trigger by its own metadata, although what it refers to was not looked up: good for knowing what it
+/// measures, and not for asking.
+///
+/// # Errors
+/// Something that its metadata have is wrong, or its target is missing.
+pub fn parse_alone(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
+    read(spec, |problem, draft| {
+        let is_own = |field| spec.metadata.contains_key(field) || draft.target_field == Some(field);
+        problem.field.is_some_and(is_own) || draft.target <= 0.0 && !draft.name.is_empty()
+    })
+}
+
+/// Understands a trigger with which only some problems count.
+fn read(
+    spec: &TriggerSpec,
+    counts: impl Fn(&Problem, &Draft) -> bool,
+) -> Result<Parsed, MetadataErrors> {
     #[cfg(any(feature = "cpu", feature = "memory"))]
     if let Some(resource) = resource::of(&spec.kind) {
         return resource::parse(spec, resource);
@@ -233,7 +255,15 @@ pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
         );
     }
     let draft = (source.read)(&mut fields);
-    let warnings = fields.finish(source.context, source.late_context)?;
+    let target_field =
+        draft.target_field.map(|name| TargetField { name, is_whole: fields.is_whole(name) });
+    let warnings = match fields.finish(source.context, source.late_context) {
+        Ok(warnings) => warnings,
+        Err(errors) => match errors.only(|problem| counts(problem, &draft)) {
+            Some(errors) => return Err(errors),
+            None => Vec::new(),
+        },
+    };
     let metric = if draft.name.is_empty() {
         Metric::Told { metric_type, index: spec.index }
     } else {
@@ -241,7 +271,7 @@ pub fn parse(spec: &TriggerSpec) -> Result<Parsed, MetadataErrors> {
         Metric::External { name, metric_type, target: draft.target }
     };
     let Draft { activation, server, settings, .. } = draft;
-    Ok(Parsed { metric, activation, server, warnings, settings })
+    Ok(Parsed { metric, target_field, activation, server, warnings, settings })
 }
 
 fn unknown(kind: &str) -> MetadataErrors {

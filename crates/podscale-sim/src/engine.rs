@@ -32,6 +32,7 @@ struct Engine<'a> {
     recorder: Recorder,
     now: Time,
     slot: Span,
+    slot_seconds: f64,
     /// Where the slot ends that time is in.
     boundary: Time,
     /// A size that was decided and takes effect later.
@@ -47,12 +48,14 @@ impl<'a> Engine<'a> {
         let environment = &plan.environment;
         let sensors = Sensors::new(environment, &policy.needs(), &plan.metrics, &flow, at);
         let times = RequestTimes::new(&plan.workload, flow.rps_per_pod(), plan.objective_seconds);
+        let slot = seconds(environment.slot_seconds);
         Engine {
             fleet: Fleet::new(environment, plan.seed, plan.replicas, plan.start),
             sensors,
             recorder: Recorder::new(plan, times, flow.rps_per_pod()),
             now: plan.start,
-            slot: seconds(environment.slot_seconds),
+            slot,
+            slot_seconds: slot.0 as f64 / 1e6,
             boundary: plan.start,
             pending: None,
             rate: (0.0, Time(i64::MIN)),
@@ -86,7 +89,10 @@ impl<'a> Engine<'a> {
             }
             let end = self.boundary.min(until);
             let length = end.since(self.now);
-            let seconds = length.0 as f64 / 1e6;
+            let seconds = match length == self.slot {
+                true => self.slot_seconds,
+                false => length.0 as f64 / 1e6,
+            };
             let middle = self.now.after(Span(length.0 / 2));
             if middle >= self.rate.1 {
                 let since = middle.since(start);

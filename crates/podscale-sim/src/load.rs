@@ -270,7 +270,9 @@ impl Part {
             }
             Part::Sine(sine) => {
                 let turns = (seconds - sine.phase_seconds) / sine.period_seconds;
-                in_range(sine.mean_rps + sine.amplitude_rps * (turns.fract() * TAU).sin())
+                // As `fract` does, which is a call of a function where machines of every age are to run this.
+                let part = turns - (turns as i64) as f64;
+                in_range(sine.mean_rps + sine.amplitude_rps * (part * TAU).sin())
             }
             Part::Spike(spike) => {
                 spike.base_rps + (spike.peak_rps - spike.base_rps) * spike.height(seconds)

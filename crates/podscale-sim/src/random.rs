@@ -25,8 +25,8 @@ pub fn salt(slot: u64, purpose: u64) -> u64 {
 #[must_use]
 pub fn salted(hash: u64, salt: u64) -> f64 {
     let bits = mix(hash ^ salt);
-    // 53 bits fill a float's fraction exactly.
-    (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    // 53 bits fill a float's fraction exactly. Signed numbers are converted in one step.
+    (bits >> 11).cast_signed() as f64 / (1u64 << 52) as f64 - 1.0
 }
 
 /// A number around 0 that is distributed nearly as the standard normal distribution is, and depends
@@ -34,7 +34,7 @@ pub fn salted(hash: u64, salt: u64) -> f64 {
 #[must_use]
 pub fn normal(hash: u64, slot: u64, purpose: u64) -> f64 {
     let bits = mix(hash ^ mix(slot ^ mix(purpose)));
-    let between = (mix(bits) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+    let between = (mix(bits) >> 11).cast_signed() as f64 / (1u64 << 53) as f64 - 0.5;
     (f64::from(bits.count_ones()) - 32.0 + between) / NORMAL_DEVIATION
 }
 
@@ -49,7 +49,7 @@ pub fn poisson(expected: f64, hash: u64, slot: u64, purpose: u64) -> f64 {
         return 0.0;
     }
     if expected > 30.0 {
-        return (expected + expected.sqrt() * normal(hash, slot, purpose)).round().max(0.0);
+        return nearest((expected + expected.sqrt() * normal(hash, slot, purpose)).max(0.0));
     }
     // By inversion: the first count whose cumulated probability exceeds a uniform number.
     let uniform = (unit(hash, slot, purpose) + 1.0) / 2.0;
@@ -61,6 +61,16 @@ pub fn poisson(expected: f64, hash: u64, slot: u64, purpose: u64) -> f64 {
         cumulated += probability;
     }
     count
+}
+
+/// The nearest whole number to one that is not negative, as `round` gives it. That is a call of a function where machines
+/// of every age are to run this, and one is needed for every second of a run; a branch would be guessed wrongly half the time.
+fn nearest(number: f64) -> f64 {
+    /// The largest number below a half: a half would lift what is just below one.
+    const HALF: f64 = 0.5 - f64::EPSILON / 4.0;
+    /// From here on, every number is whole.
+    const WHOLE: f64 = (1_i64 << 52) as f64;
+    if number >= WHOLE { number } else { ((number + HALF) as i64) as f64 }
 }
 
 /// Scatters the bits of a number (the finaliser of SplitMix64).
@@ -84,6 +94,15 @@ mod tests {
         assert!(mean.abs() < 0.1, "{mean}");
         assert_ne!(hash(b"a", 1), hash(b"a", 2));
         assert_ne!(hash(b"a", 1), hash(b"b", 1));
+    }
+
+    #[test]
+    fn the_nearest_whole_number_is_as_round_gives_it() {
+        let odd = [0.0, 0.49999999999999994, 0.5, 1.5, 2.5, 1e15 + 0.5, 4503599627370495.5, 1e300];
+        let drawn = (0..10_000).map(|slot| (unit(1, slot, 2) + 1.0) * 500.0);
+        for number in drawn.chain(odd).chain([f64::INFINITY]) {
+            assert_eq!(nearest(number), number.round(), "{number}");
+        }
     }
 
     #[test]

@@ -93,8 +93,9 @@ impl RequestTimes {
         let possible = slot.capacity_rps * slot.seconds;
         let busy = (slot.served / possible.max(f64::MIN_POSITIVE)).min(MAX_BUSY);
         if pile_seconds <= 0.0 {
-            // In range: busy is at most 0.95.
-            let degree = ((busy / MAX_BUSY * (DEGREES - 1) as f64) as usize).min(DEGREES - 1);
+            // In range: busy is at most 0.95. To 32 bits it is one step.
+            let degree = (busy / MAX_BUSY * (DEGREES - 1) as f64) as u32 as usize;
+            let degree = degree.min(DEGREES - 1);
             if scored {
                 self.by_degree[degree] += slot.served;
             }

@@ -268,10 +268,10 @@ impl<'a> Run<'a> {
         let served = balance::spread(available, &mut self.shares);
         for (index, share) in self.shares.iter().enumerate() {
             let stray = self.spec.stray(self.hashes[index], slot, 1);
-            let limit = self.inputs[index].cpu_limit_millis;
+            let bounds = self.spec.cpu_bounds(seconds, self.inputs[index].cpu_limit_millis);
             let work = &mut self.done.pods[index];
             work.served += share.given;
-            work.cpu_seconds += self.spec.cpu_seconds(share.given, seconds, stray, limit);
+            work.cpu_seconds += self.spec.cpu_seconds(share.given, stray, bounds);
         }
         self.done.last_offered_rps = arrivals / seconds;
         self.spec.settle(totals, arrivals, served, self.done.capacity_rps)

@@ -269,11 +269,12 @@ fn agreeing(recording: &Recording) -> usize {
                 pods: snapshot.pods,
                 readings: snapshot.readings,
             };
-            let outcome = controlled.pass(&seen, |_, _| {});
             let expected = step.expected().expect("a decision");
-            let replicas = outcome.decision.replicas().unwrap_or(expected.replicas);
-            let rescaled = outcome.decision.rescaled_at.is_some();
-            (replicas, rescaled) == (expected.replicas, expected.rescaled)
+            controlled.pass(&seen, |_, outcome| {
+                let replicas = outcome.decision.replicas().unwrap_or(expected.replicas);
+                let rescaled = outcome.decision.rescaled_at.is_some();
+                (replicas, rescaled) == (expected.replicas, expected.rescaled)
+            })
         })
     });
     decided.filter(|agrees| *agrees).count()

@@ -132,7 +132,7 @@ pub struct Advanced {
     #[serde(skip_serializing_if = "std::ops::Not::not", deserialize_with = "null_default")]
     pub restore_to_original_replica_count: bool,
     /// One metric made of all triggers.
-    #[serde(deserialize_with = "null_default")]
+    #[serde(skip_serializing_if = "ScalingModifiers::is_none", deserialize_with = "null_default")]
     pub scaling_modifiers: ScalingModifiers,
 }
 
@@ -164,6 +164,13 @@ pub struct ScalingModifiers {
     /// `AverageValue`, which is the default, or `Value`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub metric_type: String,
+}
+
+impl ScalingModifiers {
+    /// Whether nothing is said.
+    fn is_none(&self) -> bool {
+        *self == ScalingModifiers::default()
+    }
 }
 
 /// The size while triggers fail.
@@ -261,7 +268,7 @@ impl ScaledObjectSpec {
     #[must_use]
     pub fn modifiers(&self) -> Option<&ScalingModifiers> {
         let modifiers = &self.advanced.as_ref()?.scaling_modifiers;
-        (*modifiers != ScalingModifiers::default()).then_some(modifiers)
+        (!modifiers.is_none()).then_some(modifiers)
     }
 
     /// The settings of the HPA.

@@ -38,7 +38,7 @@ pub mod status;
 mod tests;
 
 pub use hpa_form::hpa_form;
-pub use recorded::{recorded, replayed, replayed_status};
+pub use recorded::{recorded, recorded_spec, replayed, replayed_status, was_left_to_hpa};
 
 /// What one trigger measures.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 use super::{Managed, chpa, hpa, pod_autoscaler, scaled_object};
 use crate::settings::TriggerMode;
-use crate::triggers::offline::{Measured, measured};
+use crate::triggers::offline::{Measured, TriggerTarget, measured};
 use podscale_api::chpa::Chpa;
 use podscale_api::hpa::convert::{self, ConvertError, Version};
 use podscale_api::hpa::v2::{self, HorizontalPodAutoscaler};
@@ -13,6 +13,7 @@ use podscale_api::meta::ObjectMeta;
 use podscale_api::pod_autoscaler::PodAutoscaler;
 use podscale_api::pod_autoscaler::default::default_spec;
 use podscale_api::recording::{ORIGIN, Origin};
+use podscale_api::translate::scaled_object::recorded_spec;
 use podscale_core::model::Milli;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,11 +33,13 @@ pub struct Understood {
     pub object: Value,
     /// Above which values triggers are active, by the names of their metrics.
     pub activations: BTreeMap<Arc<str>, Milli>,
+    /// Where triggers have their targets.
+    pub targets: Vec<TriggerTarget>,
 }
 
 impl Understood {
     fn new(managed: Managed, object: Value) -> Understood {
-        Understood { managed, object, activations: BTreeMap::new() }
+        Understood { managed, object, activations: BTreeMap::new(), targets: Vec::new() }
     }
 }
 
@@ -93,18 +96,19 @@ pub fn read_recorded(hpa: &HorizontalPodAutoscaler) -> Result<Understood, ReadEr
     let Some(origin) = Origin::of(hpa) else {
         return read(&convert::write(hpa, Version::V2)?);
     };
-    if origin.kind == scaled_object::SCALED_OBJECT.name {
-        let unknown = "what the triggers of a ScaledObject measure is not known of other loads";
-        return Err(ReadError::Invalid(unknown.to_owned()));
-    }
     let mut metadata = hpa.metadata.clone();
     metadata.annotations.remove(ORIGIN);
-    let kinds = [&chpa::CHPA, &pod_autoscaler::POD_AUTOSCALER];
+    let kinds = [&chpa::CHPA, &pod_autoscaler::POD_AUTOSCALER, &scaled_object::SCALED_OBJECT];
     let known = kinds.into_iter().find(|kind| kind.name == origin.kind);
     let api_version = known.map_or("", |kind| kind.api_version);
     let metadata = serde_json::to_value(metadata)?;
+    // Of a ScaledObject more is noted than its spec.
+    let spec = match origin.kind == scaled_object::SCALED_OBJECT.name {
+        true => serde_json::to_value(recorded_spec(origin.spec))?,
+        false => origin.spec,
+    };
     read(&json!({"apiVersion": api_version, "kind": origin.kind, "metadata": metadata,
-        "spec": origin.spec}))
+        "spec": spec}))
 }
 
 /// Fills in what an API server gives every object.
@@ -146,13 +150,13 @@ fn read_scaled_object(object: &Value) -> Result<Understood, ReadError> {
     let mut scaled = ScaledObject::deserialize(object)?;
     admit(&mut scaled.metadata);
     scaled.status = None;
-    let Measured { metrics, activations } = measured(&scaled).map_err(ReadError::Invalid)?;
-    let mut object = object.clone();
-    object["metadata"] = serde_json::to_value(&scaled.metadata)?;
+    let Measured { metrics, activations, targets } =
+        measured(&scaled).map_err(ReadError::Invalid)?;
+    let object = serde_json::to_value(&scaled)?;
     let managed = scaled_object::managed(&Arc::new(scaled), &Ok(metrics), TriggerMode::Direct);
     match managed.model.invalid() {
         Some(why) => Err(ReadError::Invalid(why.to_string())),
-        None => Ok(Understood { managed, object, activations }),
+        None => Ok(Understood { managed, object, activations, targets }),
     }
 }
 
@@ -216,6 +220,25 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{version} {kind}: {error}"));
             assert_eq!(recorded.managed.model, read.managed.model, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_scaled_object_is_read_and_so_is_what_is_recorded_of_it() {
+        let trigger = json!({"type": "redis", "name": "jobs", "metadata":
+            {"address": "redis:6379", "listName": "jobs", "listLength": "7"}});
+        let mut object = json!({"apiVersion": keda::API_VERSION, "kind": keda::scaled_object::KIND,
+            "metadata": {"name": "web"},
+            "spec": {"scaleTargetRef": {"name": "web"}, "maxReplicaCount": 5, "triggers": [trigger]}});
+        for formula in [json!({}), json!({"formula": "jobs * 2", "target": "20"})] {
+            object["spec"]["advanced"] = json!({"scalingModifiers": formula});
+            let understood = read(&object).expect("a ScaledObject");
+            let recorded = read_recorded(&understood.managed.wire.recorded()).expect("the same");
+            assert_eq!(recorded.managed.model, understood.managed.model, "{formula}");
+            assert_eq!(recorded.activations, understood.activations, "{formula}");
+        }
+        object["spec"]["maxReplicas"] = json!(5);
+        let read = read(&object).expect("a ScaledObject");
+        assert!(read.object["spec"]["maxReplicas"].is_null(), "there is no such field");
     }
 
     #[test]

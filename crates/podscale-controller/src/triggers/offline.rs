@@ -3,9 +3,12 @@
 use super::resolve::{external_targets, names_variables, resource_metric};
 use podscale_api::keda::ScaledObject;
 use podscale_api::keda::trigger::Trigger;
+use podscale_api::quantity::Quantity;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli};
-use podscale_scalers::{KINDS, Metric, Parsed, Problem, TriggerSpec, parse};
+use podscale_scalers::{
+    MetadataErrors, Metric, Parsed, Problem, ResourceTarget, TriggerSpec, parse, parse_alone,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,21 +19,49 @@ pub struct Measured {
     pub metrics: Vec<TriggerMetric>,
     /// Above which value each is active, by the name of its metric.
     pub activations: BTreeMap<Arc<str>, Milli>,
+    /// Where their targets are.
+    pub targets: Vec<TriggerTarget>,
 }
 
-/// What the triggers of an object measure, if that can be known without asking their servers.
+/// Where the target of a trigger is, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriggerTarget {
+    /// Which trigger it is.
+    pub trigger: usize,
+    /// The field of its metadata.
+    pub field: &'static str,
+    /// The target.
+    pub now: TargetNow,
+}
+
+/// The target of a trigger.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TargetNow {
+    /// Percent of what pods request.
+    Percent(i32),
+    /// So much of a resource for each pod.
+    Amount(Quantity),
+    /// So much of what its event source has.
+    Number {
+        /// How much.
+        value: f64,
+        /// Whether it can be nothing but a whole number.
+        is_whole: bool,
+    },
+}
+
+/// What the triggers of an object measure, if that can be known without asking their servers. What they refer to is not
+/// looked up.
 ///
 /// # Errors
-/// A trigger is wrong, lacks what an authentication has, or measures something that only its server or the clock knows.
+/// A trigger is wrong, or measures something that only its server or the clock knows.
 pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
     let mut measured = Measured::default();
     for (index, trigger) in object.spec.triggers.iter().enumerate() {
         let place = format!("triggers[{index}] ({})", trigger.r#type);
-        let parsed = parse(&spec(object, index, trigger)).map_err(|errors| {
+        let parsed = understood(object, index, trigger).map_err(|errors| {
             let problems: Vec<String> = errors.problems().iter().map(with_hint).collect();
-            let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
-            let hint = "; credentials are not looked up here: give any value in their place";
-            format!("{place}: {}{}", problems.join(", "), if refers { hint } else { "" })
+            format!("{place}: {}", problems.join(", "))
         })?;
         if trigger.r#type == "cron" {
             return Err(format!("{place} is a schedule, not a load: see podscale convert --to pa"));
@@ -39,14 +70,23 @@ pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
             .add(index, trigger, &parsed)
             .ok_or_else(|| format!("{place}: what it measures is known to its server alone"))?;
     }
+    if object.spec.modifiers().is_some() {
+        // A formula has a target of its own, and what it is made of has none.
+        measured.targets.retain(|target| !matches!(target.now, TargetNow::Number { .. }));
+    }
     Ok(measured)
 }
 
 impl Measured {
     fn add(&mut self, index: usize, trigger: &Trigger, parsed: &Parsed) -> Option<()> {
-        let metric = match &parsed.metric {
+        let is_whole = parsed.target_field.is_some_and(|field| field.is_whole);
+        let (metric, now) = match &parsed.metric {
             Metric::Resource { resource, container, target } => {
-                resource_metric(resource, container.as_deref(), target)
+                let now = match target {
+                    ResourceTarget::Utilization(percent) => TargetNow::Percent(*percent),
+                    ResourceTarget::AverageValue(amount) => TargetNow::Amount(amount.clone()),
+                };
+                (resource_metric(resource, container.as_deref(), target), now)
             }
             Metric::External { name, metric_type, target } => {
                 let name: Arc<str> = name.as_str().into();
@@ -55,11 +95,15 @@ impl Measured {
                 self.activations.insert(Arc::clone(&name), activation);
                 let (kind, key) = (trigger.r#type.as_str().into(), index.to_string().into());
                 let targets = external_targets(*metric_type, *target);
-                TriggerMetric::External { name, source: EventSource { kind, key }, targets }
+                let source = EventSource { kind, key };
+                let now = TargetNow::Number { value: *target, is_whole };
+                (TriggerMetric::External { name, source, targets }, now)
             }
             Metric::Told { .. } => return None,
         };
         self.metrics.push(metric);
+        let field = parsed.target_field.map(|field| field.name);
+        self.targets.extend(field.map(|field| TriggerTarget { trigger: index, field, now }));
         Some(())
     }
 }
@@ -85,19 +129,10 @@ pub fn faults(object: &ScaledObject) -> Vec<TriggerFault> {
 }
 
 fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<TriggerFault> {
-    let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
-    let spec = spec(object, index, trigger);
-    let is_known = KINDS.contains(&&*trigger.r#type);
-    // Of a trigger that gets fields from elsewhere only those are judged that it has itself.
-    let is_sure = |problem: &&Problem| {
-        let has = |name: &str| trigger.metadata.contains_key(name);
-        !refers || !is_known || problem.field.is_some_and(has)
-    };
-    match parse(&spec) {
+    match understood(object, index, trigger) {
         Err(errors) => errors
             .problems()
             .iter()
-            .filter(is_sure)
             .map(|problem| TriggerFault {
                 index,
                 field: problem.field,
@@ -112,6 +147,17 @@ fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<Trig
             .map(|problem| TriggerFault { index, field: None, problem, is_error: false })
             .collect(),
     }
+}
+
+/// A trigger by itself. Of one that gets fields from elsewhere only those are judged that it has itself.
+fn understood(
+    object: &ScaledObject,
+    index: usize,
+    trigger: &Trigger,
+) -> Result<Parsed, MetadataErrors> {
+    let spec = spec(object, index, trigger);
+    let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
+    if refers { parse_alone(&spec) } else { parse(&spec) }
 }
 
 /// A trigger as its event source reads it, without what comes from elsewhere.
@@ -166,5 +212,80 @@ mod tests {
         by_variable["metadata"]["addressFromEnv"] = json!("REDIS");
         by_variable["metadata"]["listName"] = json!("jobs");
         assert_eq!(problems(by_variable), [""; 0]);
+    }
+
+    fn measures(trigger: Value) -> Result<Measured, String> {
+        let object = json!({"metadata": {"name": "web"}, "spec": {"triggers": [trigger]}});
+        measured(&serde_json::from_value(object).expect("a ScaledObject"))
+    }
+
+    #[test]
+    fn targets_are_found_where_each_type_has_them() {
+        let number = |value: f64, is_whole| TargetNow::Number { value, is_whole };
+        let quantity = Quantity::parse("1Gi").expect("an amount");
+        for (kind, metric_type, metadata, field, now) in [
+            (
+                "kafka",
+                "",
+                json!({"bootstrapServers": "k:1", "consumerGroup": "g", "topic": "t", "lagThreshold": "7"}),
+                "lagThreshold",
+                number(7.0, true),
+            ),
+            (
+                "prometheus",
+                "",
+                json!({"serverAddress": "http://p:1", "query": "q", "threshold": "2.5"}),
+                "threshold",
+                number(2.5, false),
+            ),
+            (
+                "metrics-api",
+                "",
+                json!({"url": "http://m:1/", "valueLocation": "a", "targetValue": "4"}),
+                "targetValue",
+                number(4.0, false),
+            ),
+            (
+                "redis-streams",
+                "",
+                json!({"address": "r:1", "stream": "s", "consumerGroup": "g", "lagCount": "9"}),
+                "lagCount",
+                number(9.0, true),
+            ),
+            // One that says nothing has the target of its type.
+            (
+                "redis",
+                "",
+                json!({"address": "r:1", "listName": "jobs"}),
+                "listLength",
+                number(5.0, true),
+            ),
+            ("cpu", "Utilization", json!({"value": "60"}), "value", TargetNow::Percent(60)),
+            (
+                "memory",
+                "AverageValue",
+                json!({"value": "1Gi"}),
+                "value",
+                TargetNow::Amount(quantity),
+            ),
+        ] {
+            let trigger = json!({"type": kind, "metricType": metric_type, "metadata": metadata});
+            let found = measures(trigger).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert_eq!(found.targets, [TriggerTarget { trigger: 0, field, now }], "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_trigger_without_its_credentials_still_says_what_it_measures() {
+        let mut trigger = json!({"type": "rabbitmq", "authenticationRef": {"name": "keys"},
+            "metadata": {"queueName": "jobs", "mode": "MessageRate", "value": "30"}});
+        let found = measures(trigger.clone()).expect("what it measures");
+        let now = TargetNow::Number { value: 30.0, is_whole: false };
+        assert_eq!(found.targets, [TriggerTarget { trigger: 0, field: "value", now }]);
+        trigger["metadata"]["value"] = json!("many");
+        let error = measures(trigger.clone()).expect_err("no number");
+        assert!(error.contains("many"), "{error}");
+        trigger["metadata"]["value"] = json!("0");
+        assert!(measures(trigger).is_err(), "without a target");
     }
 }

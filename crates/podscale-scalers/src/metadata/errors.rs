@@ -33,6 +33,13 @@ impl MetadataErrors {
         MetadataErrors { context: String::new(), problems: vec![problem] }
     }
 
+    /// The same with only these of its problems; nothing if there are none.
+    pub(crate) fn only(self, is_wanted: impl FnMut(&Problem) -> bool) -> Option<MetadataErrors> {
+        let MetadataErrors { context, mut problems } = self;
+        problems.retain(is_wanted);
+        (!problems.is_empty()).then_some(MetadataErrors { context, problems })
+    }
+
     /// All that is wrong; at least one.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {

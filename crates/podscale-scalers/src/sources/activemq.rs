@@ -55,6 +55,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("activemq-{destination}"),
         target: target as f64,
+        target_field: Some("targetQueueSize"),
         activation: activation as f64,
         server: Some(connection::server_key("activemq", &address, &auth)),
         settings: Box::new(Queue { address, auth, origin }),

@@ -80,6 +80,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("aws-sqs-{name}"),
         target: target as f64,
+        target_field: Some("queueLength"),
         activation: activation as f64,
         server: Some(question.key()),
         settings: Box::new(question),

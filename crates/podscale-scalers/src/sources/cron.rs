@@ -39,7 +39,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
             replicas: 0.0,
         }
     });
-    Draft { name, target: 1.0, activation: 0.0, server: None, settings: Box::new(window) }
+    Draft {
+        name,
+        target: 1.0,
+        target_field: None,
+        activation: 0.0,
+        server: None,
+        settings: Box::new(window),
+    }
 }
 
 /// The window, or the first thing that is wrong with it.

@@ -94,6 +94,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("etcd-{key}"),
         target,
+        target_field: Some("value"),
         activation,
         server: Some(cluster.key()),
         settings: Box::new(Question {

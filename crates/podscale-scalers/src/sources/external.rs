@@ -84,6 +84,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: String::new(),
         target: 0.0,
+        target_field: None,
         activation: 0.0,
         server: Some(question.key()),
         settings: Box::new(question),

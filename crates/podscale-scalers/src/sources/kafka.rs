@@ -106,6 +106,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name,
         target: rules.threshold as f64,
+        target_field: Some("lagThreshold"),
         activation: activation as f64,
         server: Some(cluster.key()),
         settings: Box::new(Trigger {

@@ -42,6 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("workload-{namespace}"),
         target,
+        target_field: Some("value"),
         activation,
         server: None,
         settings: Box::new(Counted { namespace, selector, by_node }),

@@ -88,7 +88,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let name = format!("metric-api-{text}");
     let text = text.into();
     let settings = Question { address, auth, location, text, format, timeout, aggregation };
-    Draft { name, target, activation, server, settings: Box::new(settings) }
+    let (target_field, settings) = (Some("targetValue"), Box::new(settings));
+    Draft { name, target, target_field, activation, server, settings }
 }
 
 /// The address of the API.

@@ -41,6 +41,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("mysql-{}", connection.database),
         target,
+        target_field: Some("queryValue"),
         activation,
         server: Some(connection.key()),
         settings: Box::new(Question { connection, query: query.into() }),

@@ -68,6 +68,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("nats-jetstream-{stream}"),
         target: target as f64,
+        target_field: Some("lagThreshold"),
         activation: activation as f64,
         server: Some(connection::server_key("nats", &address, &HttpAuth::default())),
         settings: Box::new(Consumer {

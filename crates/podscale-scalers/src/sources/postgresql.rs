@@ -42,6 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: "postgresql".to_owned(),
         target,
+        target_field: Some("targetQueryValue"),
         activation,
         server: Some(connection.key()),
         settings: Box::new(Question { connection, query: query.into() }),

@@ -62,7 +62,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let query = query.into();
     let settings = Question { address, auth, query, uri, headers, ignore_null, timeout };
     let settings = Box::new(settings);
-    Draft { name: "prometheus".to_owned(), target, activation, server, settings }
+    let (name, target_field) = ("prometheus".to_owned(), Some("threshold"));
+    Draft { name, target, target_field, activation, server, settings }
 }
 
 /// What the clouds' own Prometheus needs, which this build cannot sign requests for.

@@ -31,6 +31,7 @@ use tokio::time::Instant;
 struct Question {
     mode: Mode,
     target: f64,
+    target_field: &'static str,
     activation: f64,
     asked: Asked,
 }
@@ -84,6 +85,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("rabbitmq-{}", in_a_name(&queue)),
         target: question.target,
+        target_field: Some(question.target_field),
         activation: question.activation,
         server: Some(server),
         settings: Box::new(question),

@@ -28,6 +28,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("redis-{name}"),
         target: target as f64,
+        target_field: Some("listLength"),
         activation: activation as f64,
         server: Some(server.key()),
         settings: Box::new(List { server, name: name.into() }),

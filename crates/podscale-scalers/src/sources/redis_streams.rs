@@ -42,10 +42,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let group = fields.field(&["consumerGroup"], METADATA).text();
     let activation = fields.field(&["activationLagCount"], METADATA).integer_or(0);
     let server = RedisServer::read(fields);
-    let (what, target) = match (group.is_empty(), lag) {
-        (true, _) => (What::Length, length),
-        (false, 0) => (What::Pending, pending),
-        (false, lag) => (What::Lag, lag),
+    let (what, target, target_field) = match (group.is_empty(), lag) {
+        (true, _) => (What::Length, length, "streamLength"),
+        (false, 0) => (What::Pending, pending, "pendingEntriesCount"),
+        (false, lag) => (What::Lag, lag, "lagCount"),
     };
     if group.is_empty() && lag != 0 {
         fields.warn("metadata \"lagCount\" has no effect without \"consumerGroup\"; set both");
@@ -53,6 +53,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("redis-streams-{stream}"),
         target: target as f64,
+        target_field: Some(target_field),
         activation: activation as f64,
         server: Some(server.key()),
         settings: Box::new(Counted { server, stream: stream.into(), group: group.into(), what }),

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::metadata::{Fields, METADATA, MetadataErrors};
-use crate::scaler::{About, Parsed, Scaler, Settings};
+use crate::scaler::{About, Parsed, Scaler, Settings, TargetField};
 use crate::trigger::{Metric, ResourceTarget, TriggerError, TriggerSpec, TriggerValue};
 use futures::future::BoxFuture;
 use podscale_api::Quantity;
@@ -52,7 +52,8 @@ pub(super) fn parse(spec: &TriggerSpec, resource: Resource) -> Result<Parsed, Me
     let container = (!container.is_empty()).then_some(container);
     let metric = Metric::Resource { resource: name, container, target };
     let settings = Box::new(Pipeline);
-    Ok(Parsed { metric, activation: 0.0, server: None, warnings, settings })
+    let target_field = Some(TargetField { name: "value", is_whole: false });
+    Ok(Parsed { metric, target_field, activation: 0.0, server: None, warnings, settings })
 }
 
 fn target(fields: &mut Fields<'_>, value: &str) -> Option<ResourceTarget> {

@@ -67,6 +67,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     Draft {
         name: format!("temporal-{namespace}-{queue}{version}"),
         target,
+        target_field: Some("targetQueueSize"),
         activation,
         server: Some(question.frontend.key()),
         settings: Box::new(question),

@@ -71,6 +71,28 @@ impl Resource {
     }
 }
 
+/// What a metric shows of a pod.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    /// What the busy container uses, and the others together.
+    All { idle: f64 },
+    /// What the busy container uses.
+    Busy,
+    /// What a container uses that does nothing.
+    Idle(f64),
+}
+
+impl Shown {
+    /// Of a pod whose busy container uses so much.
+    pub(crate) fn of(self, busy: f64) -> f64 {
+        match self {
+            Shown::All { idle } => busy + idle,
+            Shown::Busy => busy,
+            Shown::Idle(idle) => idle,
+        }
+    }
+}
+
 impl PodTemplate {
     /// The container that does the work.
     #[must_use]
@@ -118,23 +140,19 @@ impl PodTemplate {
         }
     }
 
-    /// What a metric shows for a pod whose busy container uses so much: of all containers, or of one;
-    /// nothing if there is no such container.
-    pub(crate) fn shown(
-        &self,
-        resource: Resource,
-        container: Option<&str>,
-        busy: f64,
-    ) -> Option<f64> {
+    /// What a metric shows of pods: of all containers, or of one; nothing if there is no such container.
+    pub(crate) fn shown(&self, resource: Resource, container: Option<&str>) -> Option<Shown> {
         let idle = match resource {
             Resource::Cpu => IDLE_CORES,
             Resource::Memory => IDLE_BYTES,
         };
         match container {
-            None => Some(busy + idle * self.containers.len().saturating_sub(1) as f64),
+            None => {
+                Some(Shown::All { idle: idle * self.containers.len().saturating_sub(1) as f64 })
+            }
             Some(name) => {
                 let place = self.containers.iter().position(|c| *c.name == *name)?;
-                Some(if place == self.busy { busy } else { idle })
+                Some(if place == self.busy { Shown::Busy } else { Shown::Idle(idle) })
             }
         }
     }
@@ -297,9 +315,10 @@ mod tests {
         assert!(request((Resource::Memory, None), ShareOf::Requests).is_err());
         let missing = request((Resource::Cpu, None), ShareOf::Limits);
         assert!(matches!(missing, Err(MissingRequest::Limit { .. })), "{missing:?}");
-        assert_eq!(pods.shown(Resource::Cpu, None, 0.3), Some(0.301));
-        assert_eq!(pods.shown(Resource::Cpu, Some("app"), 0.3), Some(0.3));
-        assert_eq!(pods.shown(Resource::Cpu, Some("sidecar"), 0.3), Some(0.001));
-        assert_eq!(pods.shown(Resource::Cpu, Some("none"), 0.3), None);
+        let shown = |container| Some(pods.shown(Resource::Cpu, container)?.of(0.3));
+        assert_eq!(shown(None), Some(0.301));
+        assert_eq!(shown(Some("app")), Some(0.3));
+        assert_eq!(shown(Some("sidecar")), Some(0.001));
+        assert_eq!(shown(Some("none")), None);
     }
 }

@@ -64,12 +64,13 @@ impl Controlled {
 
     /// Makes one pass whose writes succeed, and remembers what it left. What only refreshes measured
     /// values of the status is left for later, as a controller with many objects does: no rule reads
-    /// them. `observe` is given the pass before anything is remembered.
-    pub fn pass(
+    /// them. `observe` is given the pass before anything is remembered, and says what is wanted of it: an
+    /// outcome is large, and is not moved.
+    pub fn pass<T>(
         &mut self,
         seen: &Seen<'_>,
-        observe: impl FnOnce(&Snapshot<'_>, &Outcome),
-    ) -> Outcome {
+        observe: impl FnOnce(&Snapshot<'_>, &Outcome) -> T,
+    ) -> T {
         let snapshot = Snapshot {
             now: seen.now,
             settings: &self.settings,
@@ -95,12 +96,12 @@ impl Controlled {
                 Write::Nothing => break,
             }
         }
-        let outcome = pass.finish();
-        observe(&snapshot, &outcome);
+        let wanted = observe(&snapshot, pass.outcome());
+        let learned = pass.take_learned();
         if let Some(status) = stored {
             self.status = status;
         }
-        self.history.commit(&outcome.decision.learned);
-        outcome
+        self.history.commit(&learned);
+        wanted
     }
 }

@@ -9,6 +9,7 @@ use podscale_core::model::{Extensions, Milli, PodSelection, ShareOf, Source, Tri
 use podscale_core::pass::WriteOutcome;
 use podscale_core::pod::{Pod, surge};
 use podscale_core::snapshot::{Reading, Scale, Selection};
+use podscale_core::steps::Steps;
 use podscale_core::{
     Autoscaler, Outcome, ScaleWrite, Settings, Snapshot, Span, Time, decide, explain,
 };
@@ -30,8 +31,13 @@ pub struct Reconciler<'o> {
     activations: BTreeMap<Arc<str>, Milli>,
     moments: Moments,
     selection: Selection,
+    /// Which of the fleet's changes the selection shows.
+    selected: Option<u64>,
     readings: Vec<Reading>,
-    last: Option<(Outcome, Time)>,
+    /// Whether decisions are to be told in words.
+    explains: bool,
+    /// What happened on the way to the last decision, and when that was.
+    last: Option<(Steps, Time)>,
     observer: Option<&'o mut dyn PassObserver>,
     pod_ids: Vec<u64>,
 }
@@ -47,7 +53,9 @@ impl<'o> Reconciler<'o> {
             activations: BTreeMap::new(),
             moments: Moments::never(),
             selection: Selection::Pods(Vec::new()),
+            selected: None,
             readings,
+            explains: false,
             last: None,
             observer: None,
             pod_ids: Vec::new(),
@@ -81,7 +89,11 @@ impl<'o> Reconciler<'o> {
             Selection::Pods(pods) => std::mem::take(pods),
             _ => Vec::new(),
         };
-        world.pods(&mut pods);
+        let changes = Some(world.fleet.changes());
+        if self.selected != changes {
+            world.pods(&mut pods);
+            self.selected = changes;
+        }
         if self.observer.is_some() {
             self.pod_ids.clear();
             self.pod_ids.extend(world.pod_ids());
@@ -105,6 +117,7 @@ impl<'o> Reconciler<'o> {
             let left_out = surge(&pods, scale.spec_replicas);
             if !left_out.is_empty() {
                 retain(&mut pods, &left_out);
+                self.selected = None;
                 retain(&mut self.pod_ids, &left_out);
                 self.readings.iter_mut().for_each(|reading| without(reading, &left_out));
             }
@@ -161,6 +174,7 @@ impl Policy for Reconciler<'_> {
 
     fn begin(&mut self, plan: &Plan) {
         self.moments = Moments::of_sync(plan, self.period);
+        self.explains = plan.detail.changes || plan.detail.explain_at.is_some();
     }
 
     fn next_due(&self) -> Time {
@@ -179,19 +193,23 @@ impl Policy for Reconciler<'_> {
             readings: &self.readings,
         };
         let (observer, pod_ids) = (&mut self.observer, &self.pod_ids);
-        let outcome = self.controlled.pass(&seen, |snapshot, outcome| {
+        let explains = self.explains;
+        let (changed, steps) = self.controlled.pass(&seen, |snapshot, outcome| {
             if let Some(observer) = observer {
                 observer.passed(snapshot, outcome, pod_ids);
             }
+            let is_written = outcome.scale == WriteOutcome::Ended(ScaleWrite::Written);
+            let changed = outcome.decision.rescale.filter(|_| is_written).map(|rescale| rescale.to);
+            (changed, explains.then(|| outcome.decision.steps.clone()))
         });
-        let is_written = outcome.scale == WriteOutcome::Ended(ScaleWrite::Written);
-        let changed = outcome.decision.rescale.filter(|_| is_written).map(|rescale| rescale.to);
-        self.last = Some((outcome, world.now));
+        if let Some(steps) = steps {
+            self.last = Some((steps, world.now));
+        }
         changed
     }
 
     fn explain(&self) -> Vec<String> {
-        let Some((outcome, at)) = &self.last else { return Vec::new() };
-        explain::lines(&outcome.decision.steps, self.controlled.autoscaler(), *at)
+        let Some((steps, at)) = &self.last else { return Vec::new() };
+        explain::lines(steps, self.controlled.autoscaler(), *at)
     }
 }

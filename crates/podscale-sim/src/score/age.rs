@@ -19,7 +19,9 @@ impl Age {
     /// seconds.
     pub(super) fn take(&mut self, now: Time, came: f64, gone: f64, waiting: f64) -> f64 {
         if waiting <= 0.0 {
-            self.came.clear();
+            if !self.came.is_empty() {
+                self.came.clear();
+            }
             return 0.0;
         }
         if self.came.len() >= MAX_ENTRIES {

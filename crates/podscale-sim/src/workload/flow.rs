@@ -1,6 +1,7 @@
 //! The same model for pods that are all alike, at a cost that does not grow with their number: what
 //! one pod does is counted once for all of them.
 
+use super::spec::CpuBounds;
 use super::{Kind, SpecError, Totals, WorkloadSpec};
 
 /// What one pod has done since the beginning if it was always ready, and if it always idled. What a
@@ -52,6 +53,10 @@ pub struct Flow {
     counters: Counters,
     last: Slot,
     last_ready: f64,
+    /// How long the last slot was, and what follows from that: slots are mostly of the same length.
+    slot_seconds: f64,
+    cpu_bounds: CpuBounds,
+    idle_cpu_seconds: f64,
 }
 
 impl Flow {
@@ -66,6 +71,7 @@ impl Flow {
     ) -> Result<Flow, SpecError> {
         spec.check()?;
         let rps_per_pod = spec.capacity(cpu_limit_millis);
+        let cpu_bounds = spec.cpu_bounds(0.0, cpu_limit_millis);
         Ok(Flow {
             spec,
             cpu_limit_millis,
@@ -75,6 +81,9 @@ impl Flow {
             counters: Counters::default(),
             last: Slot::default(),
             last_ready: 0.0,
+            slot_seconds: 0.0,
+            cpu_bounds,
+            idle_cpu_seconds: 0.0,
         })
     }
 
@@ -116,10 +125,14 @@ impl Flow {
         let served = (before.waiting + arrivals).min(capacity_rps * seconds);
         self.totals = self.spec.settle(before, arrivals, served, capacity_rps);
         let each = if ready > 0.0 { served / ready } else { 0.0 };
-        let limit = self.cpu_limit_millis;
+        if self.slot_seconds != seconds {
+            self.slot_seconds = seconds;
+            self.cpu_bounds = self.spec.cpu_bounds(seconds, self.cpu_limit_millis);
+            self.idle_cpu_seconds = self.spec.cpu_seconds(0.0, 1.0, self.cpu_bounds);
+        }
         self.counters.served += each;
-        self.counters.busy_cpu_seconds += self.spec.cpu_seconds(each, seconds, 1.0, limit);
-        self.counters.idle_cpu_seconds += self.spec.cpu_seconds(0.0, seconds, 1.0, limit);
+        self.counters.busy_cpu_seconds += self.spec.cpu_seconds(each, 1.0, self.cpu_bounds);
+        self.counters.idle_cpu_seconds += self.idle_cpu_seconds;
         self.last_ready = ready;
         self.last = Slot {
             seconds,

@@ -84,6 +84,15 @@ pub struct SpecError {
     pub most: f64,
 }
 
+/// What bounds the CPU time of one pod in a slot, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CpuBounds {
+    /// What it uses without any request.
+    base: f64,
+    /// What its limit allows.
+    most: f64,
+}
+
 impl WorkloadSpec {
     /// Checks every number.
     ///
@@ -164,20 +173,18 @@ impl WorkloadSpec {
         wanted.min(limit_bytes.unwrap_or(f64::MAX).max(0.0))
     }
 
-    /// CPU time of one pod that served so many requests in a slot, never beyond its limit.
-    pub(super) fn cpu_seconds(
-        &self,
-        served: f64,
-        seconds: f64,
-        stray: f64,
-        limit_millis: Option<f64>,
-    ) -> f64 {
-        let base = self.base_cpu_millis / 1000.0 * seconds;
-        let wanted = (base + served * self.cpu_ms_per_request / 1000.0) * stray;
-        match limit_millis {
-            Some(limit) => wanted.min((limit / 1000.0 * seconds).max(0.0)),
-            None => wanted,
+    /// What bounds the CPU time of one pod in a slot.
+    pub(super) fn cpu_bounds(&self, seconds: f64, limit_millis: Option<f64>) -> CpuBounds {
+        CpuBounds {
+            base: self.base_cpu_millis / 1000.0 * seconds,
+            most: limit_millis.map_or(f64::INFINITY, |limit| (limit / 1000.0 * seconds).max(0.0)),
         }
+    }
+
+    /// CPU time of one pod that served so many requests in a slot, never beyond its limit.
+    pub(super) fn cpu_seconds(&self, served: f64, stray: f64, bounds: CpuBounds) -> f64 {
+        let wanted = (bounds.base + served * self.cpu_ms_per_request / 1000.0) * stray;
+        wanted.min(bounds.most)
     }
 
     /// A factor around 1, the same for the same seed, pod, slot and purpose.

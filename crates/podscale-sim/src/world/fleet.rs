@@ -118,6 +118,8 @@ pub(crate) struct Fleet {
     alive: usize,
     ready: usize,
     next_due: Time,
+    /// How often pods were changed.
+    changes: u64,
 }
 
 impl Fleet {
@@ -136,6 +138,7 @@ impl Fleet {
             alive: 0,
             ready: 0,
             next_due: NEVER,
+            changes: 0,
         };
         let long_ago = start.before(Span::seconds(3600)).whole_seconds();
         for _ in 0..replicas.max(0) {
@@ -174,6 +177,11 @@ impl Fleet {
     /// How many pods were ever created.
     pub(crate) fn created(&self) -> u64 {
         self.next_id
+    }
+
+    /// How often pods were changed: where that is the same, they are.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub(crate) fn scale(&self) -> Scale {
@@ -278,6 +286,7 @@ impl Fleet {
     }
 
     fn refresh(&mut self) {
+        self.changes += 1;
         self.alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
         self.ready = self.pods.iter().filter(|pod| pod.stage == Stage::Ready).count();
         let pods = self.pods.iter().map(|pod| pod.due).min().unwrap_or(NEVER);

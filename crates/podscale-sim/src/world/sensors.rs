@@ -206,7 +206,10 @@ impl Sensors {
         template: &PodTemplate,
         reading: &mut Reading,
     ) {
-        let Some(resource) = Resource::named(name) else {
+        let resource = Resource::named(name);
+        let shown =
+            resource.and_then(|resource| Some((resource, template.shown(resource, container)?)));
+        let Some((resource, shown)) = shown else {
             *reading = Reading::Empty;
             return;
         };
@@ -215,21 +218,20 @@ impl Sensors {
             return;
         }
         let mut readings = per_pod(reading);
-        let readable = self.resource.read(now, self.seed);
-        let mut stray = Stray::new(self);
-        for pod in fleet.pods() {
-            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
-            readings.samples.push(measured.and_then(|measured| {
-                let used = match resource {
-                    Resource::Cpu => stray.cores(pod.id, &measured),
-                    Resource::Memory => measured.memory_bytes,
-                };
-                let shown = template.shown(resource, container, used)?;
+        if let Some(readable) = self.resource.read(now, self.seed) {
+            let mut window = Window::new(self);
+            readings.samples.extend(fleet.pods().iter().map(|pod| {
+                let measured = readable.of(pod)?;
+                window.turn_to(&measured);
                 let value = match resource {
-                    Resource::Cpu => cpu_milli(shown),
-                    Resource::Memory => Milli(whole(shown).saturating_mul(1000)),
+                    Resource::Cpu => {
+                        cpu_milli(shown.of(window.cores(pod.id, measured.cpu_seconds)))
+                    }
+                    Resource::Memory => {
+                        Milli(whole(shown.of(measured.memory_bytes)).saturating_mul(1000))
+                    }
                 };
-                Some(sample(value, &measured))
+                Some(window.sample(value))
             }));
         }
         give(reading, readings);
@@ -244,26 +246,26 @@ impl Sensors {
         let ready = fleet.ready().max(1) as f64;
         let whole = self.whole.iter().rev().find(|whole| whole.visible <= now);
         let mut readings = per_pod(reading);
-        let readable = self.custom.read(now, self.seed);
-        for pod in fleet.pods() {
-            let measured = readable.as_ref().and_then(|readable| readable.of(pod));
-            readings.samples.push(measured.and_then(|measured| {
+        if let Some(readable) = self.custom.read(now, self.seed) {
+            let mut window = Window::new(self);
+            readings.samples.extend(fleet.pods().iter().map(|pod| {
+                let measured = readable.of(pod)?;
+                window.turn_to(&measured);
                 let serves = measured.served > 0.0;
                 let share = |amount: f64| if serves { amount / ready } else { 0.0 };
                 let value = match quantity {
-                    Quantity::RequestsPerSecond => measured.served / measured.seconds(),
+                    Quantity::RequestsPerSecond => measured.served / window.seconds,
                     Quantity::QueueLength => share(whole?.queue),
                     Quantity::InFlight => share(whole?.in_flight),
                     Quantity::LatencySeconds => whole?.latency_seconds,
                     Quantity::Absent => return None,
                 };
-                Some(sample(milli(value), &measured))
+                Some(window.sample(milli(value)))
             }));
         }
         give(reading, readings);
     }
 
-    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
     /// What an event source says, which is active while there is anything.
     fn read_trigger(&self, name: &str, now: Time) -> Reading {
         match self.read_whole(name, now) {
@@ -275,6 +277,7 @@ impl Sensors {
         }
     }
 
+    /// A value of the workload as a whole; nothing if it was not scraped yet, or is never measured.
     fn read_whole(&self, name: &str, now: Time) -> Option<Reading> {
         if let Some(refused) = self.refused(&self.custom, now) {
             return Some(refused);
@@ -299,38 +302,56 @@ impl Sensors {
     }
 }
 
-/// How far single pods stray from the model, as its jitter says; over a window of many slots that evens
-/// out.
-struct Stray {
+/// What the samples of one window have in common, and how far single pods stray in it from the model, as its jitter
+/// says; over a window of many slots that evens out. Nearly all pods have the same window.
+struct Window {
     jitter: f64,
     slot_seconds: f64,
     seed: u64,
-    /// When the last window ended and how long it was, and what follows from that.
-    window: (Time, f64),
+    /// When it began and ended, and what follows from that.
+    from: Time,
+    to: Time,
+    seconds: f64,
+    length: Span,
+    taken: Time,
     salt: u64,
     part: f64,
 }
 
-impl Stray {
-    fn new(sensors: &Sensors) -> Stray {
+impl Window {
+    fn new(sensors: &Sensors) -> Window {
         let Sensors { jitter, slot_seconds, seed, .. } = *sensors;
-        Stray { jitter, slot_seconds, seed, window: (Time(i64::MIN), 0.0), salt: 0, part: 0.0 }
+        let (never, length) = (Time(i64::MIN), Span(0));
+        let (from, to, taken, seconds) = (never, never, never, 1.0);
+        let (salt, part) = (0, 0.0);
+        Window { jitter, slot_seconds, seed, from, to, seconds, length, taken, salt, part }
     }
 
-    /// The mean CPU of a pod.
-    fn cores(&mut self, pod: u64, measured: &Measured) -> f64 {
-        let seconds = measured.seconds();
-        let mean = measured.cpu_seconds / seconds;
+    /// Turns to the window in which something was measured.
+    fn turn_to(&mut self, measured: &Measured) {
+        if (self.from, self.to) == (measured.from, measured.to) {
+            return;
+        }
+        (self.from, self.to) = (measured.from, measured.to);
+        self.seconds = measured.seconds();
+        self.length = measured.to.since(measured.from).max(Span(1));
+        self.taken = measured.to.whole_seconds();
+        self.salt = random::salt(measured.to.0.cast_unsigned(), STRAY);
+        self.part = self.jitter / (self.seconds / self.slot_seconds).max(1.0).sqrt();
+    }
+
+    /// The mean CPU of a pod that used so much in it.
+    fn cores(&self, pod: u64, cpu_seconds: f64) -> f64 {
+        let mean = cpu_seconds / self.seconds;
         if self.jitter == 0.0 {
             return mean;
         }
-        if self.window != (measured.to, seconds) {
-            self.window = (measured.to, seconds);
-            self.salt = random::salt(measured.to.0.cast_unsigned(), STRAY);
-            self.part = self.jitter / (seconds / self.slot_seconds).max(1.0).sqrt();
-        }
         let hash = self.seed ^ pod.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mean * (1.0 + self.part * random::salted(hash, self.salt))
+    }
+
+    fn sample(&self, value: Milli) -> Sample {
+        Sample { value, taken: self.taken, window: self.length }
     }
 }
 
@@ -350,11 +371,6 @@ fn give(reading: &mut Reading, readings: PodReadings) {
     if readings.samples.iter().any(Option::is_some) {
         *reading = Reading::PerPod(readings);
     }
-}
-
-fn sample(value: Milli, measured: &Measured) -> Sample {
-    let window = measured.to.since(measured.from).max(Span(1));
-    Sample { value, taken: measured.to.whole_seconds(), window }
 }
 
 /// Cores as metrics APIs give them: nanocores, and thousandths rounded up from those.

@@ -11,6 +11,7 @@ use observed::Observed;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
 use podscale_api::replay::Replayer;
+use podscale_api::translate::scaled_object::was_left_to_hpa;
 use podscale_controller::dialect;
 use podscale_controller::dialect::read::ReadError;
 use podscale_core::{Settings, Span};
@@ -48,9 +49,9 @@ pub enum DemandError {
         /// What is wrong with it.
         source: RecordingError,
     },
-    /// There are no Recordings, or none of the wanted name.
-    #[error("there is no recording{0}")]
-    None(String),
+    /// There are no Recordings; those of ScaledJobs tell no size.
+    #[error("there is no recording of an object that gives its target a size")]
+    None,
     /// The recorded object makes no sense.
     #[error("{name}: {source}")]
     Object {
@@ -78,6 +79,9 @@ pub enum DemandError {
     )]
     Unknown(String),
 }
+
+/// Triggers are asked when something is decided: so old is what they say at most.
+const ASKED_SECONDS: f64 = 1.0;
 
 /// The fewest steps that say anything.
 const LEAST_STEPS: usize = 8;
@@ -171,7 +175,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Recorded>, DemandError> {
     }
     by_name.retain(|_, recorded| !recorded.segments.is_empty());
     if by_name.is_empty() {
-        return Err(DemandError::None(" in what was given".to_owned()));
+        return Err(DemandError::None);
     }
     Ok(by_name.into_values().collect())
 }
@@ -201,7 +205,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, DemandError> {
 /// # Errors
 /// They are too short, or no metric tells the demand.
 pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
-    let Some(last) = recorded.segments.last() else { return Err(DemandError::None(String::new())) };
+    let Some(last) = recorded.segments.last() else { return Err(DemandError::None) };
     let metadata = &last.hpa.metadata;
     let name = format!("{}/{}", metadata.namespace, metadata.name);
     let object = dialect::read::read_recorded(&last.hpa)
@@ -215,6 +219,13 @@ pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
     }
     let template = last.pods.clone().unwrap_or_default();
     let mut unknown = Vec::new();
+    if was_left_to_hpa(&last.hpa) {
+        unknown.push(
+            "an HPA beside the ScaledObject decided while there was something to do: what it decided is taken to \
+             be what the ScaledObject would have"
+                .to_owned(),
+        );
+    }
     let fitted = Fitted::of(&observed, autoscaler, &template, &mut unknown)
         .ok_or(DemandError::Unknown(name))?;
     let start = observed[0].at;
@@ -315,9 +326,22 @@ fn environment(
         readiness: Delay::Fixed { seconds: 0.0 },
         resource_metrics: pipeline.clone(),
         custom_metrics: pipeline,
+        direct_metrics: triggers(observed, period),
         arrivals: Arrivals::Even,
         ..Environment::default()
     }
+}
+
+/// How what triggers say reaches whoever asks them, if there are any.
+fn triggers(observed: &[Observed], period: f64) -> Option<Pipeline> {
+    let asked = observed.iter().filter_map(|step| step.asked_seconds);
+    fit::median(asked.collect()).map(|age| Pipeline {
+        resolution_seconds: ASKED_SECONDS.min(period),
+        window_seconds: ASKED_SECONDS.min(period),
+        moment_seconds: Some(0.0),
+        delay_seconds: age.clamp(0.0, 600.0),
+        ..Pipeline::default()
+    })
 }
 
 #[cfg(test)]

@@ -61,7 +61,8 @@ impl Edit {
         &self.text
     }
 
-    /// Makes the change; objects on the way are created, lists are not.
+    /// Makes the change; objects on the way are created, lists are not. What is a text stays one: the metadata of
+    /// triggers have numbers as texts.
     ///
     /// # Errors
     /// The object has nothing at that place.
@@ -79,7 +80,12 @@ impl Edit {
                 Segment::Place(place) => at.get_mut(place).ok_or_else(wrong)?,
             };
         }
-        at.clone_from(&self.value);
+        *at = match (&*at, &self.value) {
+            (Value::String(_), Value::Number(_) | Value::Bool(_)) => {
+                Value::from(self.value.to_string())
+            }
+            (_, value) => value.clone(),
+        };
         Ok(())
     }
 
@@ -112,7 +118,8 @@ mod tests {
 
     #[test]
     fn fields_are_changed_by_their_path() {
-        let object = json!({"spec": {"maxReplicas": 5, "metrics": [{"type": "Resource"}]}});
+        let object = json!({"spec": {"maxReplicas": 5, "metrics": [{"type": "Resource"}],
+            "triggers": [{"metadata": {"listLength": "5"}}]}});
         for (edit, pointer, expected) in [
             ("spec.maxReplicas=20", "/spec/maxReplicas", json!(20)),
             ("spec.metrics[0].type=Pods", "/spec/metrics/0/type", json!("Pods")),
@@ -120,6 +127,11 @@ mod tests {
                 "spec.behavior.scaleDown.stabilizationWindowSeconds=60",
                 "/spec/behavior/scaleDown/stabilizationWindowSeconds",
                 json!(60),
+            ),
+            (
+                "spec.triggers[0].metadata.listLength=7",
+                "/spec/triggers/0/metadata/listLength",
+                json!("7"),
             ),
             ("spec.behavior={\"scaleUp\":null}", "/spec/behavior/scaleUp", json!(null)),
         ] {

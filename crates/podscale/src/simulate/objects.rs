@@ -6,6 +6,7 @@ use super::model::{self as assume, ModelOptions};
 use super::{START, Subject};
 use crate::scenario::{Scenario, Simulation};
 use podscale_api::document;
+use podscale_api::keda::scaled_job;
 use podscale_api::pod::{self, PodSpec};
 use podscale_cluster::load::WorkloadConfig;
 use podscale_controller::dialect;
@@ -56,9 +57,12 @@ pub enum InputError {
     Edit(#[from] EditError),
     /// There is no autoscaler.
     #[error(
-        "there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA or PodAutoscaler"
+        "there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA, PodAutoscaler or ScaledObject"
     )]
     NoAutoscaler,
+    /// There are only ScaledJobs.
+    #[error("{}", of_jobs(.0))]
+    OnlyJobs(String),
 }
 
 /// Objects by which, and for which, something is simulated.
@@ -158,10 +162,19 @@ impl Objects {
         if found.is_empty() {
             found = of(&self.of_scenario);
         }
+        let is_of_jobs = |object: &&Value| object["kind"] == scaled_job::KIND;
+        let mut of_jobs = self.own.iter().chain(&self.of_scenario).filter(is_of_jobs);
         if found.is_empty() {
-            return Err(InputError::NoAutoscaler);
+            let jobs = of_jobs.next().map(|jobs| InputError::OnlyJobs(name_of(jobs)));
+            return Err(jobs.unwrap_or(InputError::NoAutoscaler));
         }
-        found.iter().map(|object| self.subject(object, edits, options)).collect()
+        let left_out: Vec<String> = of_jobs.map(|jobs| self::of_jobs(&name_of(jobs))).collect();
+        let subject = |object| {
+            let mut subject = self.subject(object, edits, options)?;
+            subject.notes.extend_from_slice(&left_out);
+            Ok(subject)
+        };
+        found.iter().map(subject).collect()
     }
 
     fn subject(
@@ -258,6 +271,18 @@ impl Subject {
     pub fn with_object(&self, object: &Value, edits: &[Edit]) -> Result<Subject, InputError> {
         Ok(Subject { object: autoscaler(object, edits)?, ..self.clone() })
     }
+}
+
+/// Why a ScaledJob is left out.
+fn of_jobs(name: &str) -> String {
+    format!(
+        "ScaledJob {name} cannot be simulated: it creates Jobs that end by themselves, and here a target has a size"
+    )
+}
+
+fn name_of(object: &Value) -> String {
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    name.unwrap_or_default().to_owned()
 }
 
 /// Reads an autoscaler, changes it and checks it as an API server would.

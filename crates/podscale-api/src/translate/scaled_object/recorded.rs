@@ -85,6 +85,21 @@ pub fn replayed(hpa: &HorizontalPodAutoscaler, noted: Value) -> Autoscaler {
     model
 }
 
+/// The spec of a recorded object.
+#[must_use]
+pub fn recorded_spec(noted: Value) -> ScaledObjectSpec {
+    let noted: Noted = serde_json::from_value(noted).unwrap_or_default();
+    noted.object
+}
+
+/// Whether an HPA beside a recorded object decided how many replicas an active target has.
+#[must_use]
+pub fn was_left_to_hpa(hpa: &HorizontalPodAutoscaler) -> bool {
+    let origin = Origin::of(hpa).filter(|origin| origin.kind == KIND);
+    let noted = origin.and_then(|origin| serde_json::from_value::<Noted>(origin.spec).ok());
+    noted.is_some_and(|noted| noted.left_to_hpa)
+}
+
 /// What a recorded object's status said, as far as it has a part in decisions.
 #[must_use]
 pub fn replayed_status(noted: Value) -> Status {

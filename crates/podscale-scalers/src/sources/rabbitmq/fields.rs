@@ -66,7 +66,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> (Question, String) {
             "use the HTTP API of the broker",
         );
     }
-    let (mode, target) = mode(fields, protocol, timeout);
+    let (mode, target, target_field) = mode(fields, protocol, timeout);
     let operation = operation_of(fields, &operation);
     let asked = match protocol {
         Protocol::Http => {
@@ -83,7 +83,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> (Question, String) {
             Asked::Amqp { broker: credentials.broker(&address, vhost), queue }
         }
     };
-    (Question { mode, target, activation, asked }, queue)
+    (Question { mode, target, target_field, activation, asked }, queue)
 }
 
 /// The address of the broker, and how it is asked.
@@ -222,8 +222,12 @@ impl Credentials {
     }
 }
 
-/// What counts, and how much of it is for one replica.
-fn mode(fields: &mut Fields<'_>, protocol: Protocol, timeout: Option<Duration>) -> (Mode, f64) {
+/// What counts, how much of it is for one replica, and which field says that.
+fn mode(
+    fields: &mut Fields<'_>,
+    protocol: Protocol,
+    timeout: Option<Duration>,
+) -> (Mode, f64, &'static str) {
     let length = fields.field(&["queueLength"], METADATA).number_or(0.0);
     let name = fields.field(&["mode"], METADATA).text();
     let value = fields.field(&["value"], METADATA).number_or(0.0);
@@ -231,12 +235,12 @@ fn mode(fields: &mut Fields<'_>, protocol: Protocol, timeout: Option<Duration>) 
     let is_set = !name.is_empty() && name != "Unknown";
     let (problem, hint) = match mode {
         _ if length == 0.0 && !is_set && value == 0.0 => {
-            return (Mode::QueueLength, DEFAULT_LENGTH);
+            return (Mode::QueueLength, DEFAULT_LENGTH, "queueLength");
         }
         _ if length != 0.0 && (is_set || value != 0.0) => {
             ("queueLength is deprecated; use mode and value".to_owned(), "leave queueLength out")
         }
-        _ if length != 0.0 => return (Mode::QueueLength, length),
+        _ if length != 0.0 => return (Mode::QueueLength, length, "queueLength"),
         _ if !is_set => ("mode must be specified".to_owned(), "set mode to QueueLength"),
         _ if value == 0.0 => ("value must be specified".to_owned(), "set value"),
         None => (
@@ -254,10 +258,10 @@ fn mode(fields: &mut Fields<'_>, protocol: Protocol, timeout: Option<Duration>) 
             let nanos = timeout.unwrap_or_default().as_nanos();
             (format!("AMQP protocol doesn't support custom timeouts: {nanos}"), "leave timeout out")
         }
-        Some(mode) => return (mode, value),
+        Some(mode) => return (mode, value, "value"),
     };
     fields.refuse(problem, hint);
-    (Mode::QueueLength, DEFAULT_LENGTH)
+    (Mode::QueueLength, value, "value")
 }
 
 fn operation_of(fields: &mut Fields<'_>, name: &str) -> Operation {

@@ -124,6 +124,8 @@ impl Measured {
 
 impl Readable<'_> {
     /// What can be read of a pod; nothing if it was not scraped often enough, or the last scrape failed.
+    // It is called for every pod at every decision, and gives more than registers take.
+    #[inline(always)]
     pub(super) fn of(&self, pod: &SimPod) -> Option<Measured> {
         let running = pod.running.filter(|_| pod.stage != Stage::Stopping)?;
         match self.before {
@@ -134,6 +136,8 @@ impl Readable<'_> {
         }
     }
 
+    /// The long way, kept apart so that the short one is quick.
+    #[inline(never)]
     fn search(&self, pod: &SimPod, running: Time) -> Option<Measured> {
         let rounds = &self.way.rounds;
         let first = rounds.partition_point(|round| round.at < running);
@@ -159,6 +163,7 @@ impl Readable<'_> {
         Some(self.between(pod, before, last))
     }
 
+    #[inline(always)]
     fn between(&self, pod: &SimPod, before: usize, last: usize) -> Measured {
         let (from, to) = (&self.way.rounds[before], &self.way.rounds[last]);
         let (cpu_before, served_before) = pod.used(&from.counters, from.at);

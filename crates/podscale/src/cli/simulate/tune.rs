@@ -126,7 +126,7 @@ fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
             Ok(plan)
         };
         let plans = loads.iter().map(plan).collect::<Result<_, Failure>>()?;
-        let space = Space::of(&subject.object.object);
+        let space = Space::of(&subject.object.object, &subject.object.targets);
         if space.sizes().is_empty() {
             let nothing = "there is nothing to tune: no metric of it has a target";
             return Err(Failure::Cannot(format!("{}: {nothing}", subject.name())));

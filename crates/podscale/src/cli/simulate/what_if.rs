@@ -129,8 +129,8 @@ fn compare(
     };
     let fail = |error: PlanError| format!("{}: {error}", subject.name());
     let recorded = simulate(&plan, &mut Scripted::new(sizes.clone())).map_err(fail)?;
-    let unchanged = simulate(&plan, &mut subject.policy()).map_err(fail)?;
-    let changed = simulate(&plan, &mut changed.policy()).map_err(fail)?;
+    let unchanged = simulate(&subject.seen(&plan), &mut subject.policy()).map_err(fail)?;
+    let changed = simulate(&changed.seen(&plan), &mut changed.policy()).map_err(fail)?;
     Ok(Comparison {
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,

@@ -1,7 +1,7 @@
 //! From what steps show to a workload and its load: which metric tells the demand, how much one pod
 //! can do, and what of that is only a bound.
 
-use super::observed::{Amount, Observed};
+use super::observed::{Amount, Observed, signals};
 use podscale_core::{Autoscaler, Time};
 use podscale_sim::plan::{PodTemplate, Quantity};
 use podscale_sim::workload::{Kind, WorkloadSpec};
@@ -41,17 +41,16 @@ impl Fitted {
             By::Queue => queue(observed, place, unknown)?,
             By::Cpu => cpu(observed, place, template, unknown),
         };
-        for metric in &autoscaler.metrics {
-            if let Some(name) = Quantity::name_in(&metric.source) {
-                let quantity = Quantity::guess(name, fitted.workload.kind);
-                fitted.metrics.insert(name.to_string(), quantity);
-            }
+        let signals = signals(autoscaler);
+        for name in signals.iter().filter_map(|signal| signal.name) {
+            let quantity = Quantity::guess(name, fitted.workload.kind);
+            fitted.metrics.insert(name.to_string(), quantity);
         }
         fit_usage(&mut fitted, observed, by);
-        if autoscaler.metrics.len() > 1 {
-            let name = podscale_core::explain::metric_name(autoscaler, place as u32);
+        if signals.len() > 1 {
             unknown.push(format!(
-                "the load is recovered from {name}; other metrics follow it in proportion"
+                "the load is recovered from {}; other metrics follow it in proportion",
+                signals[place].label
             ));
         }
         Some(fitted)
@@ -60,14 +59,14 @@ impl Fitted {
 
 /// The metric that tells the demand best, of those that have values most of the time.
 fn best(observed: &[Observed], autoscaler: &Autoscaler) -> Option<(By, usize)> {
-    let metrics = autoscaler.metrics.iter().enumerate();
-    let candidates = metrics.filter_map(|(place, metric)| {
+    let signals = signals(autoscaler).into_iter().enumerate();
+    let candidates = signals.filter_map(|(place, signal)| {
         let values = observed.iter().filter_map(|step| step.amounts.get(place).copied().flatten());
         let values: Vec<Amount> = values.collect();
         if values.len() * 2 < observed.len() {
             return None;
         }
-        let by = match (Quantity::name_in(&metric.source), values.first()?) {
+        let by = match (signal.name, values.first()?) {
             (_, Amount::Cpu { .. }) => By::Cpu,
             (Some(name), _) => match Quantity::guess(name, Kind::Service) {
                 Quantity::RequestsPerSecond => By::Rate,
@@ -105,19 +104,22 @@ fn spec(kind: Kind, rps_per_pod: f64) -> WorkloadSpec {
 fn rate(observed: &[Observed], place: usize, unknown: &mut Vec<String>) -> Fitted {
     let mut demand = Vec::new();
     let mut most_each = 0.0_f64;
+    let mut last = None;
     for step in observed {
-        let total = match amount(step, place) {
+        match amount(step, place) {
             Some(Amount::Pods { total, most }) => {
                 most_each = most_each.max(most);
-                total
+                demand.push((begin(step), total));
             }
             Some(Amount::Whole(total)) => {
                 most_each = most_each.max(total / step.serving.max(1) as f64);
-                total
+                // What a trigger says is of the time since it was asked before.
+                let asked = step.asked_seconds.and(last).unwrap_or_else(|| begin(step));
+                demand.push((asked, total));
             }
-            _ => continue,
-        };
-        demand.push((begin(step), total));
+            _ => {}
+        }
+        last = Some(step.at);
     }
     unknown.push(format!(
         "how much one pod could serve at most is not known: {most_each:.1} a second, the most that one \

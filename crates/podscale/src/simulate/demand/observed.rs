@@ -1,10 +1,13 @@
 //! What one recorded step shows of the workload.
 
 use podscale_api::replay::Replayed;
-use podscale_core::Time;
-use podscale_core::model::Source;
+use podscale_core::explain::metric_name;
+use podscale_core::model::{EventSource, Source, Trigger, TriggerOf};
 use podscale_core::pod::{Pod, Ready, ReadyStatus};
 use podscale_core::snapshot::{Reading, Selection};
+use podscale_core::{Autoscaler, Time};
+use podscale_sim::plan::Quantity;
+use std::sync::Arc;
 
 /// A pod that took longer than this to become ready was unready in between.
 const LONGEST_START_MICROS: i64 = 3_600_000_000;
@@ -30,12 +33,47 @@ pub(super) struct Observed {
     pub(super) replicas: i32,
     /// Pods that served.
     pub(super) serving: usize,
-    /// What each metric of the spec says, in order.
+    /// What each of the [`signals`] says, in order.
     pub(super) amounts: Vec<Option<Amount>>,
     /// Over how long samples were measured.
     pub(super) window_seconds: Option<f64>,
     /// How long ago that ended.
     pub(super) age_seconds: Option<f64>,
+    /// How long ago the last trigger was asked.
+    pub(super) asked_seconds: Option<f64>,
+}
+
+/// Something that has a value of its own: a metric, or one of those that a formula is made of.
+pub(super) struct Signal<'a> {
+    /// The name by which it is known what it measures; cpu and memory have none.
+    pub(super) name: Option<&'a Arc<str>>,
+    /// What people call it.
+    pub(super) label: String,
+}
+
+/// The signals of an autoscaler.
+pub(super) fn signals(autoscaler: &Autoscaler) -> Vec<Signal<'_>> {
+    let mut signals = Vec::new();
+    for (place, metric) in (0..).zip(&autoscaler.metrics) {
+        match inputs(&metric.source) {
+            Some(inputs) => signals.extend(
+                inputs.iter().map(|(name, _)| Signal { name: Some(name), label: name.to_string() }),
+            ),
+            None => signals.push(Signal {
+                name: Quantity::name_in(&metric.source),
+                label: metric_name(autoscaler, place),
+            }),
+        }
+    }
+    signals
+}
+
+/// What a formula is made of, if a source is one.
+fn inputs(source: &Source) -> Option<&[(Arc<str>, EventSource)]> {
+    match source {
+        Source::Trigger(Trigger { of: TriggerOf::Formula(made), .. }) => Some(&made.inputs),
+        _ => None,
+    }
 }
 
 /// When pods were taken by their nodes, and how much later they became ready.
@@ -62,7 +100,10 @@ impl Observed {
         };
         let serving: Vec<bool> = pods.iter().map(|pod| pod.is_serving() && !pod.deleting).collect();
         let metrics = snapshot.autoscaler.metrics.iter().zip(snapshot.readings);
-        let amounts = metrics.map(|(metric, reading)| amount(&metric.source, reading, &serving));
+        let amounts = metrics
+            .flat_map(|(metric, reading)| amounts(&metric.source, reading, &serving))
+            .collect();
+        let asked = snapshot.readings.iter().filter_map(asked).max();
         let sample = snapshot.readings.iter().find_map(|reading| match reading {
             Reading::PerPod(readings) => readings.samples.iter().flatten().next(),
             _ => None,
@@ -71,11 +112,32 @@ impl Observed {
             at: snapshot.now,
             replicas: recorded.unwrap_or(found),
             serving: serving.iter().filter(|serving| **serving).count(),
-            amounts: amounts.collect(),
+            amounts,
             window_seconds: sample.map(|s| s.window.0 as f64 / 1e6).filter(|window| *window > 0.0),
             age_seconds: sample.map(|s| snapshot.now.since(s.taken).0 as f64 / 1e6),
+            asked_seconds: asked.map(|taken| snapshot.now.since(taken).0 as f64 / 1e6),
         })
     }
+}
+
+/// When a trigger was asked.
+fn asked(reading: &Reading) -> Option<Time> {
+    match reading {
+        Reading::Trigger { taken, .. } => *taken,
+        Reading::Inputs(readings) => readings.iter().filter_map(asked).max(),
+        _ => None,
+    }
+}
+
+/// What the signals of one metric say.
+fn amounts(source: &Source, reading: &Reading, serving: &[bool]) -> Vec<Option<Amount>> {
+    let Some(inputs) = inputs(source) else { return vec![amount(source, reading, serving)] };
+    let readings = match reading {
+        Reading::Inputs(readings) => readings.as_slice(),
+        _ => &[],
+    };
+    let of_input = |place| readings.get(place).and_then(|one| amount(source, one, serving));
+    (0..inputs.len()).map(of_input).collect()
 }
 
 fn amount(source: &Source, reading: &Reading, serving: &[bool]) -> Option<Amount> {

@@ -1,8 +1,11 @@
 //! What may be changed in an autoscaler.
 
 use crate::simulate::edit::{Edit, EditError};
+use podscale_api::hpa::v2;
+use podscale_api::keda::scaled_object;
 use podscale_api::pod_autoscaler;
 use podscale_api::quantity::Quantity;
+use podscale_controller::triggers::offline::{TargetNow, TriggerTarget};
 use serde_json::{Value, json};
 
 /// Targets in percent that are tried.
@@ -11,7 +14,9 @@ const PERCENTS: [i64; 6] = [40, 50, 60, 70, 80, 90];
 const FACTORS: [f64; 5] = [0.6, 0.75, 0.9, 1.1, 1.3];
 /// Windows that hold up a scale-down, in seconds.
 const WINDOWS: [i64; 5] = [0, 60, 120, 300, 600];
-/// More metrics than these are left as they are.
+/// How long nothing is to do before a target becomes idle, in seconds.
+const COOLDOWNS: [i64; 4] = [30, 120, 300, 900];
+/// More metrics or triggers than these are left as they are.
 const MOST_METRICS: usize = 4;
 
 /// One thing that may be changed, and to what.
@@ -19,6 +24,12 @@ const MOST_METRICS: usize = 4;
 struct Knob {
     path: String,
     values: Vec<Value>,
+}
+
+impl Knob {
+    fn new(path: impl Into<String>, values: Vec<Value>) -> Knob {
+        Knob { path: path.into(), values }
+    }
 }
 
 /// For each thing that may be changed its place among the values; 0 leaves it as it is.
@@ -31,30 +42,27 @@ pub struct Space {
 }
 
 impl Space {
-    /// What may be changed in an object of the newest version of its kind.
+    /// What may be changed in an object of the newest version of its kind, and in the targets of its triggers.
     #[must_use]
-    pub fn of(object: &Value) -> Space {
+    pub fn of(object: &Value, triggers: &[TriggerTarget]) -> Space {
         let mut knobs = Vec::new();
         let metrics = object.pointer("/spec/metrics").and_then(Value::as_array);
         for (index, metric) in metrics.into_iter().flatten().enumerate().take(MOST_METRICS) {
             knobs.extend(target(index, metric));
         }
-        let mut add = |path: &str, values: Vec<Value>| {
-            knobs.push(Knob { path: path.to_owned(), values });
-        };
+        knobs.extend(triggers.iter().take(MOST_METRICS).filter_map(of_trigger));
         let own = object["kind"] == pod_autoscaler::KIND;
-        if own || object["kind"] == "HorizontalPodAutoscaler" {
-            let windows = WINDOWS.map(|seconds| json!(seconds)).to_vec();
-            add("spec.behavior.scaleDown.stabilizationWindowSeconds", windows);
-            let percent =
-                |value: i64| json!([{"type": "Percent", "value": value, "periodSeconds": 15}]);
-            add("spec.behavior.scaleUp.policies", vec![percent(50), percent(100), percent(300)]);
-            add("spec.behavior.scaleDown.policies", vec![percent(10), percent(50), percent(100)]);
+        if own || object["kind"] == v2::KIND {
+            knobs.extend(behavior("spec.behavior"));
         }
         if own {
-            add("spec.profile", vec![json!("Balanced"), json!("Cheap"), json!("Safe")]);
+            let profiles = ["Balanced", "Cheap", "Safe"].map(|profile| json!(profile)).to_vec();
+            knobs.push(Knob::new("spec.profile", profiles));
             let window = |stable: &str| json!({"stable": stable, "panic": "6s", "panicThresholdPercent": 200});
-            add("spec.window", vec![window("60s"), window("3m")]);
+            knobs.push(Knob::new("spec.window", vec![window("60s"), window("3m")]));
+        }
+        if object["kind"] == scaled_object::KIND {
+            knobs.extend(of_scaled_object(&object["spec"]));
         }
         Space { knobs }
     }
@@ -90,6 +98,70 @@ impl Space {
     }
 }
 
+/// How steadily and how fast the size changes.
+fn behavior(path: &str) -> [Knob; 3] {
+    let windows = WINDOWS.map(|seconds| json!(seconds)).to_vec();
+    let percents = |values: [i64; 3]| {
+        let policy = |value: i64| json!([{"type": "Percent", "value": value, "periodSeconds": 15}]);
+        values.map(policy).to_vec()
+    };
+    [
+        Knob::new(format!("{path}.scaleDown.stabilizationWindowSeconds"), windows),
+        Knob::new(format!("{path}.scaleUp.policies"), percents([50, 100, 300])),
+        Knob::new(format!("{path}.scaleDown.policies"), percents([10, 50, 100])),
+    ]
+}
+
+/// What only the spec of a ScaledObject has.
+fn of_scaled_object(spec: &Value) -> Vec<Knob> {
+    let mut knobs = Vec::new();
+    let formula = &spec["advanced"]["scalingModifiers"]["target"];
+    if let Some(now) = formula.as_str().and_then(|text| text.parse::<f64>().ok()) {
+        let values = FACTORS.into_iter().filter_map(|factor| number(now * factor, false));
+        knobs.push(Knob::new("spec.advanced.scalingModifiers.target", values.collect()));
+    }
+    knobs.extend(behavior("spec.advanced.horizontalPodAutoscalerConfig.behavior"));
+    // Who is never idle has nothing to cool down from.
+    let least = spec["minReplicaCount"].as_i64().unwrap_or(0);
+    if least == 0 || !spec["idleReplicaCount"].is_null() {
+        knobs.push(Knob::new("spec.cooldownPeriod", COOLDOWNS.map(|s| json!(s)).to_vec()));
+    }
+    knobs
+}
+
+/// The target of a trigger, which its metadata have as a text.
+fn of_trigger(target: &TriggerTarget) -> Option<Knob> {
+    let TriggerTarget { trigger, field, now } = target;
+    let mut values: Vec<Value> = match now {
+        TargetNow::Percent(now) => {
+            let others = PERCENTS.into_iter().filter(|percent| *percent != i64::from(*now));
+            others.map(|percent| json!(percent.to_string())).collect()
+        }
+        TargetNow::Amount(now) => amounts(now.as_approximate_f64()),
+        TargetNow::Number { value, is_whole } => {
+            let values = FACTORS.into_iter().filter_map(|factor| number(value * factor, *is_whole));
+            let as_it_is = number(*value, *is_whole);
+            values.filter(|other| Some(other) != as_it_is.as_ref()).collect()
+        }
+    };
+    values.dedup();
+    let path = format!("spec.triggers[{trigger}].metadata.{field}");
+    (!values.is_empty()).then(|| Knob::new(path, values))
+}
+
+/// A number above zero as a text, with three decimals or none.
+fn number(value: f64, is_whole: bool) -> Option<Value> {
+    let value = if is_whole { value.round() } else { (value * 1000.0).round() / 1000.0 };
+    (value > 0.0 && value < 1e12).then(|| json!(value.to_string()))
+}
+
+/// Amounts around this one.
+fn amounts(now: f64) -> Vec<Value> {
+    let values = FACTORS.map(|factor| (now * factor * 1000.0).round());
+    let values = values.into_iter().filter(|milli| *milli >= 1.0 && *milli < 1e15);
+    values.map(|milli| json!(format!("{}m", milli as i64))).collect()
+}
+
 /// Where metrics have targets in percent, and others; the first that is there counts. Behind the names of
 /// `autoscaling/v2` stand those of `autoscaling/v2beta1`, which a CHPA has.
 const PERCENT_FIELDS: [&str; 2] = ["target.averageUtilization", "targetAverageUtilization"];
@@ -113,13 +185,7 @@ fn target(index: usize, metric: &Value) -> Option<Knob> {
     }
     let (path, now) = find(&VALUE_FIELDS)?;
     let now: Quantity = serde_json::from_value(now.clone()).ok()?;
-    let now = now.as_approximate_f64();
-    let values = FACTORS.map(|factor| (now * factor * 1000.0).round());
-    let values: Vec<Value> = values
-        .into_iter()
-        .filter(|milli| *milli >= 1.0 && *milli < 1e15)
-        .map(|milli| json!(format!("{}m", milli as i64)))
-        .collect();
+    let values = amounts(now.as_approximate_f64());
     (!values.is_empty()).then_some(Knob { path, values })
 }
 
@@ -137,7 +203,7 @@ mod tests {
         let object = json!({"kind": "HorizontalPodAutoscaler", "spec": {"metrics": [
             {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
             {"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "10"}}}]}});
-        let space = Space::of(&object);
+        let space = Space::of(&object, &[]);
         assert_eq!(space.sizes(), [5, 5, 5, 3, 3]);
         assert_eq!(space.text(&[0, 0, 0, 0, 0]), "as it is");
         let choice = [1, 2, 1, 0, 0];
@@ -162,10 +228,43 @@ mod tests {
     }
 
     #[test]
+    fn triggers_behavior_and_cooldown_of_a_scaled_object_may_be_changed() {
+        let target = |now| [TriggerTarget { trigger: 1, field: "lagThreshold", now }];
+        let object = |spec: Value| json!({"kind": "ScaledObject", "spec": spec});
+        let whole = target(TargetNow::Number { value: 10.0, is_whole: true });
+        let space = Space::of(&object(json!({})), &whole);
+        assert_eq!(space.sizes(), [5, 5, 3, 3, 4]);
+        assert_eq!(
+            space.text(&[2, 1, 0, 0, 1]),
+            "triggers[1].metadata.lagThreshold=\"8\" \
+             advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.stabilizationWindowSeconds=0 \
+             cooldownPeriod=30"
+        );
+        // Whole numbers that are close to each other count once, and the one that there is not at all.
+        let small = target(TargetNow::Number { value: 1.0, is_whole: true });
+        assert_eq!(Space::of(&object(json!({"minReplicaCount": 1})), &small).sizes(), [5, 3, 3]);
+        let part = target(TargetNow::Number { value: 0.5, is_whole: false });
+        assert_eq!(
+            Space::of(&object(json!({})), &part).text(&[1]),
+            r#"triggers[1].metadata.lagThreshold="0.3""#
+        );
+        let percent = target(TargetNow::Percent(50));
+        assert_eq!(
+            Space::of(&object(json!({})), &percent).text(&[2]),
+            r#"triggers[1].metadata.lagThreshold="60""#
+        );
+        let formula = json!({"advanced": {"scalingModifiers": {"formula": "a", "target": "20"}}});
+        assert_eq!(
+            Space::of(&object(formula), &[]).text(&[1]),
+            r#"advanced.scalingModifiers.target="12""#
+        );
+    }
+
+    #[test]
     fn only_a_pod_autoscaler_has_profiles() {
         let object = |kind: &str| json!({"kind": kind, "spec": {}});
-        assert_eq!(Space::of(&object("PodAutoscaler")).sizes(), [5, 3, 3, 3, 2]);
-        assert_eq!(Space::of(&object("CHPA")).sizes(), [0usize; 0]);
+        assert_eq!(Space::of(&object("PodAutoscaler"), &[]).sizes(), [5, 3, 3, 3, 2]);
+        assert_eq!(Space::of(&object("CHPA"), &[]).sizes(), [0usize; 0]);
     }
 
     #[test]
@@ -192,7 +291,7 @@ mod tests {
             ),
         ] {
             let object = json!({"kind": "CHPA", "spec": {"metrics": [metric]}});
-            let space = Space::of(&object);
+            let space = Space::of(&object, &[]);
             assert_eq!((space.sizes(), &*space.text(&[1])), (vec![5], expected), "{metric}");
         }
     }

@@ -167,3 +167,51 @@ fn worse(policy: &Policy<'_>, hpa: &Policy<'_>, grid: &Grid) -> String {
     let names: Vec<&str> = loads.map(|trial| trial.load.as_str()).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podscale_sim::score::Estimate;
+
+    /// Violations, pod-hours, and those as a multiple of the oracle's.
+    fn summary([violations, hours, cost]: [f64; 3]) -> Summary {
+        let estimate = |mean| Estimate { mean, ..Estimate::default() };
+        Summary {
+            violations: estimate(violations),
+            pod_hours: estimate(hours),
+            against_oracle: Some(estimate(cost)),
+            reversals_per_hour: estimate(hours / 10.0),
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn each_peer_stands_beside_the_best_that_costs_no_more() {
+        let rows = [
+            ("cheap", [0.02, 10.0, 1.5], None),
+            ("safe", [0.004, 20.0, 1.2], None),
+            ("hpa-cpu", [0.01, 20.0, 1.4], Some(PeerKind::HpaCpu)),
+            ("knative", [0.04, 5.0, 1.0], Some(PeerKind::Knative)),
+            ("oracle", [0.0, 8.0, 1.0], Some(PeerKind::Oracle)),
+        ];
+        let grid = Grid {
+            first_seed: 1,
+            trials: Vec::new(),
+            overall: rows.iter().map(|(name, of, _)| ((*name).to_owned(), summary(*of))).collect(),
+            peers: rows.iter().map(|(_, _, kind)| *kind).collect(),
+        };
+        let table = cells_of_peers(&grid).expect("a table");
+        let lines: Vec<String> = table.iter().skip(1).map(|row| row.join(" ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "hpa-cpu 20 1.40x 1.000% 2.00 safe 0.40 2.00 safe 0.40 2.00",
+                "knative 5 1.00x 4.000% 0.50 - - - - - -"
+            ],
+            "an oracle is no rival"
+        );
+        assert_eq!(table[0].len(), 11);
+        let alone = Grid { peers: vec![None; rows.len()], ..grid };
+        assert_eq!(cells_of_peers(&alone), None, "nobody to compare with");
+    }
+}
