@@ -49,6 +49,8 @@ pub(super) struct HistoryStore {
     index: Arc<Index>,
     /// The versions of the stored parts; held while they are written.
     versions: Mutex<HashMap<u8, String>>,
+    /// The parts that were stored as incomplete, or may have been, since more was to come.
+    incomplete: parking_lot::Mutex<BTreeSet<u8>>,
     failing: AtomicBool,
 }
 
@@ -60,8 +62,9 @@ impl HistoryStore {
         config: Config,
         index: Arc<Index>,
     ) -> HistoryStore {
-        let (versions, failing) = (Mutex::default(), AtomicBool::new(false));
-        HistoryStore { client, clock, config, index, versions, failing }
+        let (versions, incomplete) = (Mutex::default(), parking_lot::Mutex::default());
+        let failing = AtomicBool::new(false);
+        HistoryStore { client, clock, config, index, versions, incomplete, failing }
     }
 
     fn folder(&self) -> String {
@@ -133,6 +136,7 @@ impl HistoryStore {
             tokio::time::sleep(pause).await;
             let shards = self.index.take_changed_shards(false);
             let stamp = Stamp { term, complete: false };
+            self.incomplete.lock().extend(&shards);
             pause = if self.save(&shards, stamp).await {
                 BATCHING
             } else {
@@ -141,9 +145,10 @@ impl HistoryStore {
         }
     }
 
-    /// Stores everything that has changed, for whoever leads next.
+    /// Stores everything that has changed, for whoever leads next, and that nothing is missing.
     pub(super) async fn finish(&self, term: Term) {
-        let shards = self.index.take_changed_shards(true);
+        let mut shards = self.index.take_changed_shards(true);
+        shards.append(&mut self.incomplete.lock());
         let saving = self.save(&shards, Stamp { term, complete: true });
         if tokio::time::timeout(DEADLINE, saving).await.is_err() {
             tracing::warn!("some histories could not be stored in time");

@@ -77,7 +77,12 @@ async fn the_next_leader_knows_what_the_last_one_did() {
         found = tokio::time::timeout(Duration::from_secs(20), stored) => found.expect("stored"),
     };
     assert_eq!(found, Recalled { interrupted: true, ..recalled(4, at) }, "the leader may go on");
-    // At the end everything is stored, and complete.
+    // At the end it is complete, also if nothing has changed since.
+    first.finish(Term::Elected(1)).await;
+    let (other, restored) = store(&client, clock);
+    other.load(Term::Elected(2)).await;
+    assert_eq!(recall(&restored), recalled(4, at));
+    // And so is what has.
     remember(&index, recalled(5, at), false);
     first.finish(Term::Elected(1)).await;
     let (second, restored) = store(&client, clock);
