@@ -22,12 +22,12 @@ const MOST_DEPARTED: usize = 1000;
 pub(super) struct Departed(VecDeque<(Key, Recalled)>);
 
 impl Departed {
-    fn push(&mut self, key: &Key, recalled: &Recalled) {
+    fn push(&mut self, key: &Key, recalled: Recalled) {
         self.take(key);
         if self.0.len() == MOST_DEPARTED {
             self.0.pop_front();
         }
-        self.0.push_back((key.clone(), recalled.clone()));
+        self.0.push_back((key.clone(), recalled));
     }
 
     fn take(&mut self, key: &Key) -> Option<Recalled> {
@@ -58,7 +58,7 @@ impl State {
         let there = |key: &Key| self.entries.get(key).filter(|entry| !entry.gone);
         let Some(new) = there(key) else { return };
         let recalled = match there(&from) {
-            Some(old) if is_adopted(old) || is_adopted(new) => Some(old.recalled.clone()),
+            Some(old) if is_adopted(old) || is_adopted(new) => Some(old.left_behind().clone()),
             Some(_) => None,
             // Of PodAutoscalers, only those are remembered that had taken the place of an HPA.
             None if is_adopted(new) || key.kind.is_native() => self.departed.take(&from),
@@ -73,17 +73,19 @@ impl State {
     pub(super) fn bequeath(&mut self, key: &Key) {
         let Some(to) = counterpart(key) else { return };
         let there = |key: &Key| self.entries.get(key).filter(|entry| !entry.gone);
-        let Some(old) = there(key).filter(|old| old.recalled.history != History::default()) else {
+        let Some(old) = there(key).filter(|old| old.left_behind().history != History::default())
+        else {
             return;
         };
         match there(&to) {
             Some(new) if is_adopted(old) || is_adopted(new) => {
-                let recalled = old.recalled.clone();
+                let recalled = old.left_behind().clone();
                 self.hand_over(recalled, &to);
             }
             Some(_) => {}
             None if is_adopted(old) || key.kind.is_native() => {
-                self.departed.push(key, &old.recalled);
+                let recalled = old.left_behind().clone();
+                self.departed.push(key, recalled);
             }
             None => {}
         }

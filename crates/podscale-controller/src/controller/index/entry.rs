@@ -88,6 +88,11 @@ impl Entry {
         annotated.or_else(|| self.managed.wire.sync_period())
     }
 
+    /// What decisions on the object leave behind, also if it has not been decided since it took another's place.
+    pub(super) fn left_behind(&self) -> &Recalled {
+        self.inherited.as_deref().unwrap_or(&self.recalled)
+    }
+
     /// Takes in another version of the object; whether it must be decided at once.
     pub(super) fn update(&mut self, managed: Managed, rules: &Rules, now: Time) -> bool {
         if self.is_newer_than(&managed) {

@@ -144,7 +144,7 @@ impl Index {
     ) -> BTreeMap<u8, BTreeMap<String, Vec<u8>>> {
         let state = self.state.lock();
         let there = state.entries.values().filter(|entry| !entry.gone);
-        let known = there.map(|entry| (entry.managed.uid(), &entry.recalled.history));
+        let known = there.map(|entry| (entry.managed.uid(), &entry.left_behind().history));
         state.histories.shards(known, shards, now)
     }
 }
