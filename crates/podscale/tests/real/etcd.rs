@@ -12,9 +12,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// How often a call is made while etcd waits for its disk, which it says after some seconds.
+const TRIES: u32 = 10;
+
 /// A call of etcd's gateway for JSON; gives the answer.
 fn call(port: u16, path: &str, token: &str, body: &str) -> String {
-    let answer = http(port, &format!("POST /v3/{path}"), token, body);
+    let ask = || http(port, &format!("POST /v3/{path}"), token, body);
+    let mut answers = (1..TRIES).map(|_| ask()).skip_while(|a| a.starts_with("HTTP/1.1 503"));
+    let answer = answers.next().unwrap_or_else(ask);
     assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
     answer
 }
