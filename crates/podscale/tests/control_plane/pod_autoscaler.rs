@@ -314,6 +314,12 @@ async fn adopted(fixture: &Fixture) -> Result<()> {
     ensure!(both.iter().all(|kind| dry.contains(kind)), "{dry}");
     let done = adopt(&[])?;
     ensure!(done.contains("with the last change of its size"), "{done}");
+    // Its conditions are the HPA's until it is decided.
+    let decided =
+        ["get", "podautoscaler", "paced", "--output", "jsonpath={.status.observedGeneration}"];
+    fixture
+        .until("whether it is decided", &true, async || Ok(!shown(fixture, &decided)?.is_empty()))
+        .await?;
     limited("podautoscaler").await?;
     adopt(&["--undo"])?;
     limited("horizontalpodautoscaler").await?;

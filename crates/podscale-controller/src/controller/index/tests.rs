@@ -229,10 +229,8 @@ fn adopting(uid: &str) -> Managed {
 /// Each kind has a watch of its own, so that either may be the first to tell of its object.
 #[tokio::test(start_paused = true)]
 async fn who_takes_a_place_has_the_history_of_it_whoever_is_seen_first() {
-    let both = [false, true];
-    for (hpa_goes_first, decided_between) in
-        both.into_iter().zip(both).chain(both.into_iter().zip([true, false]))
-    {
+    let cases = [(false, false), (false, true), (true, false), (true, true)];
+    for (hpa_goes_first, decided_between) in cases {
         let index = index(false);
         let recall = |managed: &Managed| {
             let state = index.reconcile_state(&managed.key, managed.uid(), Time(0));
