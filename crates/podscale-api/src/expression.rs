@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `queue`, `queue.replicas` | the replicas that the metric named queue asks for |
 //! | `queue.value` | what it measured, in the unit of its target: percent for a utilization |
+//! | `queue.total` | the whole of what its source has, however many pods share it; not of metrics of pods |
 //! | `queue.ratio` | what it measured, divided by its target |
 //! | `has(queue.value)` | whether it has a usable value |
 //! | `currentReplicas` | the current size of the target |
@@ -75,7 +76,7 @@ pub enum ExpressionProblem {
     #[error("{0:?} is the name of more than one thing")]
     AmbiguousMetric(String),
     /// Metrics say nothing of this name.
-    #[error("a metric has no {0:?}, only value, ratio and replicas")]
+    #[error("a metric has no {0:?}, only value, ratio, total and replicas")]
     UnknownFact(String),
     /// No function has this name and so many arguments.
     #[error("there is no function {name} of {arguments} arguments")]
@@ -191,6 +192,7 @@ impl Scope<'_> {
         let fact = match fact.1 {
             "value" => Fact::Value,
             "ratio" => Fact::Ratio,
+            "total" => Fact::Total,
             "replicas" => Fact::Replicas,
             other => return Err((fact.0, ExpressionProblem::UnknownFact(other.to_owned()))),
         };

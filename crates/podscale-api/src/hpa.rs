@@ -4,6 +4,7 @@ pub mod convert;
 pub mod custom_metrics;
 pub mod default;
 pub mod manifest;
+pub(crate) mod target;
 pub mod v1;
 pub mod v2;
 pub mod v2alpha1;

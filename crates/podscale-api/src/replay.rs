@@ -7,13 +7,13 @@ use crate::hpa::v2::{
 use crate::keda::scaled_object;
 use crate::observe::{Answers, Measured, Other, Selected, Surroundings, select};
 use crate::pod::{Pod, PodPhase};
-use crate::pod_autoscaler::{self, PodAutoscaler};
+use crate::pod_autoscaler;
 use crate::recording::{
     Origin, OtherAutoscaler, RecordedAnswer, RecordedDecision, RecordedEvent, RecordedValue,
     Recording, Step, StepErrors,
 };
 use crate::translate;
-use podscale_core::model::{Milli, Source};
+use podscale_core::model::{Milli, PrometheusQuery, Source, Trigger};
 use podscale_core::pod::Sample;
 use podscale_core::snapshot::{Reading, Scale, ScaleError};
 use podscale_core::status::StoredMetric;
@@ -59,11 +59,7 @@ fn model(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
             translate::scaled_object::replayed(hpa, origin.spec)
         }
         Some(origin) if origin.kind == pod_autoscaler::KIND => {
-            let metadata = hpa.metadata.clone();
-            // A recorded spec was written from this very type.
-            let spec = serde_json::from_value(origin.spec).unwrap_or_default();
-            let pa = PodAutoscaler { metadata, spec, ..PodAutoscaler::default() };
-            translate::pod_autoscaler::checked(&pa)
+            translate::pod_autoscaler::replayed(hpa, origin.spec)
         }
         _ => translate::autoscaler(hpa),
     }
@@ -79,14 +75,17 @@ fn first_status(hpa: &HorizontalPodAutoscaler) -> Status {
     }
 }
 
-/// A status whose metrics are those of the autoscaler: in the form of an HPA, a query is an external metric
-/// of its name.
+/// A status whose metrics are those of the autoscaler: in the form of an HPA, queries and values of event sources are
+/// external metrics of their names.
 fn with_queries(mut status: Status, autoscaler: &Autoscaler) -> Status {
     for (stored, metric) in status.metrics.iter_mut().zip(&autoscaler.metrics) {
         if let StoredMetric::Known { source, .. } = stored
-            && let (Source::External(series), Source::Prometheus(query)) =
-                (&**source, &*metric.source)
-            && series.name == query.name
+            && let (
+                Source::External(series),
+                Source::Prometheus(PrometheusQuery { name, .. })
+                | Source::Trigger(Trigger { name, .. }),
+            ) = (&**source, &*metric.source)
+            && series.name == *name
         {
             *source = Arc::clone(&metric.source);
         }

@@ -48,13 +48,14 @@ impl Written {
     }
 
     /// An object of this form as `autoscaling/v2`, with nothing filled in and each metric at the place that it
-    /// has there; nothing if it cannot be read. A query to Prometheus is a metric without a source.
+    /// has there; nothing if it cannot be read. A query to Prometheus and an event source are metrics without a
+    /// source.
     pub fn as_hpa(self, object: &Value) -> Option<HorizontalPodAutoscaler> {
         match self {
             Written::Hpa => custom_metrics::as_written(object).ok(),
             Written::PodAutoscaler => {
                 let pa: PodAutoscaler = serde_json::from_value(object.clone()).ok()?;
-                let mut hpa = hpa_form(&pa);
+                let mut hpa = hpa_form(&pa, None);
                 hpa.spec.metrics = pa.spec.metrics.into_iter().map(|metric| metric.hpa).collect();
                 Some(hpa)
             }

@@ -86,7 +86,7 @@ fn as_pod_autoscaler(hpa: &HorizontalPodAutoscaler) -> Autoscaler {
     let spec: PodAutoscalerSpec =
         serde_json::from_value(spec).expect("the spec is valid as it stands");
     let pa = PodAutoscaler { metadata: hpa.metadata.clone(), spec, ..PodAutoscaler::default() };
-    let model = translate::pod_autoscaler::autoscaler(&pa);
+    let model = translate::pod_autoscaler::autoscaler(&pa, &[]);
     assert!(model.extensions.is_some(), "it would be decided as the HPA");
     model
 }

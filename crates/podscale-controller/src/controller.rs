@@ -50,13 +50,13 @@ use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, follow};
 use podscale_core::Settings;
 use podscale_metrics::rules::engine::Engine;
-use reconcile::{Reconciler, WRITE_PERMITS};
+use reconcile::{Reconciler, WritePermits};
 use refresh::RefreshRate;
 use std::sync::Arc;
 use std::time::Duration;
 use target::TargetReader;
 use targets::Targets;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use workers::Workers;
 
@@ -248,7 +248,7 @@ impl Controller {
             refresh_rate: config.refresh_rate,
             metrics: metrics.clone(),
             observers,
-            write_permits: Semaphore::new(WRITE_PERMITS),
+            write_permits: WritePermits::new(),
         });
         let (pods_known, synced) = watch::channel(false);
         let instruments: Instruments = Arc::new(metrics.clone());

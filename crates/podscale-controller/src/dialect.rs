@@ -5,15 +5,18 @@
 //! A new dialect is one file in `podscale-api` (types and translation) and one file here.
 
 mod beside;
+mod built_in;
 pub mod chpa;
 mod condition;
 pub mod hpa;
 pub mod pod_autoscaler;
 pub mod read;
+mod resolver;
 pub mod scaled_job;
 pub mod scaled_object;
 
 pub use beside::Beside;
+pub use built_in::{built_in, with_triggers};
 use condition::{condition, set, set_conflict};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -37,6 +40,13 @@ use std::time::Duration;
 
 /// The reason of that condition where another autoscaler has the same target.
 pub const TARGET_TAKEN: &str = "TargetTaken";
+
+/// Whether an object is managed. Nothing is looked up for others.
+pub type IsManaged = Arc<dyn Fn(&Managed) -> bool + Send + Sync>;
+
+/// The condition of an object some of whose triggers' metadata has no effect, and its reason. KEDA says nothing then.
+const WARNING_CONDITION: &str = "podscale.dev/Warning";
+const WARNING_REASON: &str = "MetadataIgnored";
 
 /// A kind of objects, and where they live in the API.
 #[derive(Debug, Eq, PartialOrd, Ord)]
@@ -195,7 +205,7 @@ pub trait WireObject: fmt::Debug + Send + Sync {
     }
 
     /// What its status becomes after a pass, where its kind compares that itself; `None` where the pass does.
-    fn after(&self, _passed: After<'_>) -> Option<OwnStatus> {
+    fn after(&self, _passed: After<'_>) -> Option<OwnStatus<'_>> {
         None
     }
 
@@ -253,10 +263,9 @@ pub struct After<'a> {
 }
 
 /// The status of an object whose kind compares it itself.
-#[derive(Debug)]
-pub struct OwnStatus {
-    /// The object with it.
-    pub object: Box<dyn WireObject>,
+pub struct OwnStatus<'a> {
+    /// Makes the object with it: most passes change nothing, and need none.
+    pub object: Box<dyn FnOnce() -> Box<dyn WireObject> + Send + 'a>,
     /// How it differs from the stored one.
     pub change: StatusChange,
     /// The events of the pass, in the place of those of the decision.
@@ -266,7 +275,7 @@ pub struct OwnStatus {
 /// What is to be done for an object besides deciding.
 #[derive(Debug)]
 pub enum Upkeep {
-    /// Before anything else its metadata is to be changed.
+    /// Before its target is given a size, or its status is stored, its metadata is to be changed.
     Prepare {
         /// As a merge patch.
         patch: Value,
@@ -373,10 +382,4 @@ impl<D: Dialect> AnyDialect for D {
         }
         .boxed()
     }
-}
-
-/// The dialects that the program knows; a kind that a cluster does not have may come later.
-#[must_use]
-pub fn built_in() -> Vec<Arc<dyn AnyDialect>> {
-    vec![Arc::new(hpa::Hpa), Arc::new(chpa::Chpas), Arc::new(pod_autoscaler::PodAutoscalers)]
 }

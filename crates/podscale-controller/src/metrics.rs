@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use text::Text;
 use triggers::TriggerMetrics;
-pub(crate) use triggers::{ObjectReport, TriggerReport, TriggersReport};
+pub(crate) use triggers::{ObjectReport, OwnerKind, TriggerReport, TriggersReport};
 
 /// How the text that [`Metrics::text`] gives is announced.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

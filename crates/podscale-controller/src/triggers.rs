@@ -16,6 +16,7 @@ mod resolve;
 mod served;
 #[cfg(test)]
 mod tests;
+mod triggered;
 mod vault;
 
 pub(crate) use authentications::AuthenticationName;
@@ -23,7 +24,9 @@ pub(crate) use connected::Polled;
 pub(crate) use lookup::Reads;
 pub(crate) use pushes::{Pushed, topic};
 pub(crate) use resolve::Resolution;
+pub use triggered::Triggered;
 
+pub(crate) use crate::metrics::OwnerKind;
 use crate::metrics::TriggersReport;
 use crate::pods::Pods;
 use authentications::Authentications;
@@ -31,7 +34,6 @@ use cluster::KnownCluster;
 use connected::Connected;
 use kube::Client;
 use parking_lot::Mutex;
-use podscale_api::keda::{ScaledObject, scaled_job};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_client::instrument::Instruments;
@@ -39,7 +41,7 @@ use podscale_scalers::Context;
 use served::Served;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -61,25 +63,19 @@ pub(crate) struct ObjectName {
     pub(crate) namespace: Arc<str>,
     /// Its name.
     pub(crate) name: Arc<str>,
-    /// Whether it is a ScaledJob, which may be called as a ScaledObject is.
-    pub(crate) is_job: bool,
+    /// Its kind: objects of different ones may be called the same.
+    pub(crate) kind: OwnerKind,
 }
 
 impl ObjectName {
-    /// The name of an object.
-    pub(crate) fn of(object: &ScaledObject) -> ObjectName {
-        let metadata = &object.metadata;
-        ObjectName {
-            namespace: metadata.namespace.as_str().into(),
-            name: metadata.name.as_str().into(),
-            is_job: object.kind == scaled_job::KIND,
-        }
-    }
-
     /// The key of one of its triggers, which begins with its namespace and its name.
     fn key(&self, index: usize) -> String {
-        let of_job = if self.is_job { "job-" } else { "" };
-        format!("{}/{}/{of_job}{index}", self.namespace, self.name)
+        let kind = match self.kind {
+            OwnerKind::ScaledObject => "",
+            OwnerKind::ScaledJob => "job-",
+            OwnerKind::PodAutoscaler => "pa-",
+        };
+        format!("{}/{}/{kind}{index}", self.namespace, self.name)
     }
 }
 
@@ -95,10 +91,26 @@ pub struct Triggers {
     connected: Connected,
     served: Served,
     pushed: Arc<OnceLock<Pushed>>,
-    outdated: Mutex<Outdated>,
-    is_outdated: Notify,
+    /// For each kind of objects that is resolved by itself: KEDA's, and PodAutoscalers.
+    outdated: [Noticed; 2],
+    /// Whether somebody follows the authentications.
+    are_followed: AtomicBool,
     /// How often authentications have changed.
     changes: AtomicU64,
+}
+
+/// What may be outdated, and who waits for that.
+#[derive(Default)]
+struct Noticed {
+    outdated: Mutex<Outdated>,
+    is_outdated: Notify,
+}
+
+impl Noticed {
+    fn note(&self, change: impl FnOnce(&mut Outdated)) {
+        change(&mut self.outdated.lock());
+        self.is_outdated.notify_one();
+    }
 }
 
 /// Whose credentials may have changed.
@@ -129,8 +141,8 @@ impl Triggers {
             connected: Connected::default(),
             served: Served::default(),
             pushed: Arc::default(),
-            outdated: Mutex::default(),
-            is_outdated: Notify::new(),
+            outdated: Default::default(),
+            are_followed: AtomicBool::new(false),
             changes: AtomicU64::new(0),
         }
     }
@@ -151,13 +163,17 @@ impl Triggers {
         let _ = self.pods.set(Arc::clone(pods));
     }
 
-    /// Follows the authentications of the cluster, for ever.
+    /// Follows the authentications of the cluster, for ever; whoever comes first does it for all.
     pub(crate) async fn follow_authentications(&self, client: &Client, instruments: &Instruments) {
+        if self.are_followed.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let changed = |names: BTreeSet<AuthenticationName>| {
             if !names.is_empty() {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.outdated.lock().authentications.extend(names);
-                self.is_outdated.notify_one();
+                for noticed in &self.outdated {
+                    noticed.note(|outdated| outdated.authentications.extend(names.iter().cloned()));
+                }
             }
         };
         self.authentications.follow(client, instruments, changed).await;
@@ -195,7 +211,7 @@ impl Triggers {
     pub(crate) fn forget(&self, object: &ObjectName) {
         self.connected.remove(object);
         self.served.lock().remove(object);
-        self.outdated.lock().objects.remove(object);
+        self.noticed(object.kind).outdated.lock().objects.remove(object);
     }
 
     /// What a trigger gives now, or gave at its last poll if its object wants no more.
@@ -209,20 +225,28 @@ impl Triggers {
         connection.poll(&self.clock).await.map_err(|error| {
             if error.is_answer {
                 // Perhaps what it proves itself with has changed.
-                self.outdated.lock().objects.insert(connection.object().clone());
-                self.is_outdated.notify_one();
+                let object = connection.object().clone();
+                self.noticed(object.kind).note(|outdated| outdated.objects.extend([object]));
             }
             error.problem
         })
     }
 
-    /// Waits until something may be outdated.
-    pub(crate) async fn outdated(&self) {
-        self.is_outdated.notified().await;
+    fn noticed(&self, kind: OwnerKind) -> &Noticed {
+        let [of_keda, own] = &self.outdated;
+        match kind {
+            OwnerKind::ScaledObject | OwnerKind::ScaledJob => of_keda,
+            OwnerKind::PodAutoscaler => own,
+        }
     }
 
-    /// What may be outdated since this was last asked.
-    pub(crate) fn take_outdated(&self) -> Outdated {
-        std::mem::take(&mut *self.outdated.lock())
+    /// Waits until something may be outdated for objects of a kind.
+    pub(crate) async fn outdated(&self, kind: OwnerKind) {
+        self.noticed(kind).is_outdated.notified().await;
+    }
+
+    /// What may be outdated for objects of a kind since this was last asked.
+    pub(crate) fn take_outdated(&self, kind: OwnerKind) -> Outdated {
+        std::mem::take(&mut *self.noticed(kind).outdated.lock())
     }
 }

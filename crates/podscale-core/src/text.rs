@@ -116,7 +116,7 @@ pub enum MetricError {
 
 /// The reason of the event and condition when this metric fails.
 #[must_use]
-pub const fn failure_reason(source: &Source) -> &'static str {
+pub const fn failure_reason(source: &Source, wording: Wording) -> &'static str {
     match source {
         Source::Resource { .. } => "FailedGetResourceMetric",
         Source::ContainerResource { .. } => "FailedGetContainerResourceMetric",
@@ -124,7 +124,7 @@ pub const fn failure_reason(source: &Source) -> &'static str {
         Source::Object { .. } => "FailedGetObjectMetric",
         Source::External(_) => "FailedGetExternalMetric",
         Source::Prometheus(_) => "FailedGetPrometheusMetric",
-        Source::Trigger(trigger) => failed_trigger(trigger),
+        Source::Trigger(trigger) => failed_trigger(trigger, wording),
         Source::Unknown { .. } => "InvalidMetricSourceType",
     }
 }
@@ -315,7 +315,7 @@ impl Display for MissingRequest {
 /// The reason of conditions and events about a spec that cannot be acted on.
 pub const fn invalid_spec_reason(wording: Wording) -> &'static str {
     match wording {
-        Wording::Kubernetes => "InvalidSpec",
+        Wording::Kubernetes | Wording::Keda => "InvalidSpec",
         Wording::ConfigurableHpa => "FailedSpecCheck",
     }
 }

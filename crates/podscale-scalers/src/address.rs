@@ -85,10 +85,22 @@ impl Address {
         }
     }
 
+    /// Whether it is the machine itself: a sidecar, or a test.
+    pub(crate) fn is_loopback(&self) -> bool {
+        is_loopback(self.host())
+    }
+
     /// The port, if the address has one.
     pub(crate) fn port(&self) -> Option<u16> {
         self.authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
     }
+}
+
+/// Whether a host is the machine itself.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    host == "localhost" || is_address
 }
 
 /// Replaces `%41` by what it stands for; what stands for nothing stays.

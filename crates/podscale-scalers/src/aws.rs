@@ -1,12 +1,17 @@
 //! Amazon's cloud: who asks, signatures of requests, and roles that somebody takes on for a while.
 
-pub(crate) mod identity;
+pub(crate) mod asker;
+mod identity;
 pub(crate) mod signature;
+pub(crate) mod signer;
 mod sts;
 #[cfg(test)]
 mod tests;
 
 use crate::secret::Secret;
+
+/// What signatures call Amazon's Prometheus.
+pub(crate) const PROMETHEUS: &str = "aps";
 
 /// What requests are signed with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 pub(crate) mod auth;
 pub(crate) mod connection;
+pub(crate) mod file;
 pub(crate) mod heard;
 pub(crate) mod oauth;
 #[cfg(test)]
 mod tests;
+pub(crate) mod token;
 
 use crate::address::Address;
 use crate::server::CONCURRENT_CALLS;

@@ -12,13 +12,18 @@
 mod address;
 #[cfg(feature = "aws")]
 mod aws;
+#[cfg(feature = "azure")]
+mod azure;
 mod context;
+#[cfg(feature = "gcp")]
+mod gcp;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(feature = "hmac")]
 mod hmac;
 #[cfg(feature = "http-client")]
 mod http;
+mod identity;
 mod metadata;
 #[cfg(feature = "push")]
 mod push;
@@ -39,11 +44,11 @@ mod trigger;
 pub mod vault;
 
 pub use context::{Clock, Cluster, Context, Endpoint, PodPlace, Variables};
+pub use identity::{AwsIdentity, AzureIdentity, Federation, Identity};
 pub use metadata::{MetadataErrors, Problem};
 pub use scaler::{Parsed, Scaler, TargetField};
 pub use secret::Secret;
 pub use sources::{KINDS, connect, parse, parse_alone};
 pub use trigger::{
-    Identity, Metric, MetricType, ResourceTarget, ServerKey, TriggerError, TriggerSpec,
-    TriggerValue,
+    Metric, MetricType, ResourceTarget, ServerKey, TriggerError, TriggerSpec, TriggerValue,
 };

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, SetOnce};
 use tokio::time::Instant;
 
 /// How many calls to one server are under way at once.
@@ -87,7 +87,15 @@ type Outcome = Result<Arc<[f64]>, TriggerError>;
 #[derive(Clone)]
 struct Answer {
     asked: Instant,
-    outcome: Arc<OnceCell<Outcome>>,
+    shared: Arc<SharedAnswer>,
+}
+
+/// What all who ask the same wait for.
+#[derive(Default)]
+struct SharedAnswer {
+    outcome: OnceCell<Outcome>,
+    /// When the server was called.
+    called: SetOnce<Instant>,
 }
 
 impl<C> Server<C> {
@@ -108,23 +116,36 @@ impl<C> Server<C> {
         &self.name
     }
 
-    /// The numbers that a question gives now, or gave somebody else a moment ago.
+    /// The numbers that a question gives now, or gave somebody else a moment ago. What is left until the deadline counts
+    /// from the call: that many ask at the same moment and have to wait for their turn is no fault of the server. Whoever
+    /// polls has a deadline for all of it.
     ///
     /// # Errors
-    /// The call failed, the deadline has passed, or the server is left alone.
+    /// The call failed, took too long, or the server is left alone.
     pub(crate) async fn ask<F: Future<Output = Result<Vec<f64>, TriggerError>>>(
         &self,
         question: &str,
         deadline: Instant,
         call: impl FnOnce() -> F,
     ) -> Outcome {
-        let answer = self.answer(question);
-        // Whoever asks first asks for all, within its own deadline; the others wait as long as theirs.
-        let fetch = || Box::pin(async { self.call(deadline, call()).await.map(Into::into) });
-        let waiting = answer.outcome.get_or_init(fetch);
-        match tokio::time::timeout_at(deadline, waiting).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => Err(TriggerError::Late(self.name.clone())),
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let shared = self.answer(question).shared;
+        // Whoever asks first asks for all, within its own time; the others wait as long as theirs. Thousands may wait
+        // until the server may be called: only calls that have begun take the room of a request.
+        let begun = async {
+            // Whoever goes on after somebody gave up is late as the first one was.
+            let _ = shared.called.set(Instant::now());
+            Box::pin(call()).await
+        };
+        let fetch = || async { self.call(patience, begun).await.map(Into::into) };
+        let late = async {
+            let called = *shared.called.wait().await;
+            tokio::time::sleep_until(called + patience).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = shared.outcome.get_or_init(fetch) => outcome.clone(),
+            () = late => Err(TriggerError::Late(self.name.clone())),
         }
     }
 
@@ -132,8 +153,12 @@ impl<C> Server<C> {
         let now = Instant::now();
         let mut answers = self.answers.lock();
         if let Some(answer) = answers.get(question) {
-            let awaited = !answer.outcome.initialized();
-            if awaited || now.duration_since(answer.asked) < self.freshness {
+            // What nobody waits for any more was given up, and would be late for ever; one reference is the map's.
+            let is_usable = match answer.shared.outcome.initialized() {
+                true => now.duration_since(answer.asked) < self.freshness,
+                false => Arc::strong_count(&answer.shared) > 1,
+            };
+            if is_usable {
                 return answer.clone();
             }
         }
@@ -144,19 +169,18 @@ impl<C> Server<C> {
         if answers.len() >= MOST_ANSWERS {
             answers.clear();
         }
-        let answer = Answer { asked: now, outcome: Arc::default() };
+        let answer = Answer { asked: now, shared: Arc::default() };
         answers.insert(question.into(), answer.clone());
         answer
     }
 
     async fn call<T>(
         &self,
-        deadline: Instant,
+        patience: Duration,
         call: impl Future<Output = Result<T, TriggerError>>,
     ) -> Result<T, TriggerError> {
         // A little less than whoever waits, so that it is the call that is late and not the waiting.
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = left.saturating_sub((left / 50).min(Duration::from_millis(50)));
+        let left = patience.saturating_sub((patience / 50).min(Duration::from_millis(50)));
         // Whoever has less patience gives up alone: that says nothing about the server, and others may wait on.
         let patience = left.max(LEAST_PATIENCE);
         let answer = self.breaker.call(patience, TriggerError::is_outage, call).await;
@@ -235,6 +259,36 @@ mod tests {
         assert_eq!(error, TriggerError::Late("a:1".into()));
         assert!(began.elapsed() <= Duration::from_secs(3));
         assert!(matches!(server.ask("y", soon(), never).await, Err(TriggerError::Open(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_late_who_waits_for_a_turn() {
+        let (server, began) = (server(), Instant::now());
+        let slow = || async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Ok(vec![1.0])
+        };
+        let questions: Vec<String> = (0..3 * CONCURRENT_CALLS).map(|n| n.to_string()).collect();
+        let asked = questions.iter().map(|question| server.ask(question, soon(), slow));
+        let answers = futures::future::join_all(asked).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert_eq!(began.elapsed().as_secs(), 6, "one after the other");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_was_given_up_is_asked_anew() {
+        let server = server();
+        let after = |millis| {
+            move || async move {
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+                Ok(vec![1.0])
+            }
+        };
+        let impatient = || Instant::now() + Duration::from_millis(500);
+        let late = server.ask("x", impatient(), after(900)).await;
+        assert_eq!(late, Err(TriggerError::Late("a:1".into())));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(*server.ask("x", impatient(), after(100)).await.expect("in time"), [1.0]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -36,6 +36,7 @@ mod resource;
 mod temporal;
 
 use crate::context::Context;
+use crate::identity::Identity;
 use crate::metadata::{Fields, MetadataErrors, Problem, metric_name};
 use crate::scaler::{About, Parsed, Scaler, Settings, TargetField};
 use crate::trigger::{Metric, MetricType, ServerKey, TriggerError, TriggerSpec};
@@ -67,8 +68,14 @@ pub const KINDS: [&str; 23] = [
     "temporal",
 ];
 
-/// The types that know what an identity in a cloud is.
-const WITH_IDENTITY: [&str; 1] = ["aws-sqs-queue"];
+/// The types that know what an identity in a cloud is, and in which.
+const WITH_IDENTITY: [(&str, &[&str]); 5] = [
+    ("aws-sqs-queue", &["aws"]),
+    ("kafka", &["aws"]),
+    ("postgresql", &["azure-workload"]),
+    ("prometheus", &["aws", "azure-workload", "gcp"]),
+    ("rabbitmq", &["azure-workload"]),
+];
 
 /// A source, and what KEDA says before its errors: where fields by themselves are wrong, and together.
 struct Source {
@@ -248,9 +255,13 @@ fn read(
     let Some(source) = find(&spec.kind) else { return Err(unknown(&spec.kind)) };
     let mut fields = Fields::new(spec);
     let metric_type = fields.external_type()?;
-    if spec.identity.is_some() && !WITH_IDENTITY.contains(&&*spec.kind) {
+    if let Some(provider) = spec.identity.as_ref().map(Identity::provider)
+        && !WITH_IDENTITY
+            .iter()
+            .any(|(kind, clouds)| *kind == spec.kind && clouds.contains(&provider))
+    {
         fields.refuse(
-            format!("podIdentity is not supported for triggers of type {}", spec.kind),
+            format!("podIdentity {provider} is not supported for triggers of type {}", spec.kind),
             "refer to an authentication without podIdentity",
         );
     }

@@ -1,5 +1,7 @@
 //! Whom a source trusts and what it proves itself with, from certificates that a trigger's authentication gives.
 
+mod key;
+
 use crate::metadata::{AUTH, Fields};
 use crate::secret::Secret;
 use crate::trigger::TriggerError;
@@ -9,8 +11,8 @@ use rustls::client::WebPkiServerVerifier;
 #[cfg(feature = "postgresql")]
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 #[cfg(feature = "postgresql")]
 use rustls::pki_types::{ServerName, UnixTime};
 #[cfg(feature = "postgresql")]
@@ -25,33 +27,31 @@ pub(crate) struct Tls {
     pub(crate) ca: Option<Secret>,
     /// The client's own certificate and its key.
     pub(crate) identity: Option<(Secret, Secret)>,
+    /// The password of the key.
+    pub(crate) key_password: Option<Secret>,
     /// Whether any certificate is accepted.
     pub(crate) insecure: bool,
 }
 
 impl Tls {
-    /// Reads `ca`, `cert` and `key` of the authentication.
+    /// Reads `ca`, `cert`, `key` and `keyPassword` of the authentication.
     pub(crate) fn read(fields: &mut Fields<'_>, insecure: bool) -> Tls {
         let ca = fields.field(&["ca"], AUTH).secret();
         let certificate = fields.field(&["cert", "Cert"], AUTH).secret();
         let key = fields.field(&["key"], AUTH).secret();
-        if fields.field(&["keyPassword"], AUTH).is_given() {
-            fields.refuse(
-                "keyPassword is not supported",
-                "store the key without a password; the Secret it is in protects it",
-            );
-        }
-        Tls { ca, identity: certificate.zip(key), insecure }
+        let key_password = fields.field(&["keyPassword"], AUTH).secret();
+        Tls { ca, identity: certificate.zip(key), key_password, insecure }
     }
 
     /// What tells connections apart that are made with other certificates.
-    pub(crate) fn key(&self) -> [&str; 4] {
+    pub(crate) fn key(&self) -> [&str; 5] {
         let (certificate, key) = match &self.identity {
             Some((certificate, key)) => (certificate.expose(), key.expose()),
             None => ("", ""),
         };
         let ca = self.ca.as_ref().map_or("", Secret::expose);
-        [ca, certificate, key, if self.insecure { "insecure" } else { "" }]
+        let password = self.key_password.as_ref().map_or("", Secret::expose);
+        [ca, certificate, key, password, if self.insecure { "insecure" } else { "" }]
     }
 
     /// The configuration of connections.
@@ -71,8 +71,8 @@ impl Tls {
             return Ok(builder.with_no_client_auth());
         };
         let chain = certificates("cert", certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes())
-            .map_err(|error| unusable("key", error))?;
+        let key = key::read(key, self.key_password.as_ref())
+            .map_err(|problem| unusable("key", problem))?;
         builder.with_client_auth_cert(chain, key).map_err(|error| unusable("cert", error))
     }
 
@@ -191,7 +191,7 @@ mod tests {
             (None, secret("planted").zip(secret(&key)), "parameter cert of the authentication"),
             (None, secret(&cert).zip(secret("planted")), "parameter key of the authentication"),
         ] {
-            let found = match (Tls { ca, identity, insecure: false }).config() {
+            let found = match (Tls { ca, identity, ..Tls::default() }).config() {
                 Ok(_) => "ok".to_owned(),
                 Err(error) => error.to_string(),
             };

@@ -1,5 +1,6 @@
 //! What a trigger is: as its object has it, as it is understood, and what it answers.
 
+use crate::identity::Identity;
 use crate::secret::Secret;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,27 +28,6 @@ pub struct TriggerSpec {
     pub name: String,
     /// Which trigger of the object it is, from 0.
     pub index: usize,
-}
-
-/// An identity in Amazon's cloud.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identity {
-    /// The controller's own, and a role that it takes on from there.
-    Controller {
-        /// The role, if there is one.
-        role: Option<String>,
-        /// What the role wants to hear besides.
-        external_id: Option<String>,
-    },
-    /// That of a service account, which takes on a role by its token.
-    Workload {
-        /// The role.
-        role: String,
-        /// Its namespace and name.
-        account: String,
-        /// A token that is meant for Amazon.
-        token: Secret,
-    },
 }
 
 /// How a value is compared with its target.

@@ -1,7 +1,9 @@
 //! Triggers as people write them are understood, without a warning; together they have every field that the pages in
 //! docs/triggers name, in every place that a field may be in. So has every example on those pages.
 
-use podscale_scalers::{Identity, KINDS, Secret, TriggerSpec, parse};
+use podscale_scalers::{
+    AwsIdentity, AzureIdentity, Federation, Identity, KINDS, Secret, TriggerSpec, parse,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,9 +21,9 @@ struct Example {
     auth: BTreeMap<String, String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Whether its authentication gives it the controller's identity.
+    /// The cloud in which its authentication gives it an identity: the controller's, or the workload's.
     #[serde(default)]
-    identity: bool,
+    identity: String,
 }
 
 fn read(path: &str) -> String {
@@ -50,13 +52,31 @@ impl Example {
             metadata: self.metadata.clone(),
             auth: self.auth.iter().map(secret).collect(),
             env: self.env.iter().map(secret).collect(),
-            identity: self
-                .identity
-                .then_some(Identity::Controller { role: None, external_id: None }),
+            identity: identity(&self.identity),
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             ..TriggerSpec::default()
         }
+    }
+}
+
+fn identity(cloud: &str) -> Option<Identity> {
+    let azure = AzureIdentity {
+        client: None,
+        tenant: None,
+        authority: None,
+        account: Federation::Controller,
+    };
+    match cloud {
+        "aws" => Some(Identity::Aws(AwsIdentity::Controller { role: None, external_id: None })),
+        "azure-workload" => Some(Identity::Azure(azure)),
+        "azure-of-workload" => {
+            let account =
+                Federation::Workload { account: "shop/web".to_owned(), token: "t".into() };
+            Some(Identity::Azure(AzureIdentity { account, ..azure }))
+        }
+        "gcp" => Some(Identity::Gcp),
+        _ => None,
     }
 }
 

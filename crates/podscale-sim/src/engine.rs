@@ -12,7 +12,7 @@ use crate::world::{Fleet, NEVER, Sensors, World};
 use podscale_core::{Span, Time};
 
 /// What the draws of arrivals are for.
-const ARRIVALS: u64 = 2;
+pub(crate) const ARRIVALS: u64 = 2;
 
 /// Runs a plan to its end.
 ///
@@ -21,6 +21,18 @@ const ARRIVALS: u64 = 2;
 pub fn simulate(plan: &Plan, policy: &mut dyn Policy) -> Result<Run, PlanError> {
     let flow = plan.flow()?;
     Ok(Engine::new(plan, flow, policy).run())
+}
+
+/// How many slots are looked at ahead of what becomes of them.
+const AHEAD: usize = 16;
+
+/// What comes in a slot.
+#[derive(Clone, Copy, Default)]
+struct Upcoming {
+    end: Time,
+    seconds: f64,
+    rate: f64,
+    arrivals: f64,
 }
 
 struct Engine<'a> {
@@ -33,6 +45,8 @@ struct Engine<'a> {
     now: Time,
     slot: Span,
     slot_seconds: f64,
+    /// From a decision until its size takes effect.
+    api_latency: Span,
     /// Where the slot ends that time is in.
     boundary: Time,
     /// A size that was decided and takes effect later.
@@ -56,6 +70,7 @@ impl<'a> Engine<'a> {
             now: plan.start,
             slot,
             slot_seconds: slot.0 as f64 / 1e6,
+            api_latency: seconds(environment.api_latency_seconds),
             boundary: plan.start,
             pending: None,
             rate: (0.0, Time(i64::MIN)),
@@ -77,13 +92,33 @@ impl<'a> Engine<'a> {
             }
             self.act();
         }
-        self.recorder.finish(&self.flow, self.fleet.created())
+        let late = self.recorder.late(&self.flow);
+        self.recorder.finish(late, self.fleet.created())
     }
 
     /// Lets requests come and go until the given time.
     fn pass_time(&mut self, until: Time) {
-        let start = self.plan.start;
+        // No pod comes or goes meanwhile.
+        let ready = self.fleet.ready();
+        let pods = Pods { existing: self.fleet.existing() as f64, created: self.fleet.created() };
+        let mut ahead = [Upcoming::default(); AHEAD];
         while self.now < until {
+            let count = self.look_ahead(until, &mut ahead);
+            for slot in &ahead[..count] {
+                self.flow.slot(slot.arrivals, slot.seconds, ready);
+                // Not a copy of it: what was just written in parts is slow to be read as a whole.
+                let (last, totals) = (self.flow.last(), self.flow.totals());
+                self.recorder.slot(slot.end, last, slot.rate, pods, totals);
+            }
+        }
+    }
+
+    /// What comes in the next slots until the given time, and how many those are: at least one. A processor works on many
+    /// of them at once, since none depends on what becomes of another.
+    fn look_ahead(&mut self, until: Time, slots: &mut [Upcoming; AHEAD]) -> usize {
+        let start = self.plan.start;
+        let mut count = 0;
+        for slot in slots {
             if self.boundary <= self.now {
                 self.boundary = self.boundary.after(self.slot);
             }
@@ -96,8 +131,8 @@ impl<'a> Engine<'a> {
             let middle = self.now.after(Span(length.0 / 2));
             if middle >= self.rate.1 {
                 let since = middle.since(start);
-                let steady = start.after(self.plan.load.steady_until(since));
-                self.rate = (self.plan.load.rate(since), steady);
+                let (rate, steady) = self.plan.load.rate_and_steady(since);
+                self.rate = (rate, start.after(steady));
             }
             let expected = self.rate.0 * seconds;
             let arrivals = match self.plan.environment.arrivals {
@@ -106,11 +141,14 @@ impl<'a> Engine<'a> {
                     random::poisson(expected, self.plan.seed, self.now.0.cast_unsigned(), ARRIVALS)
                 }
             };
-            let slot = self.flow.slot(arrivals, seconds, self.fleet.ready());
-            let pods = Pods { existing: self.fleet.existing(), created: self.fleet.created() };
-            self.recorder.slot(end, &slot, self.rate.0, pods, self.flow.totals());
+            *slot = Upcoming { end, seconds, rate: self.rate.0, arrivals };
             self.now = end;
+            count += 1;
+            if end >= until {
+                break;
+            }
         }
+        count
     }
 
     /// Lets everything happen that is due now, always in the same order.
@@ -135,7 +173,8 @@ impl<'a> Engine<'a> {
 
     fn decide(&mut self) {
         let (fleet, flow, sensors) = (&self.fleet, &self.flow, &self.sensors);
-        let world = World { now: self.now, plan: self.plan, fleet, flow, sensors };
+        let (now, plan, api_latency) = (self.now, self.plan, self.api_latency);
+        let world = World { now, plan, api_latency, fleet, flow, sensors };
         let from = world.scale().spec_replicas;
         let written_at = world.written_at();
         let changed = self.policy.decide(&world);

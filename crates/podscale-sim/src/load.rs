@@ -6,13 +6,13 @@
 use crate::trace::Trace;
 use podscale_core::Span;
 use serde::{Deserialize, Serialize};
-use std::f64::consts::TAU;
 use std::sync::Arc;
 use thiserror::Error;
 
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod wave;
 
 /// The highest rate of any load, in requests per second.
 pub const MAX_RPS: f64 = 1e12;
@@ -226,8 +226,21 @@ impl Load {
     /// Requests per second so long after the start: finite and never negative.
     #[must_use]
     pub fn rate(&self, since_start: Span) -> f64 {
-        let seconds = since_start.0 as f64 / 1e6;
-        in_range(self.parts.iter().map(|part| part.rate(seconds)).sum())
+        in_range(self.parts.iter().map(|part| part.rate(since_start)).sum())
+    }
+
+    /// The same, and until when, counted from the start, it certainly stays so; see [`Load::steady_until`].
+    #[must_use]
+    pub fn rate_and_steady(&self, since_start: Span) -> (f64, Span) {
+        match self.parts.as_slice() {
+            // Nearly all loads are one, and are asked for every second of a run.
+            [Part::Sine(sine)] => (sine.rate(since_start), since_start),
+            [only] => {
+                let rate = in_range(only.rate(since_start));
+                (rate, only.steady_until(since_start).max(since_start))
+            }
+            _ => (self.rate(since_start), self.steady_until(since_start)),
+        }
     }
 
     /// Until when, counted from the start, the rate certainly stays as it is at `since_start`; the
@@ -257,7 +270,8 @@ fn in_range(rps: f64) -> f64 {
 }
 
 impl Part {
-    fn rate(&self, seconds: f64) -> f64 {
+    fn rate(&self, since_start: Span) -> f64 {
+        let seconds = since_start.0 as f64 / 1e6;
         match self {
             Part::Constant(rps) => *rps,
             Part::Steps(steps) => {
@@ -268,12 +282,7 @@ impl Part {
                 let next = steps.steps.partition_point(|step| step.at_seconds <= at);
                 next.checked_sub(1).map_or(0.0, |index| steps.steps[index].rps)
             }
-            Part::Sine(sine) => {
-                let turns = (seconds - sine.phase_seconds) / sine.period_seconds;
-                // As `fract` does, which is a call of a function where machines of every age are to run this.
-                let part = turns - (turns as i64) as f64;
-                in_range(sine.mean_rps + sine.amplitude_rps * (part * TAU).sin())
-            }
+            Part::Sine(sine) => sine.rate(since_start),
             Part::Spike(spike) => {
                 spike.base_rps + (spike.peak_rps - spike.base_rps) * spike.height(seconds)
             }
@@ -310,6 +319,14 @@ impl Part {
             }
             Part::Steps(_) | Part::Sine(_) | Part::Spike(_) | Part::Trace { .. } => at,
         }
+    }
+}
+
+impl Sine {
+    /// Requests per second so long after the start.
+    fn rate(&self, since_start: Span) -> f64 {
+        let turns = (since_start.0 as f64 / 1e6 - self.phase_seconds) / self.period_seconds;
+        in_range(self.mean_rps + self.amplitude_rps * wave::sine(turns))
     }
 }
 

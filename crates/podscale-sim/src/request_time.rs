@@ -107,6 +107,14 @@ impl RequestTimes {
         slot.served * self.longer_than(self.objective_seconds, busy, pile_seconds)
     }
 
+    /// Takes in requests of which it is known how long they waited; gives how many of them were too slow.
+    pub fn waited(&mut self, seconds: f64, requests: f64, scored: bool) -> f64 {
+        if scored {
+            self.by_time[place_of(seconds)] += requests;
+        }
+        if seconds > self.objective_seconds { requests } else { 0.0 }
+    }
+
     /// Spreads requests over times by their distribution.
     fn spread(&mut self, requests: f64, busy: f64, pile_seconds: f64) {
         const PARTS: usize = 8;

@@ -4,17 +4,17 @@ mod fleet;
 mod nodes;
 mod sensors;
 
-pub(crate) use fleet::{Fleet, NEVER};
+pub(crate) use fleet::{Fleet, NEVER, READINESS, START_UP};
+pub(crate) use nodes::Nodes;
 pub use sensors::Needs;
 pub(crate) use sensors::Sensors;
 
-use crate::environment::seconds;
 use crate::plan::Plan;
 use crate::workload::Flow;
 use podscale_core::model::ShareOf;
 use podscale_core::pod::Pod;
 use podscale_core::snapshot::{Reading, Scale};
-use podscale_core::{Metric, Time};
+use podscale_core::{Metric, Span, Time};
 
 /// What a policy can see when it decides.
 pub struct World<'a> {
@@ -22,6 +22,7 @@ pub struct World<'a> {
     pub now: Time,
     /// What the run depends on.
     pub plan: &'a Plan,
+    pub(crate) api_latency: Span,
     pub(crate) fleet: &'a Fleet,
     pub(crate) flow: &'a Flow,
     pub(crate) sensors: &'a Sensors,
@@ -37,7 +38,7 @@ impl World<'_> {
     /// When a size that is written now takes effect.
     #[must_use]
     pub fn written_at(&self) -> Time {
-        self.now.after(seconds(self.plan.environment.api_latency_seconds))
+        self.now.after(self.api_latency)
     }
 
     /// The pods as the rules see them, into the given place.

@@ -5,11 +5,11 @@ mod apply;
 
 pub use apply::{ApplyError, apply};
 
-use podscale_api::keda::scaled_job;
 use podscale_client::clock::Clock;
 use podscale_cluster::load::{LoadModel, WorkloadConfig, WorkloadError};
 use podscale_cluster::nodes::{Table, Usage, address::MAX_NODES};
-use podscale_controller::dialect::{read, scaled_object};
+use podscale_controller::dialect::read;
+use podscale_sim::jobs::JobSpec;
 use podscale_sim::load::TraceShape;
 use podscale_sim::plan::Quantity;
 use podscale_sim::{Environment, Shape, Trace};
@@ -67,6 +67,8 @@ pub struct Scenario {
 pub struct Simulation {
     /// How long everything takes, and what goes wrong.
     pub environment: Environment,
+    /// What one Job of a ScaledJob does.
+    pub jobs: JobSpec,
     /// What metrics measure, by name; guessed from the name if absent.
     pub metrics: BTreeMap<String, Quantity>,
     /// How long a request may take.
@@ -212,6 +214,11 @@ impl Scenario {
         if self.nodes > MAX_NODES {
             return wrong("nodes".to_owned(), format!("{} is more than {MAX_NODES}", self.nodes));
         }
+        if let Err(error) = self.simulation.jobs.check() {
+            let message =
+                format!("{} is not between {} and {}", error.value, error.least, error.most);
+            return wrong(format!("simulation.jobs.{}", error.field), message);
+        }
         for (place, manifest) in self.manifests.iter().enumerate() {
             for field in ["/apiVersion", "/kind", "/metadata/name"] {
                 let given = manifest.pointer(field).and_then(Value::as_str).unwrap_or_default();
@@ -253,14 +260,10 @@ impl Scenario {
     }
 }
 
-/// Whether an object scales others, or creates Jobs. Unlike those of other kinds, KEDA's cannot be simulated: what their
-/// triggers measure is not in them.
+/// Whether an object scales others, or creates Jobs.
 #[must_use]
 pub fn is_autoscaler(object: &Value) -> bool {
-    let is = |field: &str, value: &str| object.get(field).and_then(Value::as_str) == Some(value);
-    let kind = &scaled_object::SCALED_OBJECT;
-    let is_of_keda = |name: &str| is("apiVersion", kind.api_version) && is("kind", name);
-    read::is_autoscaler(object) || is_of_keda(kind.name) || is_of_keda(scaled_job::KIND)
+    read::is_autoscaler(object) || read::is_scaled_job(object)
 }
 
 /// The traces that a load names.

@@ -167,6 +167,10 @@ fn the_chart_renders_to_what_install_prints() {
     let volumes = "volumes[0].name=x,volumeMounts[0].name=x,volumeMounts[0].mountPath=/x";
     let mounted = run(&helm, &[&template[..], &[volumes]].concat());
     assert!(mounted.contains("mountPath: /x"), "{mounted}");
+    let identity = "podLabels.cloud=used,serviceAccountAnnotations.cloud\\.example/role=worker";
+    let identified = run(&helm, &[&template[..], &[identity]].concat());
+    assert!(identified.contains("\n        cloud: used\n"), "{identified}");
+    assert!(identified.contains("\n    cloud.example/role: worker\n"), "{identified}");
     let fixed = ["arguments[0]=--admin-address=0.0.0.0:1"];
     let refused = Command::new(&helm).args(template).args(fixed).output().expect("helm runs");
     let error = String::from_utf8_lossy(&refused.stderr);

@@ -8,6 +8,8 @@
 mod jobs;
 #[path = "demo/kubelets.rs"]
 mod kubelets;
+#[path = "demo/own_triggers.rs"]
+mod own_triggers;
 #[path = "demo/ports.rs"]
 mod ports;
 #[path = "demo/prometheus.rs"]

@@ -6,6 +6,10 @@
 mod direct_metrics;
 #[path = "simulate/kinds.rs"]
 mod kinds;
+#[path = "simulate/own_triggers.rs"]
+mod own_triggers;
+#[path = "simulate/scaled_jobs.rs"]
+mod scaled_jobs;
 #[path = "simulate/scaled_objects.rs"]
 mod scaled_objects;
 #[path = "simulate/without_requests.rs"]

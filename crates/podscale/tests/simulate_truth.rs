@@ -26,7 +26,7 @@ use podscale_core::snapshot::Reading;
 use podscale_core::{History, Span, Time};
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::{Controlled, Seen as SeenByPass};
-use podscale_sim::{Plan, Run, simulate};
+use podscale_sim::{Plan, Run};
 use scenarios::Case;
 use std::collections::HashMap;
 use std::fs::File;
@@ -141,7 +141,7 @@ fn simulated(case: &Case, subject: &Subject, watched: &Watched, seed: u64) -> Ru
         detail: Detail { changes: true, ..Detail::default() },
         ..subject.plan.clone()
     };
-    simulate(&plan, &mut subject.policy()).expect("a run")
+    subject.run(&plan).expect("a run")
 }
 
 /// A course of sizes: from when on which.

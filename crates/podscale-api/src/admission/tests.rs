@@ -45,7 +45,7 @@ fn reported(object: &Value) -> Option<String> {
     if kind_of(object).kind == pod_autoscaler::KIND {
         let mut pa: PodAutoscaler = serde_json::from_value(object.clone()).expect("it can be read");
         default_spec(&mut pa.spec);
-        return checked(&pa).invalid().map(|why| why.to_string());
+        return checked(&pa, Ok(&[])).invalid().map(|why| why.to_string());
     }
     if kind_of(object).kind == scaled_object::KIND {
         let read = ScaledObject::deserialize(object).expect("it can be read");

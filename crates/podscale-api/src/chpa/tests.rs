@@ -29,7 +29,7 @@ fn numbers_that_are_left_open_get_their_defaults() {
         up: Some(Span::seconds(up)),
         down: Some(Span::seconds(down)),
     };
-    let even = |tolerance| Some(Tolerance { up: tolerance, down: tolerance });
+    let even = |tolerance| Some(Tolerance { up: Some(tolerance), down: Some(tolerance) });
     for (fields, expected) in [
         (json!({}), (windows(300, 300), 2.0, 4, even(0.1))),
         (

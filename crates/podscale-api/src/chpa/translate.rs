@@ -41,7 +41,7 @@ fn extensions(spec: &ChpaSpec) -> Extensions {
         no_metrics: NoMetrics::AskForZero,
         pods: PodRules { readiness: Readiness::Serving, ..PodRules::default() },
         size_from: SizeFrom::Status,
-        tolerance: Some(Tolerance { up: spec.tolerance, down: spec.tolerance }),
+        tolerance: Some(Tolerance { up: Some(spec.tolerance), down: Some(spec.tolerance) }),
         stabilization: Stabilization::Off,
         forbidden_windows: ForbiddenWindows {
             up: window(spec.upscale_forbidden_window_seconds),

@@ -7,11 +7,16 @@ use super::{Form, Hub, Loss, Written};
 use crate::hpa::convert::{self, ConvertError, Version};
 use crate::hpa::v2::{self, metric_type};
 use crate::pod_autoscaler::default::filled_in;
+use crate::pod_autoscaler::spec::metric_type as own_type;
 use crate::pod_autoscaler::{API_VERSION, KIND};
 
 /// The fields that `autoscaling/v2` has in a spec, in a metric and in the rules of a direction.
 const SPEC: [&str; 5] = ["scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"];
 const METRIC: [&str; 6] = ["type", "object", "pods", "resource", "containerResource", "external"];
+/// The fields that a trigger of a ScaledObject has, in a metric and in its event source.
+const TRIGGER: [&str; 3] = ["type", "name", "trigger"];
+const SOURCE: [&str; 5] =
+    ["type", "metadata", "authenticationRef", "metricType", "useCachedMetrics"];
 const RULES: [&str; 4] = ["stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"];
 const METRIC_TYPES: [&str; 5] = [
     metric_type::OBJECT,
@@ -56,6 +61,11 @@ impl Form for PodAutoscaler {
                     set_apart(&mut metric, &METRIC, &field, &mut beyond);
                     kept.push(metric);
                 } else {
+                    if metric["type"] == own_type::TRIGGER {
+                        set_apart(&mut metric, &TRIGGER, &field, &mut beyond);
+                        let (source, field) = (&mut metric["trigger"], format!("{field}.trigger"));
+                        set_apart(source, &SOURCE, &field, &mut beyond);
+                    }
                     beyond.push(Loss { field, value: metric });
                 }
             }

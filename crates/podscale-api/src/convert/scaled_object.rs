@@ -1,6 +1,8 @@
-//! KEDA's ScaledObject as a form. Triggers of cpu, memory, prometheus and cron are metrics and schedules of a
-//! PodAutoscaler; those of other types are known to nobody else.
+//! KEDA's ScaledObject as a form. Triggers of cpu and memory are metrics of every form. Those of prometheus and cron are
+//! queries and schedules of a PodAutoscaler as far as these can say all that they say, and all others its metrics of
+//! type Trigger.
 
+mod formula;
 mod place;
 #[cfg(test)]
 mod tests;
@@ -13,11 +15,13 @@ use super::{ConvertError, Form, Hub, Loss, Written};
 use crate::hpa::convert::as_written;
 use crate::hpa::v2;
 use crate::keda::annotations::{self, Orders, Pause};
+use crate::keda::check::number;
 use crate::keda::scaled_object::{
-    Fallback, KIND, NAME_LABEL, ScaledObject, ScaledObjectSpec, behavior,
+    Fallback, KIND, NAME_LABEL, ScaledObject, ScaledObjectSpec, ScalingModifiers, behavior,
 };
 use crate::keda::trigger::Trigger;
-use crate::keda::{API_VERSION, FINALIZER};
+use crate::keda::{self, API_VERSION, FINALIZER};
+use crate::pod_autoscaler::spec::metric_type;
 use crate::time::GoDuration;
 use podscale_core::Span;
 
@@ -50,7 +54,7 @@ impl Form for ScaledObjects {
     fn read(&self, object: &Value) -> Result<Hub, ConvertError> {
         let given = ScaledObject::deserialize(object)?;
         let spec = &given.spec;
-        let mut reading = Reading::default();
+        let mut reading = Reading { of: Some(spec), ..Reading::default() };
         for (index, trigger) in spec.triggers.iter().enumerate() {
             reading.take(index, trigger);
         }
@@ -71,10 +75,13 @@ impl Form for ScaledObjects {
         let hpa = json!({"apiVersion": v2::API_VERSION, "kind": v2::KIND,
             "metadata": metadata(&object["metadata"]), "spec": fields});
         reading.take_rest(&given);
-        let Reading { own, beyond, unread, .. } = reading;
+        let Reading { own, beyond, unread, names, .. } = reading;
+        let names = names
+            .into_iter()
+            .map(|(at, name)| said(format!("spec.metrics[{at}].name"), json!(name)));
         let own =
             own.into_iter().map(|(index, value)| said(format!("spec.metrics[{index}]"), value));
-        let beyond = own.chain(beyond).collect();
+        let beyond = own.chain(names).chain(beyond).collect();
         Ok(Hub { hpa: as_written(&hpa)?, beyond, unread })
     }
 
@@ -93,35 +100,38 @@ impl Form for ScaledObjects {
 
 /// What was found so far.
 #[derive(Default)]
-struct Reading {
+struct Reading<'a> {
+    /// Of what.
+    of: Option<&'a ScaledObjectSpec>,
     /// Metrics of `autoscaling/v2`.
     metrics: Vec<Value>,
     /// Metrics that only a PodAutoscaler has, with their places among all.
     own: Vec<(usize, Value)>,
+    /// The names of metrics that `autoscaling/v2` has, with their places among all.
+    names: Vec<(usize, String)>,
     schedules: usize,
     beyond: Vec<Loss>,
     unread: Vec<Loss>,
 }
 
-impl Reading {
+impl Reading<'_> {
     fn take(&mut self, index: usize, trigger: &Trigger) {
         let field = format!("spec.triggers[{index}]");
         let place = self.metrics.len() + self.own.len();
+        let Some(spec) = self.of else { return };
+        if !trigger.name.is_empty() && !is_name(&trigger.name) {
+            self.unread.push(said(format!("{field}.name"), json!(trigger.name)));
+        }
         if let Some(metric) = resource(trigger) {
             self.metrics.push(metric);
-        } else if let Some(metric) = query(trigger) {
-            let others = trigger.metadata.iter().filter(|(name, _)| !OF_QUERY.contains(&&***name));
-            let lost = |(name, value): (&String, &String)| {
-                said(format!("{field}.metadata.{name}"), json!(value))
-            };
-            self.unread.extend(others.map(lost));
-            if let Some(reference) = &trigger.authentication_ref {
-                self.unread.push(said(format!("{field}.authenticationRef"), json!(reference)));
+            if let Some(name) = name_of_resource(trigger, spec) {
+                self.names.push((place, name));
             }
-            self.own.push((place, metric));
-        } else if let Some(schedule) = schedule(trigger, self.schedules) {
+        } else if let Some(schedule) = schedule(trigger, spec, self.schedules) {
             self.beyond.push(said(format!("spec.schedules[{}]", self.schedules), schedule));
             self.schedules += 1;
+        } else if let Some(metric) = query(trigger).or_else(|| event_source(trigger, spec)) {
+            self.own.push((place, metric));
         } else {
             self.unread.push(said(field, json!(trigger)));
         }
@@ -184,8 +194,20 @@ impl Reading {
             lose("spec.initialCooldownPeriod", json!(initial));
         }
         if let Some(modifiers) = spec.modifiers() {
-            lose("spec.advanced.scalingModifiers", json!(modifiers));
+            let field = "spec.advanced.scalingModifiers";
+            match expression(spec, modifiers) {
+                Some(expression) => {
+                    self.beyond.push(said("spec.combine", json!("Expression")));
+                    self.beyond.push(said("spec.expression", json!(expression)));
+                    let active = &modifiers.activation_target;
+                    if number(active).is_some_and(|above| above > 0.0) {
+                        self.unread.push(said(format!("{field}.activationTarget"), json!(active)));
+                    }
+                }
+                None => self.unread.push(said(field, json!(modifiers))),
+            }
         }
+        let mut lose = |field: &str, value: Value| self.unread.push(said(field, value));
         if spec.advanced.as_ref().is_some_and(|it| it.restore_to_original_replica_count) {
             lose("spec.advanced.restoreToOriginalReplicaCount", json!(true));
         }
@@ -249,9 +271,73 @@ fn resource(trigger: &Trigger) -> Option<Value> {
     })
 }
 
-/// A trigger of prometheus as a metric of a PodAutoscaler.
+/// Whether metrics can be called so.
+fn is_name(name: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let rest = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(first) && name.chars().all(rest) && name.len() <= 63
+}
+
+/// What a metric of cpu or memory is called: with a formula every metric has a name.
+fn name_of_resource(trigger: &Trigger, spec: &ScaledObjectSpec) -> Option<String> {
+    if is_name(&trigger.name) {
+        return Some(trigger.name.clone());
+    }
+    spec.modifiers().map(|_| trigger.r#type.clone())
+}
+
+/// Any other trigger as a metric of a PodAutoscaler, with all that it says.
+fn event_source(trigger: &Trigger, spec: &ScaledObjectSpec) -> Option<Value> {
+    if trigger.r#type.is_empty() || trigger.is_resource() {
+        return None;
+    }
+    let mut source = json!({"type": trigger.r#type, "metadata": trigger.metadata});
+    let mut set = |name: &str, value: Value| source[name] = value;
+    if let Some(reference) = &trigger.authentication_ref {
+        set("authenticationRef", json!(reference));
+    }
+    if !trigger.metric_type.is_empty() {
+        set("metricType", json!(trigger.metric_type));
+    }
+    if trigger.use_cached_metrics {
+        set("useCachedMetrics", json!(true));
+    }
+    let container = &spec.scale_target_ref.env_source_container_name;
+    if !container.is_empty() {
+        set("envSourceContainerName", json!(container));
+    }
+    let mut metric = Map::new();
+    if is_name(&trigger.name) {
+        metric.insert("name".to_owned(), json!(trigger.name));
+    }
+    metric.insert("type".to_owned(), json!(metric_type::TRIGGER));
+    metric.insert("trigger".to_owned(), source);
+    Some(Value::Object(metric))
+}
+
+/// A formula as an expression of a PodAutoscaler, if it can be one: every trigger that is no metric of pods must have a
+/// name, and those that are decide beside it.
+fn expression(spec: &ScaledObjectSpec, modifiers: &ScalingModifiers) -> Option<String> {
+    let names = keda::formula::names(&spec.triggers);
+    let resources = spec.triggers.iter().filter(|trigger| resource(trigger).is_some());
+    let others: Vec<String> =
+        resources.filter_map(|trigger| name_of_resource(trigger, spec)).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let compared = formula::Compared {
+        formula: modifiers.formula.clone(),
+        target: number(&modifiers.target)?,
+        is_for_all: modifiers.metric_type == "Value",
+    };
+    let are_names = names.iter().all(|name| is_name(name));
+    are_names.then(|| formula::to_expression(&compared, &names, &others))?
+}
+
+/// A trigger of prometheus as a metric of a PodAutoscaler, if that can say all that it says.
 fn query(trigger: &Trigger) -> Option<Value> {
-    if trigger.r#type != "prometheus" {
+    let has_others = trigger.metadata.keys().any(|name| !OF_QUERY.contains(&name.as_str()))
+        || trigger.authentication_ref.is_some()
+        || trigger.use_cached_metrics;
+    if trigger.r#type != "prometheus" || has_others {
         return None;
     }
     let given = |name: &str| trigger.metadata.get(name).map(String::as_str);
@@ -266,7 +352,7 @@ fn query(trigger: &Trigger) -> Option<Value> {
         _ => json!({"type": "AverageValue", "averageValue": threshold}),
     };
     let mut metric = Map::new();
-    if !trigger.name.is_empty() {
+    if is_name(&trigger.name) {
         metric.insert("name".to_owned(), json!(trigger.name));
     }
     metric.insert("type".to_owned(), json!("Prometheus"));
@@ -278,9 +364,9 @@ fn query(trigger: &Trigger) -> Option<Value> {
     Some(Value::Object(metric))
 }
 
-/// A trigger of cron as a schedule of a PodAutoscaler.
-fn schedule(trigger: &Trigger, number: usize) -> Option<Value> {
-    if trigger.r#type != "cron" {
+/// A trigger of cron as a schedule of a PodAutoscaler; as an input of a formula it is a number.
+fn schedule(trigger: &Trigger, spec: &ScaledObjectSpec, number: usize) -> Option<Value> {
+    if trigger.r#type != "cron" || spec.modifiers().is_some() {
         return None;
     }
     let given = |name: &str| trigger.metadata.get(name);

@@ -75,7 +75,7 @@ fn what_does_not_fit_is_refused_by_name() {
         ("math.max(cpu)", 1, "there is no function math.max of 1 arguments"),
         ("!cpu", 2, "what ! takes must be a bool, not a number"),
         ("-(cpu > 1)", 2, "what - takes must be a number, not a bool"),
-        ("cpu.p99", 5, "a metric has no \"p99\", only value, ratio and replicas"),
+        ("cpu.p99", 5, "a metric has no \"p99\", only value, ratio, total and replicas"),
     ] {
         assert_eq!(read(text), Err(format!("line 1, column {column}: {error}")), "{text}");
     }

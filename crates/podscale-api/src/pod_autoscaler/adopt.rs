@@ -161,7 +161,7 @@ mod tests {
                 "currentMetrics": null}});
         let mut hpa: HorizontalPodAutoscaler = serde_json::from_value(given).expect("an HPA");
         let pa = adopted(&hpa).expect("adopted");
-        assert_eq!(translate::pod_autoscaler::autoscaler(&pa), translate::autoscaler(&hpa));
+        assert_eq!(translate::pod_autoscaler::autoscaler(&pa, &[]), translate::autoscaler(&hpa));
         assert_eq!((pa.metadata.uid.as_str(), pa.metadata.annotations.get(MANAGED)), ("", None));
         let status = pa.status.as_ref().expect("a status");
         assert_eq!((status.current_replicas, status.last_scale_time.is_some()), (3, true));

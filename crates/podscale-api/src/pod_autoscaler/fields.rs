@@ -5,6 +5,7 @@ mod ahead;
 mod behavior;
 mod metric;
 mod status;
+mod trigger;
 
 use super::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
 use ahead::{HEADROOM, LEAD, PREDICT, PROFILES, QUEUE, WINDOW};
@@ -23,7 +24,7 @@ pub(super) static SPEC: Object = Object {
             HorizontalPodAutoscaler is valid as it stands.",
     fields: &[
         field("scaleTargetRef", Shape::Object(&TARGET_REF), TARGET_REF.about).required(),
-        field("minReplicas", Shape::Integer(0, REPLICAS), "Never fewer than this. 0 needs a metric of type Object, External or Prometheus.").default("1"),
+        field("minReplicas", Shape::Integer(0, REPLICAS), "Never fewer than this. 0 needs a metric of type Object, External, Prometheus or Trigger.").default("1"),
         field("maxReplicas", Shape::Integer(1, REPLICAS), "Never more than this.").required(),
         METRICS,
         field(
@@ -37,7 +38,7 @@ pub(super) static SPEC: Object = Object {
             Shape::Text(2000),
             "With combine: Expression, the replicas as an expression (CEL) over the metrics by name: each is the number of \
              replicas that the metric proposes, with `.value` and `.ratio` for its value and how far it is from the \
-             target; `currentReplicas` is the target's size. Arithmetic, comparisons, `? :`, `&&`, `||`, `!`, `has`, `max`, `min`, \
+             target, and `.total` for the whole of what its source has, however many pods share it; `currentReplicas` is the target's size. Arithmetic, comparisons, `? :`, `&&`, `||`, `!`, `has`, `max`, `min`, \
              `ceil`, `floor`, `round` and `abs` can be used.",
         ),
         field("behavior", Shape::Object(&BEHAVIOR), BEHAVIOR.about),
@@ -63,9 +64,10 @@ pub(super) static SPEC: Object = Object {
         field(
             "profile",
             Shape::OneOf(PROFILES),
-            "What `predict` and `lead` are where they are not given. Balanced: both, with a margin that covers half of the \
-             demands. Cheap: forecasts alone, which keep no pods. Safe: both, with a margin that covers 90 % of the demands. \
-             Without a profile neither is used unless it is given.",
+            "What `predict`, `headroom` and `behavior.scaleDown.tolerance` are where they are not given. Cheap: forecasts alone, \
+             which keep no pods. Balanced: forecasts, room that is learned for an overload of 10 thousandths of the time, and a \
+             tolerance of 0.3 before pods are removed. Safe: the same with a margin that covers 90 % of the demands, and room for \
+             2 thousandths. Without a profile none of these is used unless it is given.",
         ),
         field(
             "startUpTime",
@@ -80,8 +82,8 @@ pub(super) static SPEC: Object = Object {
         rule_of(".minReplicas", "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas", "must not be greater than maxReplicas"),
         rule_of(
             ".minReplicas",
-            "!has(self.minReplicas) || self.minReplicas > 0 || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus']))",
-            "0 needs a metric of type Object, External or Prometheus: the others have no value without pods",
+            "!has(self.minReplicas) || self.minReplicas > 0 || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus', 'Trigger']))",
+            "0 needs a metric of type Object, External, Prometheus or Trigger: the others have no value without pods",
         ),
         rule_of(
             ".expression",
@@ -115,8 +117,8 @@ pub(super) static SPEC: Object = Object {
         ),
         rule_of(
             ".scaleToZero",
-            "!has(self.scaleToZero) || (has(self.scaleToZero.idleReplicas) && self.scaleToZero.idleReplicas > 0) || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus']))",
-            "needs a metric of type Object, External or Prometheus: the others have no value without pods",
+            "!has(self.scaleToZero) || (has(self.scaleToZero.idleReplicas) && self.scaleToZero.idleReplicas > 0) || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External', 'Prometheus', 'Trigger']))",
+            "needs a metric of type Object, External, Prometheus or Trigger: the others have no value without pods",
         ),
         rule_of(
             ".podDeletionCost",

@@ -29,6 +29,10 @@ pub(super) enum Shape {
     Time,
     /// Texts by name.
     Labels,
+    /// Texts of any length by name.
+    Texts,
+    /// Yes or no.
+    Truth,
     /// So many items at most.
     List(u32, &'static Shape),
     /// Items, so many at most, of which this field tells one from another.
@@ -164,6 +168,11 @@ impl Shape {
                 "type": "object", "maxProperties": 64,
                 "additionalProperties": {"type": "string", "maxLength": 63},
             }),
+            Shape::Texts => json!({
+                "type": "object", "maxProperties": 64,
+                "additionalProperties": {"type": "string", "maxLength": 4096},
+            }),
+            Shape::Truth => json!({"type": "boolean"}),
             Shape::List(most, item) => json!({
                 "type": "array", "maxItems": most, "items": item.schema(),
                 "x-kubernetes-list-type": "atomic",
@@ -200,7 +209,8 @@ impl Shape {
             Shape::ReplicasOr(words) => format!("{} or `{{replicas: N}}`", code(words)),
             Shape::Duration => "duration".to_owned(),
             Shape::Time => "time".to_owned(),
-            Shape::Labels => "texts by name".to_owned(),
+            Shape::Labels | Shape::Texts => "texts by name".to_owned(),
+            Shape::Truth => "`true`, `false`".to_owned(),
             Shape::List(_, item) | Shape::Named(_, _, item) => format!("list of {}", item.words()),
             Shape::Object(object) => {
                 format!("[{}](#{})", object.name, object.name.to_lowercase())

@@ -9,13 +9,17 @@ use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
 mod demand;
+mod trigger;
 
 pub use demand::{Headroom, Lead, Predict, Queue, Window};
+pub use trigger::TriggerSource;
 
 /// The names of metric sources that the HPA does not have.
 pub mod metric_type {
     /// A query, asked of Prometheus directly.
     pub const PROMETHEUS: &str = "Prometheus";
+    /// An event source, as KEDA's triggers name them.
+    pub const TRIGGER: &str = "Trigger";
 }
 
 /// What is scaled, between which bounds, by which metrics and how fast.
@@ -114,6 +118,12 @@ impl PodAutoscalerSpec {
         self.metrics.iter().position(|metric| metric.name.as_deref() == name && of_pods(metric))
     }
 
+    /// The metrics that event sources give, with their places.
+    pub fn triggers(&self) -> impl Iterator<Item = (usize, &Metric, &TriggerSource)> {
+        let metrics = self.metrics.iter().enumerate();
+        metrics.filter_map(|(place, metric)| Some((place, metric, metric.event_source()?)))
+    }
+
     /// The place of a metric by its name; one that has one value for all pods.
     #[must_use]
     pub fn whole_metric(&self, name: &str) -> Option<usize> {
@@ -155,6 +165,9 @@ pub struct Metric {
     /// A query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prometheus: Option<Box<PrometheusSource>>,
+    /// An event source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Box<TriggerSource>>,
     /// Values older than this count as missing; a duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<String>,

@@ -70,6 +70,9 @@ pub struct MetricStatus {
     /// The result of a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prometheus: Option<Box<PrometheusStatus>>,
+    /// The value of an event source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Box<TriggerStatus>>,
 }
 
 /// The result of a query.
@@ -82,6 +85,20 @@ pub struct PrometheusStatus {
     /// The query.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub query: String,
+    /// What it gave.
+    #[serde(deserialize_with = "null_default")]
+    pub current: v2::MetricValueStatus,
+}
+
+/// The value of an event source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TriggerStatus {
+    /// Which kind of event source it is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub r#type: String,
+    /// The name of its metric.
+    pub metric: String,
     /// What it gave.
     #[serde(deserialize_with = "null_default")]
     pub current: v2::MetricValueStatus,

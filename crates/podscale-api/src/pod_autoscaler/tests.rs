@@ -3,6 +3,7 @@ mod meaning;
 
 use super::*;
 use crate::hpa::v2::HorizontalPodAutoscaler;
+use crate::keda::trigger::AuthenticationRef;
 use crate::pod_autoscaler::fields::{SPEC, STATUS};
 use crate::pod_autoscaler::hpa_form::{from_hpa, hpa_form};
 use crate::pod_autoscaler::schema::{Object, Shape};
@@ -22,7 +23,8 @@ fn sample(shape: &Shape) -> Value {
         Shape::ReplicasOr(words) => json!(words[0]),
         Shape::Duration => json!("90s"),
         Shape::Time => json!("2026-01-01T08:00:00Z"),
-        Shape::Labels => json!({"a": "b"}),
+        Shape::Labels | Shape::Texts => json!({"a": "b"}),
+        Shape::Truth => json!(true),
         Shape::List(_, item) | Shape::Named(_, _, item) => json!([sample(item)]),
         Shape::Object(object) => sample_of(object),
     }
@@ -77,10 +79,19 @@ fn complete() -> PodAutoscalerSpec {
     let limit = UpLimit { factor: quantity(), minimum: Some(1) };
     let target = crate::hpa::v2::MetricTarget::default();
     let prometheus = PrometheusSource { server: "x".into(), query: "x".into(), target };
+    let trigger = TriggerSource {
+        r#type: "x".into(),
+        metadata: [("x".to_owned(), "x".to_owned())].into(),
+        authentication_ref: Some(AuthenticationRef { name: "x".into(), kind: "x".into() }),
+        env_source_container_name: "x".into(),
+        metric_type: text(),
+        use_cached_metrics: Some(true),
+    };
     let metric = Metric {
         hpa: Default::default(),
         name: text(),
         prometheus: Some(Box::new(prometheus)),
+        trigger: Some(Box::new(trigger)),
         max_age: text(),
         on_missing: Some(OnMissing::Replicas(1)),
         utilization_of: text(),
@@ -175,7 +186,7 @@ fn defaults_of_the_schema_are_those_of_the_types() {
             if !filled {
                 default::default_spec(&mut pa.spec);
             }
-            let mut model = translate::pod_autoscaler::autoscaler(&pa);
+            let mut model = translate::pod_autoscaler::autoscaler(&pa, &[]);
             // A calendar is the same if its text is, which shows what was given.
             if let Some(extensions) = &mut model.extensions {
                 extensions.schedules = None;
@@ -196,8 +207,8 @@ fn an_hpa_means_the_same_and_comes_back_as_it_was() {
         serde_json::from_value(recording["autoscaler"].clone()).expect("an autoscaler");
     hpa.status = None;
     let pa = from_hpa(&hpa);
-    assert_eq!(hpa_form(&pa).spec, hpa.spec);
-    let mut model = translate::pod_autoscaler::autoscaler(&pa);
+    assert_eq!(hpa_form(&pa, None).spec, hpa.spec);
+    let mut model = translate::pod_autoscaler::autoscaler(&pa, &[]);
     assert_eq!(model, translate::autoscaler(&hpa));
     // The default is another one.
     let owned = PodAutoscaler { spec: PodAutoscalerSpec { pod_selection: None, ..pa.spec }, ..pa };
@@ -205,7 +216,7 @@ fn an_hpa_means_the_same_and_comes_back_as_it_was() {
         pod_selection: podscale_core::model::PodSelection::Owned,
         ..Extensions::default()
     }));
-    assert_eq!(translate::pod_autoscaler::autoscaler(&owned), model);
+    assert_eq!(translate::pod_autoscaler::autoscaler(&owned, &[]), model);
 }
 
 #[test]

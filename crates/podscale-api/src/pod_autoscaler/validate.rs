@@ -11,7 +11,9 @@ use super::spec::{PodAutoscalerSpec, ScalingRules, Schedule, metric_type};
 use super::{PodAutoscaler, calendar};
 use crate::expression;
 use crate::field_error::{BadValue, FieldError, FieldPath, distinct};
+use crate::hpa::v2;
 use crate::hpa::validate as hpa;
+use crate::quantity::{Format, Quantity};
 use crate::schedule::MAX_SCHEDULES;
 use crate::time::GoDuration;
 use std::collections::HashSet;
@@ -48,11 +50,31 @@ pub fn check(pa: &PodAutoscaler) -> Vec<FieldError> {
 
 /// What an HPA would be refused for; what it calls external may be a query of ours.
 fn check_hpa_part(pa: &PodAutoscaler) -> Vec<FieldError> {
-    let mut errors = hpa::check_create(&hpa_form(pa));
+    let mut hpa = hpa_form(pa, None);
+    // What an event source gives, and what that is compared with, is said in its metadata, which are not judged here.
+    for (place, ..) in pa.spec.triggers() {
+        if let Some(source) = hpa.spec.metrics.get_mut(place).and_then(|m| m.external.as_mut()) {
+            source.metric.name = metric_type::TRIGGER.to_owned();
+            source.target = v2::MetricTarget {
+                r#type: v2::target_type::VALUE.to_owned(),
+                value: Some(Quantity::from_milli(1000, Format::DecimalSi)),
+                ..v2::MetricTarget::default()
+            };
+        }
+    }
+    let mut errors = hpa::check_create(&hpa);
     for (index, metric) in pa.spec.metrics.iter().enumerate() {
-        if metric.hpa.r#type == metric_type::PROMETHEUS {
+        let ours = match metric.hpa.r#type.as_str() {
+            metric_type::PROMETHEUS => Some("prometheus"),
+            metric_type::TRIGGER => Some("trigger"),
+            _ => None,
+        };
+        if let Some(ours) = ours {
             let path = FieldPath::new("spec").child("metrics").index(index);
-            let (theirs, ours) = (path.child("external"), path.child("prometheus"));
+            let (theirs, ours) = (path.child("external"), path.child(ours));
+            // It is not one of an HPA's types where its source is missing, which is said below.
+            let of_type = path.child("type").to_string();
+            errors.retain(|error| error.field != of_type);
             for error in &mut errors {
                 if let Some(rest) = error.field.strip_prefix(&theirs.to_string()) {
                     error.field = format!("{ours}{rest}");
@@ -183,9 +205,9 @@ fn check_orders(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
             let detail = format!("must be less than minReplicas, which is {min}");
             errors.push(FieldError::invalid(&field, idle, detail));
         }
-        let wakes = ["Object", "External", metric_type::PROMETHEUS];
+        let wakes = ["Object", "External", metric_type::PROMETHEUS, metric_type::TRIGGER];
         if idle == 0 && !spec.metrics.iter().any(|m| wakes.contains(&m.hpa.r#type.as_str())) {
-            let detail = "needs a metric of type Object, External or Prometheus";
+            let detail = "needs a metric of type Object, External, Prometheus or Trigger";
             errors.push(FieldError::forbidden(&path, detail));
         }
         errors.extend(check_duration(zero.cool_down.as_deref(), 0, &path.child("coolDown")));
@@ -226,7 +248,8 @@ fn check_queue(spec: &PodAutoscalerSpec, path: &FieldPath) -> Vec<FieldError> {
     let Some(queue) = &spec.queue else { return errors };
     for (field, name) in [("length", &queue.length), ("arrivals", &queue.arrivals)] {
         if spec.whole_metric(name).is_none() {
-            let detail = "must be the name of a metric of type Object, External or Prometheus";
+            let detail =
+                "must be the name of a metric of type Object, External, Prometheus or Trigger";
             errors.push(FieldError::invalid(&path.child(field), name.as_str(), detail));
         }
     }

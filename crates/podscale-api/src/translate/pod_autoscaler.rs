@@ -1,22 +1,28 @@
 //! Between PodAutoscalers and the core's model.
 
+use super::scaled_object::TriggerMetric;
 use super::{EMPTY_TARGET, source_and_target, targets};
 use crate::expression;
-use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, metric_type};
+use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, TriggerSource, metric_type};
 use crate::pod_autoscaler::validate::check;
 use crate::pod_autoscaler::{PodAutoscaler, calendar};
 use crate::quantity::Quantity;
 use crate::quote::quote;
 use crate::time::{GoDuration, Timestamp};
 use podscale_core::model::{
-    Aggregate, Behavior, Combine, Control, Extensions, Fallback, ForbiddenWindows, Hold,
-    MetricRules, Milli, Mode, OnMissing, Pace, Pause, PodRules, PodSelection, PrometheusQuery,
-    ScaleToZero, ShareOf, Source, TargetRef, Watermarks, ZeroedByOthers,
+    Aggregate, Behavior, Combine, Control, EventSource, Extensions, Fallback, ForbiddenWindows,
+    Hold, MetricRules, Milli, Mode, OnMissing, Pace, Pause, PodRules, PodSelection,
+    PrometheusQuery, ScaleToZero, ShareOf, Source, TargetRef, Targets, Trigger, TriggerOf,
+    Watermarks, ZeroedByOthers,
 };
 use podscale_core::{Autoscaler, Metric, Span};
+use std::sync::Arc;
 
 mod ahead;
+mod recorded;
 pub mod status;
+
+pub use recorded::replayed;
 
 /// The defaults of what is a duration.
 const COOL_DOWN: Span = Span::seconds(300);
@@ -24,8 +30,11 @@ const FALLBACK_AFTER: Span = Span::seconds(180);
 
 /// The model of a defaulted object. Never fails: what no rule knows is left out, and
 /// [`crate::pod_autoscaler::validate`] says what is wrong with it.
+///
+/// What the event sources measure is known to whoever reads them, and comes in the order of these; without it such a
+/// metric has no target.
 #[must_use]
-pub fn autoscaler(pa: &PodAutoscaler) -> Autoscaler {
+pub fn autoscaler(pa: &PodAutoscaler, measured: &[TriggerMetric]) -> Autoscaler {
     let PodAutoscaler { metadata, spec, .. } = pa;
     let target = &spec.scale_target_ref;
     let direction = |rules: &Option<spec::ScalingRules>| {
@@ -43,13 +52,33 @@ pub fn autoscaler(pa: &PodAutoscaler) -> Autoscaler {
         },
         min_replicas: spec.min_replicas.unwrap_or(1),
         max_replicas: spec.max_replicas,
-        metrics: spec.metrics.iter().map(metric).collect(),
+        metrics: metrics(spec, measured),
         behavior: spec.behavior.as_ref().map(|behavior| Behavior {
             scale_up: direction(&behavior.scale_up),
             scale_down: direction(&behavior.scale_down),
         }),
         extensions: (extensions != Extensions::default()).then(|| Box::new(extensions)),
     }
+}
+
+fn metrics(spec: &PodAutoscalerSpec, measured: &[TriggerMetric]) -> Vec<Metric> {
+    let mut measured = measured.iter();
+    let of_one = |one: &spec::Metric| match one.event_source() {
+        Some(source) => trigger(source, measured.next()),
+        None => metric(one),
+    };
+    spec.metrics.iter().map(of_one).collect()
+}
+
+/// A metric that an event source gives.
+fn trigger(given: &TriggerSource, measured: Option<&TriggerMetric>) -> Metric {
+    if let Some(TriggerMetric::External { name, source, targets }) = measured {
+        let (name, of) = (Arc::clone(name), TriggerOf::Source(source.clone()));
+        return Metric::new(Source::Trigger(Trigger { name, of }), targets);
+    }
+    let kind: Arc<str> = given.r#type.as_str().into();
+    let of = TriggerOf::Source(EventSource { kind: Arc::clone(&kind), key: "".into() });
+    Metric::new(Source::Trigger(Trigger { name: kind, of }), &Targets::default())
 }
 
 fn metric(metric: &spec::Metric) -> Metric {
@@ -105,6 +134,7 @@ fn extensions(spec: &PodAutoscalerSpec) -> Extensions {
         queue: ahead::queue(spec),
         window: ahead::window(spec),
         ahead: ahead::ahead(spec),
+        tolerance: ahead::tolerance(spec),
         schedules: calendar::schedules(&spec.schedules).ok().flatten(),
         control: control(spec),
         scale_to_zero: spec.scale_to_zero.as_ref().map(|zero| ScaleToZero {
@@ -205,11 +235,13 @@ fn span(text: Option<&str>) -> Option<Span> {
     GoDuration::parse(text?).ok().map(GoDuration::to_span)
 }
 
-/// The model of a defaulted object, which says if its spec cannot be acted on.
+/// The model of a defaulted object, which says if its spec cannot be acted on. What the event sources measure comes as
+/// for [`autoscaler`], or what is wrong with them.
 #[must_use]
-pub fn checked(pa: &PodAutoscaler) -> Autoscaler {
-    let mut model = autoscaler(pa);
-    let errors: Vec<String> = check(pa).iter().map(ToString::to_string).collect();
+pub fn checked(pa: &PodAutoscaler, measured: Result<&[TriggerMetric], &str>) -> Autoscaler {
+    let mut model = autoscaler(pa, measured.unwrap_or_default());
+    let mut errors: Vec<String> = check(pa).iter().map(ToString::to_string).collect();
+    errors.extend(measured.err().map(str::to_owned));
     if !errors.is_empty() {
         let extensions = model.extensions.get_or_insert_default();
         extensions.invalid = Some(errors.join("; ").into());

@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 use podscale_core::model::{
     Activation, Behavior, Composite, Control, EventSource, Extensions, Hold, MetricRules, Milli,
     Mode, Pause, ScaleToZero, Source, StandIn, StandInSize, TargetRef, Targets, Trigger, TriggerOf,
-    Waking, ZeroedByOthers,
+    Waking, Wording, ZeroedByOthers,
 };
 use podscale_core::{Autoscaler, Metric, Span};
 use std::sync::Arc;
@@ -38,7 +38,9 @@ pub mod status;
 mod tests;
 
 pub use hpa_form::hpa_form;
-pub use recorded::{recorded, recorded_spec, replayed, replayed_status, was_left_to_hpa};
+pub use recorded::{
+    recorded, recorded_spec, recorded_trigger, replayed, replayed_status, was_left_to_hpa,
+};
 
 /// What one trigger measures.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +103,7 @@ pub fn autoscaler(
         }),
         activation: activation(object, &orders),
         zeroed_by_others: ZeroedByOthers::Woken,
+        wording: Wording::Keda,
         ..Extensions::default()
     };
     Autoscaler {

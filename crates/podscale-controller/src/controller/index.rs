@@ -55,7 +55,8 @@ pub(crate) struct Index {
 
 #[derive(Default)]
 struct State {
-    entries: HashMap<Key, Entry>,
+    /// Boxed, since a part of the table is always empty.
+    entries: HashMap<Key, Box<Entry>>,
     /// How many of them are gone, and stay until their reconcile ends.
     gone: usize,
     queue: Queue,
@@ -129,7 +130,7 @@ impl Index {
         };
         let mut state = self.state.lock();
         find(&mut state)?;
-        MutexGuard::try_map(state, |state| state.entries.get_mut(key)).ok()
+        MutexGuard::try_map(state, |state| state.entries.get_mut(key).map(Box::as_mut)).ok()
     }
 
     /// Takes in a change of the objects of one kind; those that are gone.
@@ -145,10 +146,11 @@ impl Index {
         match self.rules.manage.filter(change) {
             Change::All(all) => {
                 let there: HashSet<&Key> = all.iter().map(|managed| &managed.key).collect();
-                let left = |(key, entry): &(&Key, &Entry)| {
+                let is_left = |key: &Key, entry: &Entry| {
                     key.kind == kind && !entry.gone && !there.contains(key)
                 };
-                gone.extend(state.entries.iter().filter(left).map(|(key, _)| key.clone()));
+                let left = state.entries.iter().filter(|(key, entry)| is_left(key, entry));
+                gone.extend(left.map(|(key, _)| key.clone()));
                 gone.iter().for_each(|key| state.remove(key));
                 for managed in all {
                     // What was decided before keeps its moment, so that a start does not decide
@@ -345,7 +347,7 @@ impl State {
             return;
         }
         let recalled = histories.claim(managed.uid());
-        let mut entry = Entry::new(managed, recalled.unwrap_or_default(), rules);
+        let mut entry = Box::new(Entry::new(managed, recalled.unwrap_or_default(), rules));
         // One of the same name may be under way; it is not started a second time.
         let running = entries.get(&key).is_some_and(|entry| entry.queue_state.is_running());
         self.remove(&key);

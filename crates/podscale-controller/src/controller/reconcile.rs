@@ -4,6 +4,7 @@ mod beside;
 mod conflict;
 mod costs;
 mod own_status;
+mod permits;
 mod upkeep;
 
 use super::act::Actor;
@@ -15,25 +16,25 @@ use super::ownership::{Management, says_conflict};
 use super::recalled::Recalled;
 use super::refresh::{RefreshDemand, RefreshRate};
 use super::target::{Freshness, Target};
-use crate::dialect::{After, Key, Managed, NewStatus, WireObject};
+use crate::dialect::{After, Key, Managed, NewStatus, Upkeep, WireObject};
 use crate::metrics::Metrics;
 use crate::settings::span;
 use crate::source::FRESHNESS_PARTS;
 use crate::time::now;
 use conflict::{Conflict, conflict};
+#[cfg(test)]
+pub(super) use permits::WRITE_PERMITS;
+pub(super) use permits::WritePermits;
 use podscale_client::clock::Clock;
 use podscale_core::pass::{Pass, ScaleWrite, StatusWrite, Withheld, Write};
 use podscale_core::snapshot::ScaleError;
 use podscale_core::{Event, Rescale, Settings, Snapshot, Span, StatusChange, Time};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The reason of events about annotations.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
-/// How many reconciles write at the same time: about as many calls as an API server takes at once on
-/// one connection. More would wait all the same, each with all that it is about to write.
-pub(super) const WRITE_PERMITS: usize = 256;
 /// No answer is used by another object after this time.
 const LONGEST_MAX_AGE: Duration = Duration::from_secs(4);
 
@@ -49,17 +50,17 @@ pub(super) struct Reconciler {
     pub(super) refresh_rate: RefreshRate,
     pub(super) metrics: Metrics,
     pub(super) observers: Vec<Arc<dyn Observer>>,
-    pub(super) write_permits: Semaphore,
+    pub(super) write_permits: WritePermits,
 }
 
 /// A target that turned out to have changed before anything was written.
 struct Changed;
 
 impl Reconciler {
-    /// Reconciles one object.
-    pub(super) async fn reconcile(&self, key: &Key) {
+    /// Reconciles one object; the permit is held for as long as it runs, or until it waits to write.
+    pub(super) async fn reconcile(&self, key: &Key, mut permit: OwnedSemaphorePermit) {
         for freshness in [Freshness::Watched, Freshness::Current] {
-            if self.attempt(key, freshness).await.is_ok() {
+            if self.attempt(key, freshness, &mut permit).await.is_ok() {
                 break;
             }
         }
@@ -74,7 +75,12 @@ impl Reconciler {
         self.observers.iter().for_each(|observer| observer.gone(key));
     }
 
-    async fn attempt(&self, key: &Key, freshness: Freshness) -> Result<(), Changed> {
+    async fn attempt(
+        &self,
+        key: &Key,
+        freshness: Freshness,
+        permit: &mut OwnedSemaphorePermit,
+    ) -> Result<(), Changed> {
         let Some(ReconcileStart { mut managed, period, observed }) = self.index.open(key) else {
             return Ok(());
         };
@@ -82,9 +88,10 @@ impl Reconciler {
             managed = observed.rewind(&managed);
         }
         if let Some(upkeep) = managed.wire.upkeep()
+            && !matches!(upkeep, Upkeep::Prepare { .. })
             && self.may_maintain(&managed)
         {
-            match self.maintain(managed, upkeep).await {
+            match Box::pin(self.maintain(managed, upkeep)).await {
                 Some(maintained) => managed = maintained,
                 None => return Ok(()),
             }
@@ -96,7 +103,19 @@ impl Reconciler {
         let observation = self.observatory.observe(request).await;
         // Sources may be slow, so many may wait for them. What follows needs more memory and waits for
         // nobody but the API server, which takes only so much at once.
-        let _permit = self.write_permits.acquire().await;
+        let write_permit = self.write_permits.acquire(permit).await;
+        if write_permit.has_waited && observed.is_none() {
+            managed = self.index.newest(managed);
+        }
+        // Not before: polls of many new objects would wait until the API server has taken in as many patches.
+        if let Some(prepare @ Upkeep::Prepare { .. }) = managed.wire.upkeep()
+            && self.may_maintain(&managed)
+        {
+            match Box::pin(self.maintain(managed, prepare)).await {
+                Some(prepared) => managed = prepared,
+                None => return Ok(()),
+            }
+        }
         Box::pin(self.conclude(&managed, observation, observed)).await
     }
 
@@ -352,23 +371,6 @@ impl Reconciler {
             },
         );
         Some(conflict)
-    }
-
-    /// Takes a target out of the ownership of its autoscaler, if another controller has put it there. One
-    /// that does so again still runs.
-    async fn disown(
-        &self,
-        object: &Managed,
-        target: &Result<Target, ScaleError>,
-        state: &ReconcileState,
-    ) {
-        if let Ok(target) = target
-            && !object.key.kind.is_native()
-            && self.withheld(state).is_none()
-        {
-            let release = self.actor.disown(object, target, state.released.as_deref()).await;
-            self.index.released(&object.key, object.uid(), release, now(&self.clock));
-        }
     }
 
     /// Reports once what is wrong with an object's annotations.

@@ -72,7 +72,9 @@ impl TargetReader {
         {
             return Ok(Target { scale, resource, path, freshness });
         }
-        match read_scale(&self.client, &resource, &path, &target.name).await {
+        // Few targets are read so, and thousands of reconciles may wait: only these take the room that it needs.
+        let reading = read_scale(&self.client, &resource, &path, &target.name);
+        match Box::pin(reading).await {
             Ok(scale) => Ok(Target { scale, resource, path, freshness: Freshness::Current }),
             Err(error) => {
                 if error.is_not_found() {

@@ -6,6 +6,7 @@ mod recordings;
 mod scaled_object;
 mod seams;
 
+use super::reconcile::WRITE_PERMITS;
 use super::*;
 use crate::dialect::{self, Key};
 use crate::dialect::{CONFLICT_CONDITION, CONFLICT_REASON, TARGET_TAKEN};

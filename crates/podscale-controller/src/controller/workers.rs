@@ -109,10 +109,7 @@ impl Workers {
             let span = spans::reconcile(&key);
             // Made here, so that it is put back even if the task is ended before it begins.
             let taken = Taken { index, key };
-            let work = async move {
-                let _permit = permit;
-                reconciler.reconcile(&taken.key).await;
-            };
+            let work = async move { reconciler.reconcile(&taken.key, permit).await };
             running.spawn(work.instrument(span));
         }
     }

@@ -69,6 +69,12 @@ impl Point {
         (self.current, self.desired, self.min, self.max)
             == (other.current, other.desired, other.min, other.max)
     }
+
+    /// Whether a line goes on straight from one to the other.
+    fn is_level_with(&self, other: &Point) -> bool {
+        let bits = |(value, goal): &(f32, f32)| (value.to_bits(), goal.to_bits());
+        self.same_size(other) && self.metrics.iter().map(bits).eq(other.metrics.iter().map(bits))
+    }
 }
 
 /// How much a history may hold.
@@ -94,6 +100,14 @@ impl History {
         if self.points.back().is_some_and(|p| p.metrics.len() != point.metrics.len()) {
             // Another set of metrics: the old values belong to other lines.
             self.points.iter_mut().for_each(|p| p.metrics.clear());
+        }
+        let mut newest = self.points.iter().rev();
+        if let (Some(last), Some(before)) = (newest.next(), newest.next())
+            && last.is_level_with(&point)
+            && before.is_level_with(&point)
+        {
+            // Nothing shows between two equal points; most autoscalers have nothing to do for hours.
+            self.points.pop_back();
         }
         self.points.push_back(point);
         while self.points.len() > capacity.points.max(1) {

@@ -1,8 +1,13 @@
 //! Reads single objects of any dialect and version, as files and Recordings have them, checked as an API
 //! server checks them.
 
+mod jobs;
+
+pub use jobs::{UnderstoodJobs, is_scaled_job, read_jobs};
+
 use super::{Managed, chpa, hpa, pod_autoscaler, scaled_object};
 use crate::settings::TriggerMode;
+use crate::triggers::Triggered;
 use crate::triggers::offline::{Measured, TriggerTarget, measured};
 use podscale_api::chpa::Chpa;
 use podscale_api::hpa::convert::{self, ConvertError, Version};
@@ -151,7 +156,7 @@ fn read_scaled_object(object: &Value) -> Result<Understood, ReadError> {
     admit(&mut scaled.metadata);
     scaled.status = None;
     let Measured { metrics, activations, targets } =
-        measured(&scaled).map_err(ReadError::Invalid)?;
+        measured(&Triggered::from(&scaled)).map_err(ReadError::Invalid)?;
     let object = serde_json::to_value(&scaled)?;
     let managed = scaled_object::managed(&Arc::new(scaled), &Ok(metrics), TriggerMode::Direct);
     match managed.model.invalid() {
@@ -160,22 +165,29 @@ fn read_scaled_object(object: &Value) -> Result<Understood, ReadError> {
     }
 }
 
+/// What its event sources measure is known as far as their metadata say it.
 fn read_pod_autoscaler(object: &Value) -> Result<Understood, ReadError> {
     let mut pa = PodAutoscaler::deserialize(object)?;
     admit(&mut pa.metadata);
     default_spec(&mut pa.spec);
     pa.status = None;
     let object = serde_json::to_value(&pa)?;
-    let managed = pod_autoscaler::managed(pa);
-    match managed.model.invalid() {
-        Some(why) => Err(ReadError::Invalid(why.to_string())),
-        None => Ok(Understood::new(managed, object)),
+    let measured = measured(&Triggered::from(&pa));
+    let metrics = measured.as_ref().map(|measured| &measured.metrics[..]);
+    let managed = pod_autoscaler::managed_with(&Arc::new(pa), metrics, &"".into(), None);
+    match (managed.model.invalid(), measured) {
+        (Some(why), _) => Err(ReadError::Invalid(why.to_string())),
+        (None, Err(why)) => Err(ReadError::Invalid(why)),
+        (None, Ok(Measured { activations, targets, .. })) => {
+            Ok(Understood { managed, object, activations, targets })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use podscale_core::model::MetricTarget;
 
     fn spec(more: Value) -> Value {
         let mut spec = json!({"maxReplicas": 5,
@@ -239,6 +251,29 @@ mod tests {
         object["spec"]["maxReplicas"] = json!(5);
         let read = read(&object).expect("a ScaledObject");
         assert!(read.object["spec"]["maxReplicas"].is_null(), "there is no such field");
+    }
+
+    #[test]
+    fn a_pod_autoscaler_with_event_sources_is_read_and_so_is_what_is_recorded_of_it() {
+        let jobs = json!({"type": "Trigger", "name": "jobs", "trigger": {"type": "redis",
+            "metadata": {"address": "redis:6379", "listName": "jobs", "listLength": "7",
+                "activationListLength": "2"}}});
+        let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": 50}}});
+        let own = |metrics: Value| object("podscale.dev/v1alpha1", "PodAutoscaler", metrics);
+        let given = own(json!({"metrics": [cpu, jobs]}));
+        let understood = read(&given).expect("a PodAutoscaler");
+        let model = &understood.managed.model;
+        assert_eq!(model.metrics[1].target, MetricTarget::AverageValue(Milli(7000)));
+        assert_eq!(understood.activations.get("s1-redis-jobs"), Some(&Milli(2000)));
+        let path = &understood.targets[0].path;
+        assert_eq!(path, "spec.metrics[1].trigger.metadata.listLength");
+        let recorded = read_recorded(&understood.managed.wire.recorded()).expect("the same");
+        assert_eq!(recorded.managed.model, *model);
+        let mut bad = jobs.clone();
+        bad["trigger"]["metadata"]["listLength"] = json!("many");
+        let error = read(&own(json!({"metrics": [bad]}))).expect_err("no number").to_string();
+        assert!(error.starts_with("spec.metrics[0].trigger (redis): "), "{error}");
     }
 
     #[test]

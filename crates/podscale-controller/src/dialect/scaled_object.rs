@@ -1,20 +1,20 @@
 //! `keda.sh/v1alpha1` ScaledObject: KEDA's kind of autoscaler objects. What its triggers mean depends on other objects,
-//! so between the watch and the index stands a resolver.
+//! so between the watch and the index stands a [resolver](super::resolver).
 
-mod inbox;
-mod resolver;
+mod release;
+mod resolved;
 #[cfg(test)]
 mod tests;
 
+use super::resolver::{Inbox, Resolver, shared};
 use super::{
-    After, AnyDialect, Beside, CONFLICT_CONDITION, Key, Kind, Managed, NewStatus, OwnStatus,
-    Upkeep, WireObject,
+    After, AnyDialect, Beside, CONFLICT_CONDITION, IsManaged, Key, Kind, Managed, NewStatus,
+    OwnStatus, Upkeep, WARNING_CONDITION, WARNING_REASON, WireObject,
 };
 use crate::settings::TriggerMode as Mode;
 use crate::triggers::Triggers;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use inbox::Inbox;
 use kube::Client;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::keda::annotations::{Orders, Pause};
@@ -26,7 +26,6 @@ use podscale_api::keda::scaled_object::{
 use podscale_api::keda::{API_VERSION, Condition, FINALIZER};
 use podscale_api::meta::ObjectMeta;
 use podscale_api::time::Timestamp;
-use podscale_api::translate::polling;
 use podscale_api::translate::scaled_object::own_hpa::{HpaSeen, note_hpa, own_hpa};
 use podscale_api::translate::scaled_object::status::{ACTIVE, Passed, get, to_wire};
 use podscale_api::translate::scaled_object::{self as translate, TriggerMetric, events};
@@ -34,10 +33,10 @@ use podscale_client::instrument::Instruments;
 use podscale_client::watch::{Change, Presence, Watched, follow};
 use podscale_core::model::Scope;
 use podscale_core::status::{self, ConditionStatus, Note};
-use podscale_core::{Autoscaler, Event, Status, StatusChange};
-use resolver::Resolver;
+use podscale_core::{Autoscaler, Status, StatusChange};
+use release::finalizers;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,13 +57,8 @@ const HPA_PERIOD: Duration = Duration::from_secs(15);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Why an object that is being deleted is not acted on.
 const DELETED: &str = "the ScaledObject is being deleted";
-/// The condition of an object some of whose metadata has no effect. KEDA says nothing then.
-const WARNING_CONDITION: &str = "podscale.dev/Warning";
 /// The reason of the condition Active of an object that has nothing to do.
 const NOT_ACTIVE: &str = "ScalerNotActive";
-
-/// Whether an object is managed. Nothing is looked up for others.
-pub type IsManaged = Arc<dyn Fn(&Managed) -> bool + Send + Sync>;
 
 /// The dialect.
 pub struct ScaledObjects {
@@ -110,7 +104,7 @@ impl AnyDialect for ScaledObjects {
         mut apply: Box<dyn FnMut(Change<Managed>) + Send + 'a>,
     ) -> BoxFuture<'a, ()> {
         async move {
-            let inbox = Inbox::default();
+            let inbox = Inbox::<ScaledObject>::default();
             let Kind { resource, presence, .. } = &SCALED_OBJECT;
             let path = SCALED_OBJECT.path();
             let arrive = |change: Change<Wire>| {
@@ -147,15 +141,16 @@ pub(super) fn managed(
     metrics: &Result<Vec<TriggerMetric>, String>,
     mode: Mode,
 ) -> Managed {
-    managed_with(object, metrics, &"".into(), mode)
+    managed_with(object, metrics, &"".into(), mode, None)
 }
 
-/// The same, given what of its triggers' metadata has no effect.
+/// The same, given what of its triggers' metadata has no effect, and what it meant before.
 fn managed_with(
     object: &Arc<ScaledObject>,
     metrics: &Result<Vec<TriggerMetric>, String>,
     warnings: &Arc<str>,
     mode: Mode,
+    before: Option<&Arc<Autoscaler>>,
 ) -> Managed {
     let mut model = translate::autoscaler(object, metrics);
     if let Some(extensions) = &mut model.extensions {
@@ -167,7 +162,7 @@ fn managed_with(
             extensions.activation.scope = Scope::Activation;
         }
     }
-    let model = Arc::new(model);
+    let model = shared(model, before);
     let (namespace, name) = (Arc::clone(&model.namespace), Arc::clone(&model.name));
     let key = Key { namespace, name, kind: &SCALED_OBJECT };
     let checked = translate::checked(object, metrics);
@@ -178,7 +173,14 @@ fn managed_with(
 
 impl Resolved {
     fn with(&self, status: ScaledObjectStatus) -> Resolved {
-        let object = ScaledObject { status: Some(status), ..(*self.object).clone() };
+        let ScaledObject { kind, api_version, metadata, spec, status: _ } = &*self.object;
+        let object = ScaledObject {
+            kind: kind.clone(),
+            api_version: api_version.clone(),
+            metadata: metadata.clone(),
+            spec: spec.clone(),
+            status: Some(status),
+        };
         Resolved { object: Arc::new(object), ..self.clone() }
     }
 
@@ -198,8 +200,7 @@ fn drop_conflict(status: &mut ScaledObjectStatus) {
 fn warn(status: &mut ScaledObjectStatus, warnings: &str) {
     status.conditions.retain(|condition| condition.r#type != WARNING_CONDITION);
     if !warnings.is_empty() {
-        let [kind, truth, reason] =
-            [WARNING_CONDITION, "True", "MetadataIgnored"].map(str::to_owned);
+        let [kind, truth, reason] = [WARNING_CONDITION, "True", WARNING_REASON].map(str::to_owned);
         let message = warnings.to_owned();
         status.conditions.push(Condition { r#type: kind, status: truth, reason, message });
     }
@@ -283,7 +284,7 @@ impl WireObject for Resolved {
         translate::recorded(&self.object, &self.model, &self.checked)
     }
 
-    fn after(&self, after: After<'_>) -> Option<OwnStatus> {
+    fn after(&self, after: After<'_>) -> Option<OwnStatus<'_>> {
         let kind = self.object.spec.scale_target_ref.kind();
         let target = after.target.map(|target| TargetResource {
             group: target.group.clone(),
@@ -308,7 +309,8 @@ impl WireObject for Resolved {
             new.last_active_time.map(|Timestamp(at)| Timestamp(at.whole_seconds()));
         let events = events::events(passed, &new);
         let change = change(object.status.as_ref(), &new);
-        Some(OwnStatus { object: Box::new(self.with(new)), change, events })
+        let object = Box::new(move || Box::new(self.with(new)) as Box<dyn WireObject>);
+        Some(OwnStatus { object, change, events })
     }
 
     fn hpa_name(&self) -> Option<String> {
@@ -331,17 +333,16 @@ impl WireObject for Resolved {
 
     fn upkeep(&self) -> Option<Upkeep> {
         let metadata = &self.object.metadata;
-        let finalizers = finalizers(metadata);
-        let is_held = finalizers.iter().any(|finalizer| finalizer == FINALIZER);
+        let is_held = finalizers(metadata).any(|finalizer| finalizer == FINALIZER);
         if metadata.deletion_timestamp.is_some() {
-            return Some(self.release(finalizers, is_held));
+            return Some(self.release(is_held));
         }
         if is_held && metadata.labels.get(NAME_LABEL) == Some(metadata.name.as_str()) {
             return None;
         }
-        let mut finalizers = finalizers;
+        let mut finalizers: Vec<&str> = finalizers(metadata).collect();
         if !is_held {
-            finalizers.push(FINALIZER.to_owned());
+            finalizers.push(FINALIZER);
         }
         let (version, name) = (&metadata.resource_version, metadata.name.as_str());
         let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers,
@@ -354,36 +355,8 @@ impl WireObject for Resolved {
     }
 }
 
-impl Resolved {
-    /// What is to be done before it goes.
-    fn release(&self, mut finalizers: Vec<String>, is_held: bool) -> Upkeep {
-        if !is_held {
-            return Upkeep::Release { restore: None, patch: None, events: Vec::new() };
-        }
-        let ScaledObject { metadata, spec, status, .. } = &*self.object;
-        let advanced = spec.advanced.as_ref();
-        let restores = advanced.is_some_and(|it| it.restore_to_original_replica_count);
-        let known = status.as_ref().filter(|status| status.scale_target_gvkr.is_some());
-        let restore = known.filter(|_| restores).and_then(|status| status.original_replica_count);
-        finalizers.retain(|finalizer| finalizer != FINALIZER);
-        let version = &metadata.resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
-        let events = vec![
-            polling::stopped(),
-            Event::warning("ScaledObjectDeleted", "ScaledObject was deleted"),
-        ];
-        Upkeep::Release { restore, patch: Some(patch), events }
-    }
-}
-
 fn is_paused(object: &ScaledObject) -> bool {
     Orders::read(&object.metadata.annotations).pause != Pause::No
-}
-
-/// What an object waits for before it goes.
-fn finalizers(metadata: &ObjectMeta) -> Vec<String> {
-    let list = metadata.other.get("finalizers").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// An object as it is sent; those of a list do not say themselves what they are.

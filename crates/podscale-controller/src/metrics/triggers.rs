@@ -6,12 +6,36 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What KEDA calls objects of the kinds ScaledObject and ScaledJob: where triggers are theirs, and where objects are
-/// counted.
-const OF_OBJECT: &str = "scaledobject";
-const OF_JOB: &str = "scaledjob";
-const COUNTED_OBJECT: &str = "scaled_object";
-const COUNTED_JOB: &str = "scaled_job";
+/// The kinds of objects that have triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum OwnerKind {
+    /// KEDA's autoscalers.
+    ScaledObject,
+    /// What creates Jobs.
+    ScaledJob,
+    /// Podscale's own autoscalers.
+    PodAutoscaler,
+}
+
+impl OwnerKind {
+    /// What metrics of triggers say that they belong to; of its own kinds, in KEDA's words.
+    const fn of_trigger(self) -> &'static str {
+        match self {
+            OwnerKind::ScaledObject => "scaledobject",
+            OwnerKind::ScaledJob => "scaledjob",
+            OwnerKind::PodAutoscaler => "podautoscaler",
+        }
+    }
+
+    /// What objects are counted as.
+    const fn counted(self) -> &'static str {
+        match self {
+            OwnerKind::ScaledObject => "scaled_object",
+            OwnerKind::ScaledJob => "scaled_job",
+            OwnerKind::PodAutoscaler => "pod_autoscaler",
+        }
+    }
+}
 
 /// What is known of one metric of a trigger.
 #[derive(Clone, Debug)]
@@ -34,8 +58,8 @@ pub(crate) struct TriggerReport {
     pub(crate) took: Duration,
     /// How many polls have failed.
     pub(crate) errors: u64,
-    /// Whether its object is a ScaledJob.
-    pub(crate) is_of_job: bool,
+    /// The kind of its object.
+    pub(crate) kind: OwnerKind,
 }
 
 /// What is known of one object with triggers.
@@ -49,8 +73,8 @@ pub(crate) struct ObjectReport {
     pub(crate) is_paused: bool,
     /// How many polls of its triggers have failed.
     pub(crate) errors: u64,
-    /// Whether it is a ScaledJob.
-    pub(crate) is_job: bool,
+    /// Its kind.
+    pub(crate) kind: OwnerKind,
 }
 
 /// What is known of all of them.
@@ -136,7 +160,8 @@ impl TriggerMetrics {
         for (name, help, kind, find) in OBJECTS {
             let asked = metrics.clone();
             registry.reported(Description { name, help, kind }, move |visit| {
-                for object in asked.report().objects.iter().filter(|object| !object.is_job) {
+                let objects = asked.report().objects;
+                for object in objects.iter().filter(|it| it.kind == OwnerKind::ScaledObject) {
                     let labels =
                         [("namespace", &*object.namespace), ("scaledObject", &*object.name)];
                     visit(&labels, find(object));
@@ -153,7 +178,8 @@ impl TriggerMetrics {
         let (name, kind) = ("keda_scaled_job_errors", Kind::Counter);
         let help = "Polls of the triggers of each ScaledJob that failed";
         registry.reported(Description { name, help, kind }, move |visit| {
-            for job in asked.report().objects.iter().filter(|object| object.is_job) {
+            let objects = asked.report().objects;
+            for job in objects.iter().filter(|it| it.kind == OwnerKind::ScaledJob) {
                 let labels = [("namespace", &*job.namespace), ("scaledJob", &*job.name)];
                 visit(&labels, count(job.errors));
             }
@@ -163,15 +189,14 @@ impl TriggerMetrics {
     fn register_counts(&self, registry: &mut Registry) {
         let asked = self.clone();
         let (name, kind) = ("keda_resource_registered_total", Kind::Gauge);
-        let help = "ScaledObjects and ScaledJobs of each namespace";
+        let help = "ScaledObjects, ScaledJobs and PodAutoscalers with triggers of each namespace";
         registry.reported(Description { name, help, kind }, move |visit| {
-            let mut counts: BTreeMap<(Arc<str>, bool), i64> = BTreeMap::new();
+            let mut counts: BTreeMap<(Arc<str>, OwnerKind), i64> = BTreeMap::new();
             for object in asked.report().objects {
-                *counts.entry((object.namespace, object.is_job)).or_default() += 1;
+                *counts.entry((object.namespace, object.kind)).or_default() += 1;
             }
-            for ((namespace, is_job), count) in counts {
-                let counted = if is_job { COUNTED_JOB } else { COUNTED_OBJECT };
-                let labels = [("type", counted), ("namespace", &*namespace)];
+            for ((namespace, kind), count) in counts {
+                let labels = [("type", kind.counted()), ("namespace", &*namespace)];
                 visit(&labels, Value::Whole(count));
             }
         });
@@ -189,7 +214,7 @@ fn labels_of<'a>(trigger: &'a TriggerReport, index: &'a str) -> [Label<'a>; 6] {
         ("scaledObject", &*trigger.object),
         ("scaler", &*trigger.scaler),
         ("triggerIndex", index),
-        ("type", if trigger.is_of_job { OF_JOB } else { OF_OBJECT }),
+        ("type", trigger.kind.of_trigger()),
     ]
 }
 
@@ -222,13 +247,16 @@ mod tests {
                 is_active: true,
                 took: Duration::from_millis(250),
                 errors: 3,
-                is_of_job: false,
+                kind: OwnerKind::ScaledObject,
             };
-            let of_job = TriggerReport { is_of_job: true, ..trigger.clone() };
-            let object =
-                ObjectReport { namespace, name, is_paused: false, errors: 3, is_job: false };
-            let job = ObjectReport { is_job: true, errors: 2, ..object.clone() };
-            TriggersReport { triggers: vec![trigger, of_job], objects: vec![object, job] }
+            let of_job = TriggerReport { kind: OwnerKind::ScaledJob, ..trigger.clone() };
+            let of_own = TriggerReport { kind: OwnerKind::PodAutoscaler, ..trigger.clone() };
+            let kind = OwnerKind::ScaledObject;
+            let object = ObjectReport { namespace, name, is_paused: false, errors: 3, kind };
+            let job = ObjectReport { kind: OwnerKind::ScaledJob, errors: 2, ..object.clone() };
+            let own = ObjectReport { kind: OwnerKind::PodAutoscaler, errors: 7, ..object.clone() };
+            let triggers = vec![trigger, of_job, of_own];
+            TriggersReport { triggers, objects: vec![object, job, own] }
         });
         let text = metrics.text();
         let labels = "namespace=\"shop\",metric=\"s0-prometheus\",scaledObject=\"web\",\
@@ -245,6 +273,9 @@ mod tests {
             "keda_resource_registered_total{type=\"scaled_job\",namespace=\"shop\"} 1".to_owned(),
             "keda_scaled_job_errors_total{namespace=\"shop\",scaledJob=\"web\"} 2".to_owned(),
             format!("keda_scaler_active{{{}}} 1", labels.replace("scaledobject", "scaledjob")),
+            format!("keda_scaler_active{{{}}} 1", labels.replace("scaledobject", "podautoscaler")),
+            "keda_resource_registered_total{type=\"pod_autoscaler\",namespace=\"shop\"} 1"
+                .to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");
         }

@@ -1,7 +1,7 @@
 //! What the watches show: ScaledJobs, and the Jobs that they made.
 
 use super::beside::KEDA;
-use crate::triggers::ObjectName;
+use crate::triggers::{ObjectName, OwnerKind};
 use parking_lot::Mutex;
 use podscale_api::keda::ScaledJob;
 use podscale_api::keda::scaled_job::Lean;
@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 pub(super) fn name_of(object: &ScaledJob) -> ObjectName {
     let metadata = &object.metadata;
     let (namespace, name) = (metadata.namespace.as_str().into(), metadata.name.as_str().into());
-    ObjectName { namespace, name, is_job: true }
+    ObjectName { namespace, name, kind: OwnerKind::ScaledJob }
 }
 
 /// A ScaledJob as lists and watches bring it.
@@ -271,7 +271,11 @@ impl Jobs {
 }
 
 fn owner_of(job: &Job) -> ObjectName {
-    ObjectName { namespace: Arc::clone(&job.namespace), name: Arc::clone(&job.owner), is_job: true }
+    ObjectName {
+        namespace: Arc::clone(&job.namespace),
+        name: Arc::clone(&job.owner),
+        kind: OwnerKind::ScaledJob,
+    }
 }
 
 #[cfg(test)]
@@ -288,7 +292,11 @@ mod tests {
     #[test]
     fn jobs_are_found_by_their_scaled_job() {
         let jobs = Jobs::default();
-        let mail = ObjectName { namespace: "shop".into(), name: "mail".into(), is_job: true };
+        let mail = ObjectName {
+            namespace: "shop".into(),
+            name: "mail".into(),
+            kind: OwnerKind::ScaledJob,
+        };
         let ended = |kind: &str| json!({"conditions": [{"type": kind, "status": "True"}]});
         jobs.apply(Change::All(vec![job("a", json!({})), job("b", ended("Failed"))]));
         jobs.apply(Change::Applied(job("a", ended("Complete"))));
@@ -307,7 +315,11 @@ mod tests {
     #[test]
     fn new_jobs_of_another_controller_are_told_once() {
         let jobs = Jobs::default();
-        let mail = ObjectName { namespace: "shop".into(), name: "mail".into(), is_job: true };
+        let mail = ObjectName {
+            namespace: "shop".into(),
+            name: "mail".into(),
+            kind: OwnerKind::ScaledJob,
+        };
         let foreign = |name: &str| Job { is_foreign: true, ..job(name, json!({})) };
         jobs.apply(Change::Applied(job("ours", json!({}))));
         assert!(!jobs.take_foreign(&mail));

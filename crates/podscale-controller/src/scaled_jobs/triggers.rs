@@ -1,11 +1,9 @@
 //! The triggers of one ScaledJob: what they refer to, looked up again when that may have changed, and what they say.
 
 use super::known::name_of;
-use crate::triggers::{Polled, Reads, Resolution, Triggers};
+use crate::triggers::{Polled, Reads, Resolution, Triggered, Triggers};
 use futures::future::join_all;
-use podscale_api::keda::scaled_job::KIND;
-use podscale_api::keda::scaled_object::{ScaleTarget, ScaledObjectSpec};
-use podscale_api::keda::{API_VERSION, ScaledJob, ScaledObject, Trigger};
+use podscale_api::keda::ScaledJob;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::jobs::{JobTrigger, Load};
 use podscale_core::model::{EventSource, Targets};
@@ -95,8 +93,8 @@ impl OfObject {
         if !again && self.resolved.as_ref().is_some_and(|known| known.holds(object, changes)) {
             return;
         }
-        let (stand_in, reads) = (stand_in(object), Reads::default());
-        let resolving = tokio::time::timeout(DEADLINE, triggers.resolve(&stand_in, &reads)).await;
+        let (triggered, reads) = (Triggered::from(object), Reads::default());
+        let resolving = tokio::time::timeout(DEADLINE, triggers.resolve(&triggered, &reads)).await;
         let mut resolution = resolving.unwrap_or_else(|_| {
             let seconds = DEADLINE.as_secs();
             let late = format!("what triggers refer to cannot be read within {seconds} s");
@@ -139,30 +137,4 @@ async fn ask_one(
         active,
     });
     JobTrigger { metric: Arc::clone(name), answer }
-}
-
-/// The object in the form in which triggers are looked up: the environment that they name is that of the Jobs'
-/// containers, and answers are never used again.
-fn stand_in(job: &ScaledJob) -> ScaledObject {
-    let triggers = job.spec.triggers.iter().cloned();
-    let scale_target_ref = ScaleTarget {
-        name: job.metadata.name.clone(),
-        api_version: API_VERSION.to_owned(),
-        kind: KIND.to_owned(),
-        env_source_container_name: job.spec.env_source_container_name.clone(),
-    };
-    ScaledObject {
-        kind: KIND.to_owned(),
-        api_version: API_VERSION.to_owned(),
-        metadata: job.metadata.clone(),
-        spec: ScaledObjectSpec {
-            scale_target_ref,
-            polling_interval: job.spec.polling_interval,
-            triggers: triggers
-                .map(|trigger| Trigger { use_cached_metrics: false, ..trigger })
-                .collect(),
-            ..ScaledObjectSpec::default()
-        },
-        status: None,
-    }
 }

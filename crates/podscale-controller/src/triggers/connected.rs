@@ -90,6 +90,12 @@ impl Connection {
         &self.polls.object
     }
 
+    /// How long an answer is used again.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> Option<Duration> {
+        self.polls.kept
+    }
+
     /// What the trigger gives now, or gave before if that may be used again.
     ///
     /// # Errors
@@ -146,7 +152,7 @@ impl Connection {
             is_active: found.last.is_some_and(|last| last.active),
             took: found.took,
             errors: found.errors,
-            is_of_job: object.is_job,
+            kind: object.kind,
         }
     }
 }
@@ -238,7 +244,7 @@ impl Connected {
             name: Arc::clone(&name.name),
             is_paused: known.is_paused,
             errors: errors(known),
-            is_job: name.is_job,
+            kind: name.kind,
         };
         TriggersReport { triggers, objects: sorted.into_iter().map(object).collect() }
     }

@@ -2,9 +2,9 @@
 
 use super::lookup::{LookupError, Reads, Store};
 use super::{AuthenticationName, Triggers};
-use podscale_api::keda::ScaledObject;
 use podscale_api::keda::authentication::{AuthenticationSpec, KeyRef};
 use podscale_api::keda::check;
+use podscale_api::keda::scaled_object::ScaleTarget;
 use podscale_scalers::{Identity, Secret};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,10 @@ pub(super) struct Authentication {
 /// An authentication of an object's trigger.
 pub(super) struct Asked<'a> {
     pub(super) name: &'a AuthenticationName,
-    pub(super) object: &'a ScaledObject,
+    /// The namespace of the object.
+    pub(super) of_object: &'a str,
+    /// What the object scales.
+    pub(super) target: &'a ScaleTarget,
     /// Where Secrets, ConfigMaps and service accounts are.
     namespace: &'a str,
 }
@@ -35,7 +38,8 @@ impl Triggers {
     pub(super) async fn credentials(
         &self,
         reads: &Reads,
-        object: &ScaledObject,
+        of_object: &str,
+        target: &ScaleTarget,
         name: &AuthenticationName,
     ) -> Result<Authentication, LookupError> {
         let Some(spec) = self.authentications.get(name) else {
@@ -55,7 +59,7 @@ impl Triggers {
             Some(namespace) => &**namespace,
             None => self.limits.own_namespace.as_str(),
         };
-        let asked = Asked { name, object, namespace };
+        let asked = Asked { name, of_object, target, namespace };
         let identity = self.identity(reads, spec.pod_identity.as_ref(), &asked).await;
         let identity = identity.map_err(of_it)?;
         let parameters = self.gather(reads, &spec, &asked).await.map_err(of_it)?;
@@ -70,8 +74,7 @@ impl Triggers {
     ) -> Result<Credentials, LookupError> {
         let mut found = Credentials::new();
         for variable in &spec.env {
-            let (namespace, target) =
-                (&asked.object.metadata.namespace, &asked.object.spec.scale_target_ref);
+            let (namespace, target) = (asked.of_object, asked.target);
             let container = &variable.container_name;
             let environment = self.environment(reads, namespace, target, container).await?;
             let value = self.variable(reads, &environment, &variable.name).await?;

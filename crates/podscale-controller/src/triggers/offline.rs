@@ -1,8 +1,8 @@
 //! What triggers measure and what is wrong with them, as far as it can be known without a cluster.
 
+use super::OwnerKind;
 use super::resolve::{external_targets, names_variables, resource_metric};
-use podscale_api::keda::ScaledObject;
-use podscale_api::keda::trigger::Trigger;
+use super::triggered::{Placed, Triggered};
 use podscale_api::quantity::Quantity;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli};
@@ -26,10 +26,8 @@ pub struct Measured {
 /// Where the target of a trigger is, and what it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriggerTarget {
-    /// Which trigger it is.
-    pub trigger: usize,
-    /// The field of its metadata.
-    pub field: &'static str,
+    /// The path of it, such as `spec.triggers[0].metadata.threshold`.
+    pub path: String,
     /// The target.
     pub now: TargetNow,
 }
@@ -55,22 +53,31 @@ pub enum TargetNow {
 ///
 /// # Errors
 /// A trigger is wrong, or measures something that only its server or the clock knows.
-pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
+pub fn measured(object: &Triggered) -> Result<Measured, String> {
     let mut measured = Measured::default();
-    for (index, trigger) in object.spec.triggers.iter().enumerate() {
-        let place = format!("triggers[{index}] ({})", trigger.r#type);
-        let parsed = understood(object, index, trigger).map_err(|errors| {
+    for placed in &object.triggers {
+        let trigger = &placed.trigger;
+        let path = match object.owner.kind {
+            OwnerKind::PodAutoscaler => &placed.path,
+            _ => placed.path.trim_start_matches("spec."),
+        };
+        let place = format!("{path} ({})", trigger.r#type);
+        let parsed = understood(object, placed).map_err(|errors| {
             let problems: Vec<String> = errors.problems().iter().map(with_hint).collect();
             format!("{place}: {}", problems.join(", "))
         })?;
         if trigger.r#type == "cron" {
-            return Err(format!("{place} is a schedule, not a load: see podscale convert --to pa"));
+            let instead = match object.owner.kind {
+                OwnerKind::PodAutoscaler => "use spec.schedules",
+                _ => "see podscale convert --to pa",
+            };
+            return Err(format!("{place} is a schedule, not a load: {instead}"));
         }
         measured
-            .add(index, trigger, &parsed)
+            .add(placed, &parsed)
             .ok_or_else(|| format!("{place}: what it measures is known to its server alone"))?;
     }
-    if object.spec.modifiers().is_some() {
+    if object.has_formula {
         // A formula has a target of its own, and what it is made of has none.
         measured.targets.retain(|target| !matches!(target.now, TargetNow::Number { .. }));
     }
@@ -78,7 +85,7 @@ pub fn measured(object: &ScaledObject) -> Result<Measured, String> {
 }
 
 impl Measured {
-    fn add(&mut self, index: usize, trigger: &Trigger, parsed: &Parsed) -> Option<()> {
+    fn add(&mut self, placed: &Placed, parsed: &Parsed) -> Option<()> {
         let is_whole = parsed.target_field.is_some_and(|field| field.is_whole);
         let (metric, now) = match &parsed.metric {
             Metric::Resource { resource, container, target } => {
@@ -93,7 +100,8 @@ impl Measured {
                 // The conversion saturates.
                 let activation = Milli((parsed.activation * 1000.0) as i64);
                 self.activations.insert(Arc::clone(&name), activation);
-                let (kind, key) = (trigger.r#type.as_str().into(), index.to_string().into());
+                let kind = placed.trigger.r#type.as_str().into();
+                let key = placed.index.to_string().into();
                 let targets = external_targets(*metric_type, *target);
                 let source = EventSource { kind, key };
                 let now = TargetNow::Number { value: *target, is_whole };
@@ -103,7 +111,8 @@ impl Measured {
         };
         self.metrics.push(metric);
         let field = parsed.target_field.map(|field| field.name);
-        self.targets.extend(field.map(|field| TriggerTarget { trigger: index, field, now }));
+        let path = |field| format!("{}.metadata.{field}", placed.path);
+        self.targets.extend(field.map(|field| TriggerTarget { path: path(field), now }));
         Some(())
     }
 }
@@ -111,10 +120,8 @@ impl Measured {
 /// One thing that is wrong with a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerFault {
-    /// Which trigger it is.
-    pub index: usize,
-    /// The field of its metadata, if it is one.
-    pub field: Option<&'static str>,
+    /// The path of the trigger, or of the field of its metadata if it is one.
+    pub path: String,
     /// In words.
     pub problem: String,
     /// Whether the trigger cannot be used; else it is only not what was meant.
@@ -123,19 +130,21 @@ pub struct TriggerFault {
 
 /// Everything that is wrong. What may be in a Secret or a variable is not missed.
 #[must_use]
-pub fn faults(object: &ScaledObject) -> Vec<TriggerFault> {
-    let of_one = |(index, trigger)| faults_of(object, index, trigger);
-    object.spec.triggers.iter().enumerate().flat_map(of_one).collect()
+pub fn faults(object: &Triggered) -> Vec<TriggerFault> {
+    object.triggers.iter().flat_map(|placed| faults_of(object, placed)).collect()
 }
 
-fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<TriggerFault> {
-    match understood(object, index, trigger) {
+fn faults_of(object: &Triggered, placed: &Placed) -> Vec<TriggerFault> {
+    let path = |field: Option<&str>| match field {
+        Some(name) => format!("{}.metadata.{name}", placed.path),
+        None => placed.path.clone(),
+    };
+    match understood(object, placed) {
         Err(errors) => errors
             .problems()
             .iter()
             .map(|problem| TriggerFault {
-                index,
-                field: problem.field,
+                path: path(problem.field),
                 problem: with_hint(problem),
                 is_error: true,
             })
@@ -144,31 +153,27 @@ fn faults_of(object: &ScaledObject, index: usize, trigger: &Trigger) -> Vec<Trig
             .warnings
             .into_iter()
             .filter(|warning| !warning.contains("FromEnv"))
-            .map(|problem| TriggerFault { index, field: None, problem, is_error: false })
+            .map(|problem| TriggerFault { path: path(None), problem, is_error: false })
             .collect(),
     }
 }
 
 /// A trigger by itself. Of one that gets fields from elsewhere only those are judged that it has itself.
-fn understood(
-    object: &ScaledObject,
-    index: usize,
-    trigger: &Trigger,
-) -> Result<Parsed, MetadataErrors> {
-    let spec = spec(object, index, trigger);
+fn understood(object: &Triggered, placed: &Placed) -> Result<Parsed, MetadataErrors> {
+    let (spec, trigger) = (spec(object, placed), &placed.trigger);
     let refers = trigger.authentication_ref.is_some() || names_variables(trigger);
     if refers { parse_alone(&spec) } else { parse(&spec) }
 }
 
 /// A trigger as its event source reads it, without what comes from elsewhere.
-fn spec(object: &ScaledObject, index: usize, trigger: &Trigger) -> TriggerSpec {
+fn spec(object: &Triggered, Placed { index, trigger, .. }: &Placed) -> TriggerSpec {
     TriggerSpec {
         kind: trigger.r#type.clone(),
         metadata: trigger.metadata.clone(),
         metric_type: trigger.metric_type.clone(),
-        namespace: object.metadata.namespace.clone(),
-        name: object.metadata.name.clone(),
-        index,
+        namespace: object.owner.namespace.to_string(),
+        name: object.owner.name.to_string(),
+        index: *index,
         ..TriggerSpec::default()
     }
 }
@@ -183,12 +188,13 @@ fn with_hint(problem: &Problem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use podscale_api::keda::ScaledObject;
     use serde_json::{Value, json};
 
     fn problems(trigger: Value) -> Vec<String> {
         let object = json!({"metadata": {"name": "web"}, "spec": {"triggers": [trigger]}});
         let object: ScaledObject = serde_json::from_value(object).expect("a ScaledObject");
-        faults(&object).into_iter().map(|fault| fault.problem).collect()
+        faults(&Triggered::from(&object)).into_iter().map(|fault| fault.problem).collect()
     }
 
     #[test]
@@ -216,7 +222,8 @@ mod tests {
 
     fn measures(trigger: Value) -> Result<Measured, String> {
         let object = json!({"metadata": {"name": "web"}, "spec": {"triggers": [trigger]}});
-        measured(&serde_json::from_value(object).expect("a ScaledObject"))
+        let object: ScaledObject = serde_json::from_value(object).expect("a ScaledObject");
+        measured(&Triggered::from(&object))
     }
 
     #[test]
@@ -271,7 +278,8 @@ mod tests {
         ] {
             let trigger = json!({"type": kind, "metricType": metric_type, "metadata": metadata});
             let found = measures(trigger).unwrap_or_else(|error| panic!("{kind}: {error}"));
-            assert_eq!(found.targets, [TriggerTarget { trigger: 0, field, now }], "{kind}");
+            let path = format!("spec.triggers[0].metadata.{field}");
+            assert_eq!(found.targets, [TriggerTarget { path, now }], "{kind}");
         }
     }
 
@@ -281,7 +289,8 @@ mod tests {
             "metadata": {"queueName": "jobs", "mode": "MessageRate", "value": "30"}});
         let found = measures(trigger.clone()).expect("what it measures");
         let now = TargetNow::Number { value: 30.0, is_whole: false };
-        assert_eq!(found.targets, [TriggerTarget { trigger: 0, field: "value", now }]);
+        let path = "spec.triggers[0].metadata.value".to_owned();
+        assert_eq!(found.targets, [TriggerTarget { path, now }]);
         trigger["metadata"]["value"] = json!("many");
         let error = measures(trigger.clone()).expect_err("no number");
         assert!(error.contains("many"), "{error}");

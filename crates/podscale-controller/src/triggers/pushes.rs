@@ -48,11 +48,13 @@ async fn pass_on(mut push: watch::Receiver<u64>, topic: Arc<str>, pushed: Arc<On
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::OwnerKind;
     use parking_lot::Mutex;
 
     #[tokio::test(start_paused = true)]
     async fn pushes_of_a_moment_are_one_and_end_with_the_object() {
-        let object = ObjectName { namespace: "shop".into(), name: "web".into(), is_job: false };
+        let kind = OwnerKind::ScaledObject;
+        let object = ObjectName { namespace: "shop".into(), name: "web".into(), kind };
         let (heard, pushed) = (Arc::new(Mutex::new(Vec::new())), Arc::new(OnceLock::new()));
         let log = Arc::clone(&heard);
         let report: Pushed = Box::new(move |topic| log.lock().push(topic));

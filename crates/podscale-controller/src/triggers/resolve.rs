@@ -4,9 +4,9 @@ use super::connected::{Connection, Connections, Polls};
 use super::credentials::Authentication;
 use super::hidden::Hidden;
 use super::lookup::{LookupError, Reads};
-use super::{AuthenticationName, ObjectName, Triggers};
+use super::triggered::{Placed, Triggered};
+use super::{AuthenticationName, OwnerKind, Triggers};
 use podscale_api::keda::trigger::Trigger;
-use podscale_api::keda::{ScaledObject, scaled_object::ScaledObjectSpec};
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli, Source, Targets};
 use podscale_scalers::{
@@ -91,40 +91,36 @@ impl From<LookupError> for Refused {
 impl Triggers {
     /// Looks up what the triggers of an object refer to and makes what polls them. Asks no event source but those that
     /// name their metrics themselves.
-    pub(crate) async fn resolve(&self, object: &ScaledObject, reads: &Reads) -> Resolution {
-        let namespace = &object.metadata.namespace;
-        let triggers = &object.spec.triggers;
-        let references = triggers.iter().filter_map(|trigger| trigger.authentication_ref.as_ref());
-        let authentications: BTreeSet<AuthenticationName> =
-            references.map(|reference| AuthenticationName::of(reference, namespace)).collect();
-        let mut refers = !authentications.is_empty() || triggers.iter().any(names_variables);
+    pub(crate) async fn resolve(&self, object: &Triggered, reads: &Reads) -> Resolution {
+        let authentications: BTreeSet<AuthenticationName> = object.authentications().collect();
+        let names_some = object.triggers.iter().any(|placed| names_variables(&placed.trigger));
+        let mut refers = !authentications.is_empty() || names_some;
         let (mut metrics, mut connections) = (Vec::new(), Connections::new());
         let (mut pushes, mut warnings) = (Vec::new(), Vec::new());
         let (mut problems, mut is_unsure) = (Vec::new(), false);
-        for (index, trigger) in triggers.iter().enumerate() {
-            match self.resolve_one(object, index, trigger, reads).await {
+        for placed in &object.triggers {
+            let title = &placed.title;
+            match self.resolve_one(object, placed, reads).await {
                 Ok(understood) => {
                     metrics.extend(understood.metrics);
-                    let of_it = |text| format!("trigger {index} ({}): {text}", trigger.r#type);
+                    let of_it = |text| format!("{title}: {text}");
                     warnings.extend(understood.warnings.into_iter().map(of_it));
                     connections.extend(understood.connections);
                     pushes.extend(understood.push);
                     refers |= understood.is_told;
                 }
-                Err(Refused::Settings(problem)) => problems.push(problem),
+                // KEDA does not say which trigger it is.
+                Err(Refused::Settings(problem)) => {
+                    let is_ours = object.owner.kind == OwnerKind::PodAutoscaler;
+                    problems.push(if is_ours { format!("{title}: {problem}") } else { problem });
+                }
                 Err(Refused::Untold(problem)) => {
                     (refers, is_unsure) = (true, true);
-                    let kind = &trigger.r#type;
-                    problems.push(format!(
-                        "error getting metrics of trigger {index} ({kind}): {problem}"
-                    ));
+                    problems.push(format!("error getting metrics of {title}: {problem}"));
                 }
                 Err(Refused::Lookup(error)) => {
                     is_unsure |= matches!(error, LookupError::Unsure { .. });
-                    let kind = &trigger.r#type;
-                    problems.push(format!(
-                        "error getting credentials of trigger {index} ({kind}): {error}"
-                    ));
+                    problems.push(format!("error getting credentials of {title}: {error}"));
                 }
             }
         }
@@ -140,24 +136,20 @@ impl Triggers {
 
     async fn resolve_one(
         &self,
-        object: &ScaledObject,
-        index: usize,
-        trigger: &Trigger,
+        object: &Triggered,
+        placed: &Placed,
         reads: &Reads,
     ) -> Result<Understood, Refused> {
-        let namespace = &object.metadata.namespace;
+        let (namespace, trigger) = (&object.owner.namespace, &placed.trigger);
         let Authentication { parameters: auth, identity } = match &trigger.authentication_ref {
             Some(reference) => {
                 let name = AuthenticationName::of(reference, namespace);
-                self.credentials(reads, object, &name).await?
+                self.credentials(reads, namespace, &placed.target, &name).await?
             }
             None => Authentication::default(),
         };
-        let env = self.variables(object, trigger, reads).await?;
-        let token = match &identity {
-            Some(Identity::Workload { token, .. }) => Some(token),
-            _ => None,
-        };
+        let env = self.variables(namespace, placed, reads).await?;
+        let token = identity.as_ref().and_then(Identity::token);
         let hidden = Hidden::of(auth.values().chain(env.values()).chain(token));
         let spec = TriggerSpec {
             kind: trigger.r#type.clone(),
@@ -166,19 +158,19 @@ impl Triggers {
             env,
             identity,
             metric_type: trigger.metric_type.clone(),
-            namespace: namespace.clone(),
-            name: object.metadata.name.clone(),
-            index,
+            namespace: namespace.to_string(),
+            name: object.owner.name.to_string(),
+            index: placed.index,
         };
         let mut parsed =
             parse(&spec).map_err(|errors| Refused::Settings(hidden.hide(errors.to_string())))?;
         let warnings = std::mem::take(&mut parsed.warnings);
-        let place = Place { object, index, trigger, hidden: &hidden };
+        let place = Place { object, placed, hidden: &hidden };
         Ok(Understood { warnings, ..self.understood(&place, parsed).await? })
     }
 
     async fn understood(&self, place: &Place<'_>, parsed: Parsed) -> Result<Understood, Refused> {
-        let Place { object, index, trigger, hidden } = *place;
+        let Place { object, placed: &Placed { index, ref trigger, .. }, hidden } = *place;
         if let Metric::Resource { resource, container, target } = &parsed.metric {
             let metrics = vec![resource_metric(resource, container.as_deref(), target)];
             return Ok(Understood { metrics, ..Understood::default() });
@@ -188,13 +180,13 @@ impl Triggers {
         let connected = connect(parsed, &self.context);
         let scaler: Arc<dyn Scaler> =
             connected.map_err(|error| Refused::Settings(hidden.hide(error.to_string())))?.into();
-        let owner = ObjectName::of(object);
+        let owner = &object.owner;
         let mut named = if is_told {
             match told(&*scaler).await {
                 Ok(named) => external(named),
                 Err(problem) => {
                     // It measures what it has before, for all that is known; polls report what is wrong.
-                    let before = self.connected.named(&owner, index);
+                    let before = self.connected.named(owner, index);
                     if before.is_empty() {
                         return Err(Refused::Untold(hidden.hide(problem)));
                     }
@@ -204,8 +196,7 @@ impl Triggers {
         } else {
             external(vec![metric])
         };
-        if object.spec.modifiers().is_some() {
-            // A formula knows a trigger by its name, and takes one value for it.
+        if object.takes_one_value {
             named.truncate(1);
         }
         let push = scaler.notifications();
@@ -225,7 +216,7 @@ impl Triggers {
                 scaler: Arc::clone(&scaler),
                 label: label(trigger),
                 index,
-                kept: kept(&object.spec, trigger),
+                kept: kept(object.interval, trigger),
                 hidden: hidden.clone(),
             };
             understood.connections.push((key, Connection::new(polls)));
@@ -237,15 +228,14 @@ impl Triggers {
     /// The variables that the metadata of a trigger names, as far as the container has them.
     async fn variables(
         &self,
-        object: &ScaledObject,
-        trigger: &Trigger,
+        namespace: &str,
+        Placed { trigger, target, .. }: &Placed,
         reads: &Reads,
     ) -> Result<BTreeMap<String, Secret>, LookupError> {
         let mut found = BTreeMap::new();
         if !names_variables(trigger) {
             return Ok(found);
         }
-        let (namespace, target) = (&object.metadata.namespace, &object.spec.scale_target_ref);
         let environment = self.environment(reads, namespace, target, "").await?;
         for name in variable_names(trigger) {
             if let Some(value) = self.variable(reads, &environment, name).await? {
@@ -258,9 +248,8 @@ impl Triggers {
 
 /// A trigger of an object.
 struct Place<'a> {
-    object: &'a ScaledObject,
-    index: usize,
-    trigger: &'a Trigger,
+    object: &'a Triggered,
+    placed: &'a Placed,
     hidden: &'a Hidden,
 }
 
@@ -322,9 +311,7 @@ pub(super) fn names_variables(trigger: &Trigger) -> bool {
 
 /// How long an answer is used again: as long as nothing is polled, if the trigger says so. Moments are not that
 /// regular, so a little less.
-fn kept(spec: &ScaledObjectSpec, trigger: &Trigger) -> Option<Duration> {
-    let seconds = u64::try_from(spec.polling_interval_seconds()).unwrap_or(1);
-    let interval = Duration::from_secs(seconds);
+fn kept(interval: Duration, trigger: &Trigger) -> Option<Duration> {
     trigger.use_cached_metrics.then(|| interval.saturating_sub(interval / 10))
 }
 

@@ -1,9 +1,11 @@
 mod identity;
+mod pod_autoscaler;
 mod vault;
 
 use super::*;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
+use podscale_api::keda::ScaledObject;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -155,7 +157,7 @@ fn everywhere() -> Limits {
 
 /// The names of the metrics, or what is wrong.
 async fn outcome(triggers: &Triggers, trigger: &Value) -> String {
-    let resolution = triggers.resolve(&object(trigger), &Reads::default()).await;
+    let resolution = triggers.resolve(&Triggered::from(&object(trigger)), &Reads::default()).await;
     match &resolution.metrics {
         Err(problem) => {
             assert!(resolution.connections.is_empty(), "{problem}");
@@ -299,7 +301,7 @@ async fn limits_of_namespaces_and_folders_hold() {
 #[tokio::test]
 async fn one_read_serves_all_who_need_it_and_only_what_is_named_is_read() {
     let (triggers, asked) = started(everywhere());
-    let object = object(&redis("secret", &[("listName", "jobs")]));
+    let object = Triggered::from(&object(&redis("secret", &[("listName", "jobs")])));
     let reads = Reads::default();
     for _ in 0..3 {
         assert!(triggers.resolve(&object, &reads).await.metrics.is_ok());
@@ -315,16 +317,17 @@ async fn one_read_serves_all_who_need_it_and_only_what_is_named_is_read() {
 async fn what_polls_is_replaced_and_goes_with_its_object() {
     let (triggers, _) = started(everywhere());
     let mut object = object(&redis("", &[("listName", "jobs")]));
-    let name = ObjectName::of(&object);
-    let resolution = triggers.resolve(&object, &Reads::default()).await;
+    let name = ObjectName::new(&object.metadata, OwnerKind::ScaledObject);
+    let resolution = triggers.resolve(&Triggered::from(&object), &Reads::default()).await;
     triggers.connect(&name, resolution);
     assert_eq!(triggers.connected.len(), 1);
     triggers.note_pause(&name, true);
     let error = triggers.poll("shop/web/0").await.expect_err("nobody is there");
     assert!(error.contains("127.0.0.1:1"), "{error}");
-    assert_eq!(triggers.take_outdated(), Outdated::default(), "its credentials were not refused");
+    let outdated = triggers.take_outdated(OwnerKind::ScaledObject);
+    assert_eq!(outdated, Outdated::default(), "its credentials were not refused");
     object.spec.triggers = Vec::new();
-    let resolution = triggers.resolve(&object, &Reads::default()).await;
+    let resolution = triggers.resolve(&Triggered::from(&object), &Reads::default()).await;
     triggers.connect(&name, resolution);
     assert_eq!(triggers.connected.len(), 0);
     let error = triggers.poll("shop/web/0").await.expect_err("it is gone");

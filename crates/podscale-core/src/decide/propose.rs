@@ -3,7 +3,7 @@
 use super::tolerance::Tolerances;
 use super::{per_pod, set, total};
 use crate::decision::{Decision, Event, MetricResults};
-use crate::model::{Metric, MetricTarget, Source};
+use crate::model::{Metric, MetricTarget, Source, Wording};
 use crate::pod::Pod;
 use crate::snapshot::{Reading, Scale, Snapshot};
 use crate::status::{ConditionKind, Finding, Note};
@@ -36,7 +36,7 @@ pub(super) fn propose(
                 invalid += 1;
                 let namespace = &*autoscaler.namespace;
                 let failure = MetricFailure { namespace, metric, error: &error };
-                report_failure(&failure, &mut first_failure, decision);
+                report_failure(&failure, Wording::Kubernetes, &mut first_failure, decision);
             }
         }
     }
@@ -70,11 +70,12 @@ pub(super) type Failure = (String, Note);
 #[cold]
 pub(super) fn report_failure(
     failure: &MetricFailure<'_>,
+    wording: Wording,
     first_failure: &mut Option<Failure>,
     decision: &mut Decision,
 ) {
     let inner = failure.inner();
-    let reason = text::failure_reason(&failure.metric.source);
+    let reason = text::failure_reason(&failure.metric.source, wording);
     decision.events.push(Event::warning(reason, inner.as_str()));
     first_failure.get_or_insert_with(|| {
         let note = Note::text(reason, text::unable_to_compute(&inner));

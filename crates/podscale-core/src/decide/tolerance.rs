@@ -16,15 +16,14 @@ impl Tolerances {
     /// Those of an autoscaler: the controller's, unless its behavior has its own.
     #[inline]
     pub(super) fn of(autoscaler: &Autoscaler, settings: &Settings) -> Tolerances {
-        let otherwise = Tolerance { up: settings.tolerance, down: settings.tolerance };
-        Tolerances::or(autoscaler, otherwise)
+        Tolerances::or(autoscaler, settings, Tolerance::default())
     }
 
     #[inline]
-    fn or(autoscaler: &Autoscaler, otherwise: Tolerance) -> Tolerances {
-        let own = |rules: fn(&Behavior) -> &ScalingRules, otherwise: f64| {
+    fn or(autoscaler: &Autoscaler, settings: &Settings, otherwise: Tolerance) -> Tolerances {
+        let own = |rules: fn(&Behavior) -> &ScalingRules, otherwise: Option<f64>| {
             let behavior = autoscaler.behavior.as_ref();
-            behavior.and_then(|b| rules(b).tolerance).unwrap_or(otherwise)
+            behavior.and_then(|b| rules(b).tolerance).or(otherwise).unwrap_or(settings.tolerance)
         };
         let down = own(|b| &b.scale_down, otherwise.down);
         let up = own(|b| &b.scale_up, otherwise.up);
@@ -50,7 +49,7 @@ impl Tolerances {
             (Some(Watermarks { low, high }), _) => {
                 Tolerances { lowest: low.0 as f64 / target, highest: high.0 as f64 / target }
             }
-            (None, Some(tolerance)) => Tolerances::or(autoscaler, tolerance),
+            (None, Some(tolerance)) => Tolerances::or(autoscaler, settings, tolerance),
             (None, None) => Tolerances::of(autoscaler, settings),
         }
     }

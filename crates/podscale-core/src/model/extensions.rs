@@ -249,13 +249,13 @@ pub enum SizeFrom {
     Status,
 }
 
-/// How far a ratio may be off one before anything moves.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How far a ratio may be off one before anything moves; the controller's setting where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// Above one.
-    pub up: f64,
+    pub up: Option<f64>,
     /// Below one.
-    pub down: f64,
+    pub down: Option<f64>,
 }
 
 /// Whether recent recommendations steady a new one.
@@ -335,4 +335,6 @@ pub enum Wording {
     Kubernetes,
     /// Those of the configurable HPA, where they differ.
     ConfigurableHpa,
+    /// Those of KEDA, where they differ.
+    Keda,
 }

@@ -2,7 +2,7 @@
 //! to the letter; a pair is a reason for programs and a message for people.
 
 use super::MetricError;
-use crate::model::{Trigger, TriggerOf};
+use crate::model::{Trigger, TriggerOf, Wording};
 use crate::steps::CombinedBy;
 
 /// Why the size goes up: a combination of metrics asks for more.
@@ -22,10 +22,11 @@ pub const MORE_EXPECTED: &str = "More demand expected";
 
 /// The reason of the event of a trigger that failed.
 #[must_use]
-pub const fn failed_trigger(trigger: &Trigger) -> &'static str {
-    match trigger.of {
-        TriggerOf::Source(_) => "KEDAScalerFailed",
-        TriggerOf::Formula(_) => "KEDAMetricSourceFailed",
+pub const fn failed_trigger(trigger: &Trigger, wording: Wording) -> &'static str {
+    match (wording, &trigger.of) {
+        (Wording::Keda, TriggerOf::Source(_)) => "KEDAScalerFailed",
+        (Wording::Keda, TriggerOf::Formula(_)) => "KEDAMetricSourceFailed",
+        _ => "FailedGetTriggerMetric",
     }
 }
 

@@ -83,7 +83,8 @@ fn any_rules() -> impl Strategy<Value = Rules> {
         },
     );
     let number = || prop_oneof![4 => 0.0..1.0f64, 1 => proptest::num::f64::ANY];
-    let tolerance = (number(), number()).prop_map(|(up, down)| Tolerance { up, down });
+    let tolerance =
+        (number(), number()).prop_map(|(up, down)| Tolerance { up: Some(up), down: Some(down) });
     (
         ahead,
         proptest::option::of(window),

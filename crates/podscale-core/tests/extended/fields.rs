@@ -5,7 +5,7 @@ use super::{check, desired, differs};
 use podscale_core::model::{
     Bounds, Calendar, Control, Extensions, ForbiddenWindows, Hold, MetricRules, Mode, NoMetrics,
     OnMissing, Pace, Pause, PolicyAmount, Readiness, Scheduled, Schedules, SizeFrom, Source,
-    Stabilization, Targets, Tolerance, Wording,
+    Stabilization, Targets, Wording,
 };
 use podscale_core::pod::{Phase, ReadyStatus};
 use podscale_core::snapshot::{Reading, Scale, ScaleError};
@@ -191,15 +191,6 @@ fn a_dry_run_is_shown_and_not_written() {
             "so the size changes from 4 to 8",
         ],
     );
-}
-
-#[test]
-fn tolerance_is_per_direction() {
-    let tolerance = |up, down| move |e: &mut Extensions| e.tolerance = Some(Tolerance { up, down });
-    differs(Fixture::of(10).cpu(60, 50).settled(), tolerance(0.3, 0.1), 12, 10);
-    differs(Fixture::of(10).cpu(40, 50).settled(), tolerance(0.1, 0.3), 8, 10);
-    differs(Fixture::of(10).cpu(52, 50).settled(), tolerance(0.01, 0.1), 10, 11);
-    differs(Fixture::of(40).cpu(48, 50).settled(), tolerance(0.1, 0.01), 40, 39);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod metrics;
 mod properties;
 mod queues;
 mod sequences;
+mod tolerance;
 mod triggers;
 mod windows;
 mod zero;

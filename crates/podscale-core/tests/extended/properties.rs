@@ -184,7 +184,7 @@ fn extensions() -> impl Strategy<Value = Extensions> {
         .prop_map(|(judged, control, tolerance, windows, pace, bounds, zero, fallback)| {
             Extensions {
                 control,
-                tolerance: tolerance.map(|(up, down)| Tolerance { up, down }),
+                tolerance: tolerance.map(|(up, down)| Tolerance { up: Some(up), down: Some(down) }),
                 forbidden_windows: ForbiddenWindows { up: windows.0, down: windows.1 },
                 stabilization: if windows.2 { Stabilization::Off } else { Stabilization::Recent },
                 pace,

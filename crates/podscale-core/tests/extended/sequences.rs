@@ -129,7 +129,7 @@ fn configurable(factor: f64, minimum: i32, up: i64, down: i64) -> impl FnOnce(&m
         e.size_from = SizeFrom::Status;
         e.no_metrics = NoMetrics::AskForZero;
         e.pods.readiness = Readiness::Serving;
-        e.tolerance = Some(Tolerance { up: 0.1, down: 0.1 });
+        e.tolerance = Some(Tolerance { up: Some(0.1), down: Some(0.1) });
         e.stabilization = Stabilization::Off;
         e.forbidden_windows =
             ForbiddenWindows { up: Some(Span::seconds(up)), down: Some(Span::seconds(down)) };

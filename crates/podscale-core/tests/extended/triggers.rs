@@ -8,7 +8,7 @@ use super::{check, desired};
 use podscale_core::model::{
     Activation, Binary, Composite, EventSource, Extensions, Fact, Formula, Hold, Metric,
     MetricTarget, Milli, Part, Pause, ScaleToZero, Scope, Source, Stabilization, StandIn,
-    StandInSize, Trigger, TriggerOf, Waking, ZeroedByOthers,
+    StandInSize, Trigger, TriggerOf, Waking, Wording, ZeroedByOthers,
 };
 use podscale_core::snapshot::{Reading, Scale};
 use podscale_core::{Span, decide, explain};
@@ -54,6 +54,7 @@ fn scaled(replicas: i32, triggers: &[Says]) -> Fixture {
         e.activation = Activation { waking: Waking::ToMinimum, idle_from, ..usual };
         e.zeroed_by_others = ZeroedByOthers::Woken;
         e.stabilization = Stabilization::Off;
+        e.wording = Wording::Keda;
     });
     for (place, says) in triggers.iter().enumerate() {
         let of = TriggerOf::Source(event_source("redis"));

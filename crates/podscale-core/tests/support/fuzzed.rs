@@ -143,7 +143,10 @@ impl Bytes<'_> {
                 warm_up: self.span(),
             },
             size_from: self.one_of([SizeFrom::Spec, SizeFrom::Status]),
-            tolerance: self.maybe(|bytes| Tolerance { up: bytes.float(), down: bytes.float() }),
+            tolerance: self.maybe(|bytes| Tolerance {
+                up: bytes.maybe(Self::float),
+                down: bytes.maybe(Self::float),
+            }),
             stabilization: self.one_of([Stabilization::Recent, Stabilization::Off]),
             forbidden_windows: ForbiddenWindows {
                 up: self.maybe(Self::span),

@@ -4,8 +4,10 @@
 use super::Keys;
 use super::sts::{Lent, Sts};
 use crate::context::{Clock, Context, Variables};
+use crate::http::file;
+use crate::identity::AwsIdentity;
 use crate::secret::Secret;
-use crate::trigger::{Identity, ServerKey, TriggerError};
+use crate::trigger::{ServerKey, TriggerError};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +18,6 @@ use tokio::time::Instant;
 const EARLY: SignedDuration = SignedDuration::from_secs(120);
 /// How long it is believed that there are no keys.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// The longest token that is read from a file.
-const MOST_BYTES: u64 = 64 << 10;
 
 /// Gives keys to all triggers of one identity.
 pub(crate) struct KeySource {
@@ -50,14 +50,14 @@ enum Kept {
 }
 
 /// What tells identities apart. A token is none of it: it changes, and the account stays the same.
-pub(crate) fn key(identity: &Identity) -> [&str; 3] {
+pub(crate) fn key(identity: &AwsIdentity) -> [&str; 3] {
     match identity {
-        Identity::Controller { role, external_id } => [
+        AwsIdentity::Controller { role, external_id } => [
             "controller",
             role.as_deref().unwrap_or_default(),
             external_id.as_deref().unwrap_or_default(),
         ],
-        Identity::Workload { role, account, .. } => ["workload", role, account],
+        AwsIdentity::Workload { role, account, .. } => ["workload", role, account],
     }
 }
 
@@ -68,7 +68,7 @@ impl KeySource {
     /// It is not known where roles are given, or TLS cannot be used.
     pub(crate) fn share(
         context: &Context,
-        identity: &Identity,
+        identity: &AwsIdentity,
         region: &str,
     ) -> Result<Arc<KeySource>, TriggerError> {
         let (address, region) = Sts::address(&context.variables, region)?;
@@ -91,8 +91,8 @@ impl KeySource {
     }
 
     /// Takes a token that is newer than the one it has.
-    fn renew(&self, identity: &Identity) {
-        if let (Wanted::Workload { token, .. }, Identity::Workload { token: newer, .. }) =
+    fn renew(&self, identity: &AwsIdentity) {
+        if let (Wanted::Workload { token, .. }, AwsIdentity::Workload { token: newer, .. }) =
             (&self.identity, identity)
         {
             *token.lock() = newer.clone();
@@ -178,27 +178,21 @@ impl KeySource {
 
     /// The token in the controller's file, which is replaced from time to time.
     async fn token(&self) -> Result<Option<Secret>, TriggerError> {
-        use tokio::io::AsyncReadExt;
-        let path = (self.variables)("AWS_WEB_IDENTITY_TOKEN_FILE").filter(|path| !path.is_empty());
-        let Some(path) = path else { return Ok(None) };
-        let mut text = String::new();
-        let read = async {
-            let file = tokio::fs::File::open(path.expose()).await?;
-            file.take(MOST_BYTES).read_to_string(&mut text).await
-        };
-        read.await.map_err(|error| {
-            let problem = format!("AWS_WEB_IDENTITY_TOKEN_FILE of the controller: {error}");
-            TriggerError::Settings(problem.into())
-        })?;
-        Ok(Some(Secret::from(text.trim())))
+        const FILE: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
+        match (self.variables)(FILE).filter(|path| !path.is_empty()) {
+            Some(path) => file::read(FILE, &path).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 
 impl Wanted {
-    fn of(identity: &Identity) -> Wanted {
+    fn of(identity: &AwsIdentity) -> Wanted {
         match identity.clone() {
-            Identity::Controller { role, external_id } => Wanted::Controller { role, external_id },
-            Identity::Workload { role, token, .. } => {
+            AwsIdentity::Controller { role, external_id } => {
+                Wanted::Controller { role, external_id }
+            }
+            AwsIdentity::Workload { role, token, .. } => {
                 Wanted::Workload { role, token: token.into() }
             }
         }

@@ -97,11 +97,13 @@ impl Sts {
     ) -> Result<Lent, TriggerError> {
         let body = request("AssumeRole", role, external_id.map(|id| ("ExternalId", id)));
         let signed = Signed {
+            method: "POST",
             service: "sts",
             region: &self.region,
             host: &self.address.authority,
             path: self.path(),
-            content_type: FORM,
+            query: "",
+            content_type: Some(FORM),
             target: None,
             body: body.as_bytes(),
             now,

@@ -2,12 +2,12 @@
 
 use super::sts::lent;
 use crate::context::Context;
+use crate::identity::{AwsIdentity, Identity};
 use crate::tests::{context, soon, spec_of};
-use crate::trigger::Identity;
 use crate::{Scaler, Secret, connect, parse};
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::any;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -105,11 +105,30 @@ async fn sqs(State(amazon): State<Arc<Amazon>>, headers: HeaderMap) -> Answer {
     (StatusCode::OK, r#"{"Attributes":{"ApproximateNumberOfMessages":"7"}}"#.to_owned())
 }
 
-/// Starts both; gives a controller with these variables, and what is asked for.
+async fn prometheus(State(amazon): State<Arc<Amazon>>, headers: HeaderMap, uri: Uri) -> Answer {
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let authorization = header("authorization");
+    assert!(authorization.contains("/eu-central-1/aps/aws4_request"), "{authorization}");
+    assert_eq!(header("x-amz-date"), "20261116T070000Z");
+    assert_eq!(uri.query(), Some("namespace=a%20b&query=up"));
+    let id = authorization.split(['=', '/']).nth(1).unwrap_or_default().to_owned();
+    amazon.asked.lock().push(format!("query by {id}"));
+    let number = id.strip_prefix("KEY").map(|number| number.parse::<u32>().expect("a number"));
+    if number.is_some_and(|number| number < *amazon.valid_from.lock()) {
+        let problem = format!("The security token included in the request is expired {PLANTED}");
+        return (StatusCode::FORBIDDEN, format!(r#"{{"message":"{problem}"}}"#));
+    }
+    const ANSWER: &str = r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"7"]}]}}"#;
+    (StatusCode::OK, ANSWER.to_owned())
+}
+
+/// Starts all; gives a controller with these variables, and what is asked for.
 async fn start(variables: &[(&str, &str)]) -> (Context, String, Arc<Amazon>) {
     let amazon = Arc::new(Amazon::default());
     *amazon.expiration.lock() = "2026-11-16T08:00:00Z".to_owned();
     let router = Router::new().route("/sts", any(sts)).route("/sqs", any(sqs));
+    let router = router.route("/workspaces/ws-1/api/v1/query", any(prometheus));
     let router = router.with_state(Arc::clone(&amazon));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -125,10 +144,10 @@ async fn start(variables: &[(&str, &str)]) -> (Context, String, Arc<Amazon>) {
     (context, address, amazon)
 }
 
-fn queue(context: &Context, address: &str, identity: &Identity) -> Box<dyn Scaler> {
+fn queue(context: &Context, address: &str, identity: &AwsIdentity) -> Box<dyn Scaler> {
     let text = format!("queueURL=orders;awsRegion=eu-central-1;awsEndpoint={address}/sqs");
     let mut spec = spec_of("aws-sqs-queue", &text);
-    spec.identity = Some(identity.clone());
+    spec.identity = Some(Identity::Aws(identity.clone()));
     let parsed = parse(&spec).unwrap_or_else(|errors| panic!("{errors}"));
     let shown = format!("{parsed:?}");
     assert!(!shown.contains("token-of"), "{shown}");
@@ -145,14 +164,14 @@ async fn poll(queue: &dyn Scaler) -> String {
     polled
 }
 
-fn controller(role: Option<&str>, external_id: Option<&str>) -> Identity {
+fn controller(role: Option<&str>, external_id: Option<&str>) -> AwsIdentity {
     let (role, external_id) = (role.map(str::to_owned), external_id.map(str::to_owned));
-    Identity::Controller { role, external_id }
+    AwsIdentity::Controller { role, external_id }
 }
 
-fn workload(token: &str) -> Identity {
+fn workload(token: &str) -> AwsIdentity {
     let (role, account) = (OTHER.to_owned(), "shop/web".to_owned());
-    Identity::Workload { role, account, token: token.into() }
+    AwsIdentity::Workload { role, account, token: token.into() }
 }
 
 /// A file with the controller's token.
@@ -236,6 +255,25 @@ async fn keys_are_shared_and_kept_until_they_expire_or_are_refused() {
 }
 
 #[tokio::test]
+async fn queries_to_prometheus_are_signed_anew_when_keys_have_expired() {
+    let (context, address, amazon) = start(&OWN_KEYS).await;
+    let text = format!(
+        "serverAddress={address}/workspaces/ws-1;query=up;namespace=a b;threshold=1;awsRegion=eu-central-1"
+    );
+    let mut spec = spec_of("prometheus", &text);
+    spec.identity = Some(Identity::Aws(controller(Some(OTHER), None)));
+    let parsed = parse(&spec).unwrap_or_else(|errors| panic!("{errors}"));
+    let queries = connect(parsed, &context).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(poll(&*queries).await, "7");
+    assert_eq!(poll(&*queries).await, "7");
+    *amazon.valid_from.lock() = 2;
+    assert_eq!(poll(&*queries).await, "7");
+    let expected = "AssumeRole other by OWN, query by KEY1, query by KEY1, query by KEY1, AssumeRole other by OWN, \
+                    query by KEY2";
+    assert_eq!(amazon.asked.lock().join(", "), expected);
+}
+
+#[tokio::test]
 async fn a_newer_token_of_a_service_account_replaces_the_one_before() {
     let (context, address, amazon) = start(&[]).await;
     *amazon.expiration.lock() = "2026-11-16T07:00:01Z".to_owned();
@@ -276,7 +314,7 @@ fn tokens_are_sent_to_amazon_only() {
         context.variables = Arc::new(move |name| find(name).map(|(_, value)| (*value).into()));
         let text = format!("queueURL=orders;awsRegion={region};awsEndpoint=http://localhost:1");
         let mut spec = spec_of("aws-sqs-queue", &text);
-        spec.identity = Some(controller(None, None));
+        spec.identity = Some(Identity::Aws(controller(None, None)));
         let parsed = parse(&spec).expect("a trigger");
         connect(parsed, &context).map(drop).map_err(|error| error.to_string())
     };

@@ -1,15 +1,13 @@
 //! A server that is asked over HTTP, with what its requests carry.
 
+use super::Http;
 use super::auth::HttpAuth;
-use super::oauth::TokenSource;
-use super::{Http, add_secret};
+use super::token::Proof;
 use crate::address::Address;
 use crate::context::Context;
 use crate::server::Server;
-use crate::tls::Tls;
 use crate::trigger::{ServerKey, TriggerError};
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ use std::sync::Arc;
 pub(crate) struct HttpConnection {
     http: Http,
     auth: HttpAuth,
-    tokens: Option<TokenSource>,
+    proof: Option<Arc<dyn Proof>>,
 }
 
 /// A server that triggers share.
@@ -38,27 +36,30 @@ pub(crate) fn share(
     address: &Address,
     auth: &HttpAuth,
 ) -> Result<HttpServer, TriggerError> {
+    let oauth = auth.oauth.clone().map(|oauth| oauth.share(context, &auth.tls)).transpose()?;
+    share_with(context, key, address, auth, oauth.map(|tokens| tokens as Arc<dyn Proof>))
+}
+
+/// As [`share`], with a proof that is made for each request.
+///
+/// # Errors
+/// The certificates cannot be used.
+pub(crate) fn share_with(
+    context: &Context,
+    key: &ServerKey,
+    address: &Address,
+    auth: &HttpAuth,
+    proof: Option<Arc<dyn Proof>>,
+) -> Result<HttpServer, TriggerError> {
     context.connections.share(key, || {
-        let connection = HttpConnection::new(address, &auth.tls, auth.clone())?;
+        let http = Http::new(address, &auth.tls)?;
+        let connection = HttpConnection { http, auth: auth.clone(), proof };
         Ok(Server::new(key, context.freshness, connection))
     })
 }
 
 impl HttpConnection {
-    /// Connects to nothing yet.
-    ///
-    /// # Errors
-    /// As [`share`].
-    pub(crate) fn new(
-        address: &Address,
-        tls: &Tls,
-        auth: HttpAuth,
-    ) -> Result<HttpConnection, TriggerError> {
-        let tokens = auth.oauth.clone().map(|oauth| TokenSource::new(oauth, tls)).transpose()?;
-        Ok(HttpConnection { http: Http::new(address, tls)?, auth, tokens })
-    }
-
-    /// Asks for what is at an address. A token that is refused is fetched anew, once.
+    /// Asks for what is at an address. What is refused of it is fetched anew, once.
     ///
     /// # Errors
     /// As [`Http::get`].
@@ -68,20 +69,17 @@ impl HttpConnection {
         uri: &str,
         more: &HeaderMap,
     ) -> Result<(StatusCode, Bytes), TriggerError> {
-        let answer = self.http.get(server, uri, self.headers(more).await?).await?;
-        let Some(tokens) = self.tokens.as_ref().filter(|_| answer.0 == StatusCode::UNAUTHORIZED)
-        else {
-            return Ok(answer);
-        };
-        tokens.forget().await;
-        self.http.get(server, uri, self.headers(more).await?).await
+        let answer = self.http.get(server, uri, self.headers(uri, more).await?).await?;
+        let refuses = |proof: &&Arc<dyn Proof>| proof.is_refused(answer.0, &answer.1);
+        let Some(proof) = self.proof.as_ref().filter(refuses) else { return Ok(answer) };
+        proof.forget().await;
+        self.http.get(server, uri, self.headers(uri, more).await?).await
     }
 
-    async fn headers(&self, more: &HeaderMap) -> Result<HeaderMap, TriggerError> {
+    async fn headers(&self, uri: &str, more: &HeaderMap) -> Result<HeaderMap, TriggerError> {
         let mut headers = self.auth.headers()?;
-        if let Some(tokens) = &self.tokens {
-            let token = tokens.token().await?;
-            add_secret(&mut headers, AUTHORIZATION, &format!("Bearer {}", token.expose()))?;
+        if let Some(proof) = &self.proof {
+            headers.extend(proof.headers(uri).await?);
         }
         headers.extend(more.clone());
         Ok(headers)

@@ -5,17 +5,16 @@ mod tests;
 
 use super::Draft;
 use crate::address::Address;
-use crate::aws::identity::{self, KeySource};
+use crate::aws::asker::{Asker, KeysOf};
 use crate::aws::signature::Signed;
 use crate::aws::{Keys, domain};
 use crate::context::{Clock, Context};
 use crate::http::{Http, refusal};
-use crate::metadata::{AUTH, Fields, METADATA, Place};
+use crate::metadata::{Fields, METADATA, Place};
 use crate::scaler::{About, Scaler, Settings};
-use crate::secret::Secret;
 use crate::server::Server;
 use crate::tls::Tls;
-use crate::trigger::{Identity, ServerKey, TriggerError, TriggerValue};
+use crate::trigger::{ServerKey, TriggerError, TriggerValue};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Method, StatusCode};
@@ -27,7 +26,6 @@ use tokio::time::Instant;
 
 const METADATA_ENV: &[Place] = &[Place::Metadata, Place::Env];
 const METADATA_AUTH: &[Place] = &[Place::Metadata, Place::Auth];
-const AUTH_ENV: &[Place] = &[Place::Auth, Place::Env];
 
 const JSON: &str = "application/x-amz-json-1.0";
 
@@ -40,15 +38,6 @@ struct Question {
     queue: Box<str>,
     in_flight: bool,
     delayed: bool,
-}
-
-/// Who asks.
-#[derive(Clone, Debug)]
-enum Asker {
-    /// Whoever has these keys.
-    Keys(Keys),
-    /// Somebody whose keys are fetched.
-    Identity(Identity),
 }
 
 /// Reads the fields.
@@ -74,7 +63,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
         );
         Address::default()
     });
-    let asker = asker(fields);
+    let asker = Asker::read(fields);
     let queue = queue.into();
     let question = Question { endpoint, region, asker, queue, in_flight, delayed };
     Draft {
@@ -106,47 +95,11 @@ fn endpoint_of(given: &str, region: &str) -> String {
     }
 }
 
-/// Keys that the trigger brings along, or an identity that its authentication names.
-fn asker(fields: &mut Fields<'_>) -> Asker {
-    let id = fields.field(&["awsAccessKeyID", "awsAccessKeyId"], AUTH_ENV).text();
-    let secret = fields.field(&["awsSecretAccessKey"], AUTH_ENV).secret();
-    let session = fields.field(&["awsSessionToken"], AUTH_ENV).secret();
-    let owner = fields.field(&["identityOwner"], METADATA).text();
-    let role = Some(fields.field(&["awsRoleArn"], AUTH).text()).filter(|role| !role.is_empty());
-    const HINT: &str = "give awsAccessKeyID and awsSecretAccessKey in the authentication";
-    const OF_CLUSTER: &str = "refer to a ClusterTriggerAuthentication with podIdentity.provider aws, or give \
-                              awsAccessKeyID and awsSecretAccessKey in the authentication";
-    match fields.spec().identity.clone() {
-        Some(Identity::Controller { role: named, external_id }) => {
-            return Asker::Identity(Identity::Controller { role: named.or(role), external_id });
-        }
-        Some(Identity::Workload { .. }) if owner == "operator" => {
-            fields.refuse("identityOwner operator needs the controller's identity", OF_CLUSTER);
-        }
-        Some(workload) => return Asker::Identity(workload),
-        None if role.is_some() => {
-            fields.refuse("awsRoleArn needs the controller's identity", OF_CLUSTER);
-        }
-        None if owner == "operator" => {
-            fields.refuse("identityOwner operator needs the controller's identity", OF_CLUSTER);
-        }
-        None if id.is_empty() => fields.refuse("awsAccessKeyID not found", HINT),
-        None if secret.is_none() => fields.refuse("awsSecretAccessKey not found", HINT),
-        None => {}
-    }
-    Asker::Keys(Keys { id, secret: secret.unwrap_or_default(), session })
-}
-
 impl Question {
     fn key(&self) -> ServerKey {
-        let [a, b, c] = match &self.asker {
-            Asker::Keys(Keys { id, secret, session }) => {
-                [id.as_str(), secret.expose(), session.as_ref().map_or("", Secret::expose)]
-            }
-            Asker::Identity(identity) => identity::key(identity),
-        };
-        let is_key = if matches!(self.asker, Asker::Keys(_)) { "keys" } else { "identity" };
-        ServerKey::new("sqs", &self.endpoint.origin(), &[is_key, a, b, c, &self.region])
+        let mut key = self.asker.key().to_vec();
+        key.push(&self.region);
+        ServerKey::new("sqs", &self.endpoint.origin(), &key)
     }
 
     /// The attributes that count.
@@ -165,13 +118,7 @@ impl Settings for Question {
         context: &Context,
     ) -> Result<Box<dyn Scaler>, TriggerError> {
         let key = self.key();
-        // Also where the server is shared: an identity may have a newer token.
-        let keys = match &self.asker {
-            Asker::Keys(keys) => KeysOf::Trigger(keys.clone()),
-            Asker::Identity(identity) => {
-                KeysOf::Identity(KeySource::share(context, identity, &self.region)?)
-            }
-        };
+        let keys = self.asker.keys(context, &self.region)?;
         let server = context.connections.share(&key, || {
             let sqs = Sqs {
                 http: Http::new(&self.endpoint, &Tls::default())?,
@@ -194,12 +141,6 @@ struct Sqs {
     endpoint: Address,
     region: String,
     keys: KeysOf,
-}
-
-/// Where keys come from.
-enum KeysOf {
-    Trigger(Keys),
-    Identity(Arc<KeySource>),
 }
 
 /// Asks about one queue.
@@ -231,11 +172,8 @@ impl Scaler for Queue {
 
 impl Queue {
     async fn length(&self) -> Result<Vec<f64>, TriggerError> {
-        let source = match &self.server.connection.keys {
-            KeysOf::Trigger(keys) => return self.length_by(keys).await.map_err(|(error, _)| error),
-            KeysOf::Identity(source) => source,
-        };
-        let keys = source.keys().await?;
+        let source = &self.server.connection.keys;
+        let keys = source.get().await?;
         match self.length_by(&keys).await {
             Ok(length) => Ok(length),
             Err((error, Fault::Keys)) => {
@@ -251,11 +189,13 @@ impl Queue {
         let other = |error| (error, Fault::Other);
         let path = if sqs.endpoint.path.is_empty() { "/" } else { &sqs.endpoint.path };
         let signed = Signed {
+            method: "POST",
             service: "sqs",
             region: &sqs.region,
             host: &sqs.endpoint.authority,
             path,
-            content_type: JSON,
+            query: "",
+            content_type: Some(JSON),
             target: Some("AmazonSQS.GetQueueAttributes"),
             body: self.body.as_bytes(),
             now: (self.clock)(),

@@ -58,7 +58,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let certificate = fields.field(&["tlsClientCert"], AUTH).secret();
     let key = fields.field(&["tlsClientKey"], AUTH).secret();
     fields.allow_all();
-    let tls = Tls { ca, identity: certificate.zip(key), insecure };
+    let tls = Tls { ca, identity: certificate.zip(key), key_password: None, insecure };
     let spoken = enabled || tls.ca.is_some() || tls.identity.is_some();
     // Names that Go's library resolves in its own ways.
     let bare = ["dns:///", "passthrough:///"].iter().find_map(|way| address.strip_prefix(way));

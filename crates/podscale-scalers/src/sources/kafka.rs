@@ -2,6 +2,9 @@
 
 mod client;
 mod lag;
+mod login;
+mod refusal;
+mod sasl;
 mod scram;
 #[cfg(test)]
 mod tests;
@@ -11,7 +14,6 @@ use super::Draft;
 use crate::context::Context;
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::scaler::{About, Scaler, Settings};
-use crate::secret::Secret;
 use crate::server::Server;
 use crate::tls::Tls;
 use crate::trigger::{ServerKey, TriggerError, TriggerValue};
@@ -19,7 +21,7 @@ use client::KafkaClient;
 use futures::future::BoxFuture;
 use lag::{Position, Rules, Seen};
 use parking_lot::Mutex;
-use scram::Hash;
+use sasl::Sasl;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -34,15 +36,6 @@ struct Cluster {
     sasl: Option<Sasl>,
     /// None if TLS is not spoken.
     tls: Option<Tls>,
-}
-
-/// A name and a password, and how they are proved.
-#[derive(Clone, Debug)]
-struct Sasl {
-    /// None if they are sent as they are.
-    hash: Option<Hash>,
-    user: Secret,
-    password: Secret,
 }
 
 /// Whose offsets are asked for.
@@ -187,8 +180,6 @@ fn cluster(fields: &mut Fields<'_>, brokers: Vec<String>) -> Cluster {
     let mode = fields.field(&["sasl"], METADATA_AUTH).one_of(&MODES, "none");
     let enabled = fields.field(&["tls"], METADATA_AUTH).one_of(&["enable", "disable"], "disable");
     let insecure = fields.field(&["unsafeSsl"], METADATA).bool_or(false);
-    let user = fields.field(&["username"], AUTH).secret();
-    let password = fields.field(&["password"], AUTH).secret();
     let has_certificate = fields.field(&["cert", "Cert"], AUTH).is_given();
     let has_key = fields.field(&["key"], AUTH).is_given();
     let tls = Tls::read(fields, insecure);
@@ -199,40 +190,15 @@ fn cluster(fields: &mut Fields<'_>, brokers: Vec<String>) -> Cluster {
         };
         fields.refuse(problem, "give cert and key");
     }
-    // Of the ways that are refused.
-    fields.allow(&["saslTokenProvider", "awsRegion"]);
-    let hash = match mode {
-        "scram_sha256" => Some(Hash::Sha256),
-        "scram_sha512" => Some(Hash::Sha512),
-        _ => None,
-    };
-    let sasl = match (mode, user, password) {
-        ("none", ..) => None,
-        ("gssapi" | "oauthbearer", ..) => {
-            let problem = format!("sasl {mode} is not supported");
-            fields.refuse(problem, "use plaintext, scram_sha256 or scram_sha512");
-            None
-        }
-        (_, None, _) => {
-            fields.refuse("no username given", "give username in the authentication");
-            None
-        }
-        (_, _, None) => {
-            fields.refuse("no password given", "give password in the authentication");
-            None
-        }
-        (_, Some(user), Some(password)) => Some(Sasl { hash, user, password }),
-    };
-    Cluster { brokers, sasl, tls: (enabled == "enable").then_some(tls) }
+    let is_encrypted = enabled == "enable";
+    let sasl = Sasl::read(fields, mode, &tls, is_encrypted);
+    Cluster { brokers, sasl, tls: is_encrypted.then_some(tls) }
 }
 
 impl Cluster {
     fn key(&self) -> ServerKey {
         let mut key = vec![if self.tls.is_some() { "tls" } else { "" }];
-        if let Some(Sasl { hash, user, password }) = &self.sasl {
-            let mechanism = hash.map_or("PLAIN", |hash| hash.mechanism());
-            key.extend([mechanism, user.expose(), password.expose()]);
-        }
+        key.extend(self.sasl.iter().flat_map(Sasl::key));
         key.extend(self.tls.iter().flat_map(Tls::key));
         ServerKey::new("kafka", &format!("kafka {}", self.brokers.join(",")), &key)
     }
@@ -246,8 +212,9 @@ impl Settings for Trigger {
     ) -> Result<Box<dyn Scaler>, TriggerError> {
         let Trigger { cluster, question, rules } = *self;
         let key = cluster.key();
+        let login = cluster.sasl.clone().map(|sasl| sasl.connect(context)).transpose()?;
         let server = context.connections.share(&key, || {
-            let client = KafkaClient::new(cluster)?;
+            let client = KafkaClient::new(&cluster, login)?;
             Ok::<_, TriggerError>(Server::new(&key, context.freshness, client))
         })?;
         Ok(Box::new(Kafka { about, server, question, rules, seen: Mutex::default() }))

@@ -7,14 +7,17 @@ mod tests;
 mod tls;
 
 use super::Draft;
+use crate::address::is_loopback;
+use crate::azure;
 use crate::context::Context;
+use crate::identity::{AzureIdentity, Identity};
 use crate::metadata::{Fields, METADATA, Place};
 use crate::scaler::{About, Scaler, Settings};
 use crate::secret::Secret;
 use crate::server::Server;
-use crate::trigger::{TriggerError, TriggerValue};
+use crate::trigger::{ServerKey, TriggerError, TriggerValue};
 use client::PostgresClient;
-use connection::Connection;
+use connection::{Connection, SslMode};
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -22,10 +25,22 @@ use tokio::time::Instant;
 const AUTH_ENV: &[Place] = &[Place::Auth, Place::Env];
 const AUTH_METADATA: &[Place] = &[Place::Auth, Place::Metadata];
 
+/// What tokens are for that are passwords of Azure's databases.
+const SCOPE: &str = "https://ossrdbms-aad.database.windows.net/.default";
+/// What the names of those databases end with.
+const AZURE: [&str; 4] = [
+    ".database.azure.com",
+    ".postgres.cosmos.azure.com",
+    ".database.usgovcloudapi.net",
+    ".database.chinacloudapi.cn",
+];
+
 /// What is asked, and of whom.
 #[derive(Clone, Debug)]
 struct Question {
     connection: Connection,
+    /// Whose token is the password.
+    azure: Option<Box<AzureIdentity>>,
     query: Box<str>,
 }
 
@@ -35,7 +50,16 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let activation = fields.field(&["activationTargetQueryValue"], METADATA).number_or(0.0);
     let whole = fields.field(&["connection"], AUTH_ENV).secret();
     let query = fields.field(&["query"], METADATA).required().text();
-    let connection = connection(fields, whole);
+    let azure = match fields.spec().identity.clone() {
+        Some(Identity::Azure(identity)) => Some(Box::new(identity)),
+        _ => None,
+    };
+    // A token has no place in it.
+    let connection = connection(fields, whole.filter(|_| azure.is_none()));
+    if let Some(identity) = &azure {
+        refuse_others(fields, identity, &connection);
+    }
+    let question = Question { connection, azure, query: query.into() };
     if target == 0.0 {
         fields.refuse_late("no targetQueryValue given", "set metadata.targetQueryValue");
     }
@@ -44,8 +68,39 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
         target,
         target_field: Some("targetQueryValue"),
         activation,
-        server: Some(connection.key()),
-        settings: Box::new(Question { connection, query: query.into() }),
+        server: Some(question.key()),
+        settings: Box::new(question),
+    }
+}
+
+/// Whoever has a token is whom it is of: it goes over TLS, and that of the controller to servers of Azure only, or where the
+/// authentication says.
+fn refuse_others(fields: &mut Fields<'_>, identity: &AzureIdentity, connection: &Connection) {
+    let hosts = connection.hosts.iter().map(|(host, _)| host.as_str());
+    let hosts: Vec<&str> = hosts.filter(|host| !is_loopback(host)).collect();
+    if hosts.is_empty() {
+        return;
+    }
+    if matches!(connection.ssl, SslMode::Disable | SslMode::Prefer) {
+        fields.refuse(
+            "a token of Azure is not sent without TLS",
+            "set sslmode to require, verify-ca or verify-full",
+        );
+    }
+    let is_azures = |host: &&str| AZURE.iter().any(|suffix| host.ends_with(suffix));
+    let is_named = fields.spec().auth.contains_key("host");
+    if identity.is_of_controller() && !is_named && !hosts.iter().all(is_azures) {
+        fields.refuse(
+            "host is none of Azure's, and the controller's token would be sent to it",
+            "write one below .database.azure.com, or give host in the ClusterTriggerAuthentication",
+        );
+    }
+}
+
+impl Question {
+    fn key(&self) -> ServerKey {
+        let identity = self.azure.as_deref().map(azure::key);
+        self.connection.key(identity.as_ref().map_or(&[], |key| key))
     }
 }
 
@@ -99,10 +154,12 @@ impl Settings for Question {
         about: About,
         context: &Context,
     ) -> Result<Box<dyn Scaler>, TriggerError> {
-        let Question { connection, query } = *self;
-        let key = connection.key();
+        let key = self.key();
+        let Question { connection, azure, query } = *self;
+        let tokens = azure.map(|identity| azure::share(context, &identity, SCOPE)).transpose()?;
         let server = context.connections.share(&key, || {
-            Ok(Server::new(&key, context.freshness, PostgresClient::new(&connection)?))
+            let client = PostgresClient::new(&connection, tokens)?;
+            Ok::<_, TriggerError>(Server::new(&key, context.freshness, client))
         })?;
         Ok(Box::new(Postgres { about, server, query }))
     }

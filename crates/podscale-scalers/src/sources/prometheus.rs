@@ -1,13 +1,16 @@
 //! `prometheus`: the number that a query gives.
 
+mod cloud;
+
 use super::Draft;
-use crate::address::Address;
+use crate::address::{Address, encode};
 use crate::context::Context;
 use crate::http::auth::{HttpAuth, header_name};
 use crate::http::connection::{self, HttpServer};
-use crate::metadata::{Fields, METADATA};
+use crate::metadata::{Fields, METADATA, Place};
 use crate::scaler::{About, Scaler, Settings};
-use crate::trigger::{TriggerError, TriggerValue};
+use crate::trigger::{ServerKey, TriggerError, TriggerValue};
+use cloud::Cloud;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use podscale_metrics::prometheus::{PrometheusError, answer};
@@ -15,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+const METADATA_AUTH: &[Place] = &[Place::Metadata, Place::Auth];
 /// More than one series is an error, so nobody needs to hold more.
 const MOST_SERIES: usize = 1000;
 
@@ -23,6 +27,7 @@ const MOST_SERIES: usize = 1000;
 struct Question {
     address: Address,
     auth: HttpAuth,
+    cloud: Option<Cloud>,
     query: Box<str>,
     /// Address and parameters but for the time: what tells questions to one server apart.
     uri: Box<str>,
@@ -43,38 +48,34 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let ignore_null = fields.field(&["ignoreNullValues"], METADATA).bool_or(true);
     let insecure = fields.field(&["unsafeSsl"], METADATA).bool_or(false);
     let timeout = fields.field(&["timeout"], METADATA).duration();
-    refuse_clouds(fields);
     let modes = ["apiKey", "basic", "tls", "bearer", "custom", "oauth"];
     let mut auth = HttpAuth::read(fields, &modes, insecure);
+    let has_modes = fields.field(&["authModes", "authMode"], METADATA_AUTH).is_given();
     let address = server(fields, &address);
     if !address.user.is_empty() {
         auth = auth.with_basic(&address.user, address.password.clone());
     }
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    form.append_pair("query", &query);
-    if !namespace.is_empty() {
-        form.append_pair("namespace", &namespace);
-    }
-    form.extend_pairs(&parameters);
+    let cloud = Cloud::read(fields, has_modes, &address);
     let base = address.uri();
-    let uri = format!("{}/api/v1/query?{}", base.trim_end_matches('/'), form.finish()).into();
-    let server = Some(connection::server_key("prometheus", &address, &auth));
+    let pairs = pairs(&query, &namespace, &parameters);
+    let uri = format!("{}/api/v1/query?{pairs}", base.trim_end_matches('/')).into();
     let query = query.into();
-    let settings = Question { address, auth, query, uri, headers, ignore_null, timeout };
+    let settings = Question { address, auth, cloud, query, uri, headers, ignore_null, timeout };
+    let server = Some(settings.key());
     let settings = Box::new(settings);
     let (name, target_field) = ("prometheus".to_owned(), Some("threshold"));
     Draft { name, target, target_field, activation, server, settings }
 }
 
-/// What the clouds' own Prometheus needs, which this build cannot sign requests for.
-fn refuse_clouds(fields: &mut Fields<'_>) {
-    if fields.field(&["awsRegion"], METADATA).is_given() {
-        fields.refuse(
-            "awsRegion: requests to Amazon Managed Service for Prometheus cannot be signed",
-            "put a proxy before it that signs them, and use its address",
-        );
-    }
-    fields.allow(&["identityOwner"]);
+/// The parameters of a request, in the form in which some clouds want them signed.
+fn pairs(query: &str, namespace: &str, more: &[(String, String)]) -> String {
+    let mut pairs = vec![("query", query)];
+    pairs.extend((!namespace.is_empty()).then_some(("namespace", namespace)));
+    pairs.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let mut pairs: Vec<String> =
+        pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+    pairs.sort();
+    pairs.join("&")
 }
 
 /// The address of the server.
@@ -95,14 +96,28 @@ fn server(fields: &mut Fields<'_>, text: &str) -> Address {
     Address::default()
 }
 
+impl Question {
+    fn key(&self) -> ServerKey {
+        let mut key = self.auth.key();
+        key.extend(self.cloud.iter().flat_map(Cloud::key));
+        ServerKey::new("prometheus", &self.address.origin(), &key)
+    }
+}
+
 impl Settings for Question {
     fn connect(
         self: Box<Self>,
         about: About,
         context: &Context,
     ) -> Result<Box<dyn Scaler>, TriggerError> {
-        let key = connection::server_key("prometheus", &self.address, &self.auth);
-        let server = connection::share(context, &key, &self.address, &self.auth)?;
+        let key = self.key();
+        let server = match &self.cloud {
+            None => connection::share(context, &key, &self.address, &self.auth)?,
+            Some(cloud) => {
+                let proof = Some(cloud.proof(context)?);
+                connection::share_with(context, &key, &self.address, &self.auth, proof)?
+            }
+        };
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let value = HeaderValue::from_str(value).map_err(|_| {

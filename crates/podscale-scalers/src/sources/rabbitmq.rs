@@ -9,9 +9,11 @@ mod tests;
 
 use super::Draft;
 use crate::address::{Address, encode};
+use crate::azure;
 use crate::context::Context;
 use crate::http::auth::HttpAuth;
 use crate::http::connection::{self, HttpServer};
+use crate::identity::AzureIdentity;
 use crate::metadata::Fields;
 use crate::scaler::{About, Scaler, Settings};
 use crate::secret::Secret;
@@ -42,6 +44,8 @@ enum Asked {
     Http {
         address: Address,
         auth: Box<HttpAuth>,
+        /// Whose tokens it asks with, and what they are for.
+        azure: Option<Box<(AzureIdentity, String)>>,
         uri: Box<str>,
         queues: Queues,
         timeout: Option<Duration>,
@@ -79,7 +83,7 @@ impl Broker {
 pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     let (question, queue) = fields::read(fields);
     let server = match &question.asked {
-        Asked::Http { address, auth, .. } => connection::server_key("rabbitmq", address, auth),
+        Asked::Http { address, auth, azure, .. } => http_key(address, auth, azure.as_deref()),
         Asked::Amqp { broker, .. } => broker.key(),
     };
     Draft {
@@ -90,6 +94,19 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
         server: Some(server),
         settings: Box::new(question),
     }
+}
+
+fn http_key(
+    address: &Address,
+    auth: &HttpAuth,
+    azure: Option<&(AzureIdentity, String)>,
+) -> ServerKey {
+    let mut key = auth.key();
+    if let Some((identity, scope)) = azure {
+        key.extend(azure::key(identity));
+        key.push(scope);
+    }
+    ServerKey::new("rabbitmq", &address.origin(), &key)
 }
 
 /// How KEDA writes the name of a queue in that of a metric: as in a query, where a blank is a plus.
@@ -105,9 +122,15 @@ impl Settings for Question {
     ) -> Result<Box<dyn Scaler>, TriggerError> {
         let Question { mode, asked, .. } = *self;
         let source = match asked {
-            Asked::Http { address, auth, uri, queues, timeout } => {
-                let key = connection::server_key("rabbitmq", &address, &auth);
-                let server = connection::share(context, &key, &address, &auth)?;
+            Asked::Http { address, auth, azure, uri, queues, timeout } => {
+                let key = http_key(&address, &auth, azure.as_deref());
+                let server = match azure.as_deref() {
+                    None => connection::share(context, &key, &address, &auth)?,
+                    Some((identity, scope)) => {
+                        let tokens = azure::share(context, identity, scope)?;
+                        connection::share_with(context, &key, &address, &auth, Some(tokens))?
+                    }
+                };
                 let timeout = timeout.filter(|t| !t.is_zero()).unwrap_or(context.http_timeout);
                 Source::Http { server, uri, queues, timeout }
             }

@@ -140,7 +140,6 @@ mod tests {
                 "unable to set param \"listLength\" value \"many\": unable to unmarshal to field type int64: \
                  invalid character 'm' looking for beginning of value",
             ),
-            ("listName=l;address=a:1;auth.keyPassword=p", "keyPassword is not supported"),
         ] {
             let found = outcome("redis", text);
             assert_eq!(found.strip_prefix(CONTEXT).unwrap_or(&found), expected, "{text}");

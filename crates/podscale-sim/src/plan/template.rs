@@ -129,7 +129,7 @@ impl PodTemplate {
                 }
             })?;
             // The cast saturates.
-            sum = sum.saturating_add(amount.round() as i64);
+            sum = sum.saturating_add((amount + 0.5) as i64);
         }
         match (any, container) {
             (false, Some(name)) => Err(MissingRequest::NoContainer {

@@ -16,7 +16,8 @@ const MINUTE: i64 = Span::seconds(60).0;
 /// How many pods there are, and how many were ever created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pods {
-    pub(crate) existing: usize,
+    /// On average, where they are not the same all the time.
+    pub(crate) existing: f64,
     pub(crate) created: u64,
 }
 
@@ -166,11 +167,37 @@ impl Recorder {
     /// Takes in a slot that ended at this time.
     pub(crate) fn slot(&mut self, end: Time, slot: &Slot, rate: f64, pods: Pods, totals: Totals) {
         let pile_seconds = self.pile(end, slot, totals);
-        let scored = end > self.scored_from;
         let slow = match self.without_requests {
             true => 0.0,
-            false => self.times.add(slot, pile_seconds, scored),
+            false => self.times.add(slot, pile_seconds, self.is_scored(end)),
         };
+        self.count(end, slot, rate, pods, slow, pile_seconds);
+    }
+
+    /// Whether a slot that ends at this time is scored.
+    pub(crate) fn is_scored(&self, end: Time) -> bool {
+        end > self.scored_from
+    }
+
+    /// Takes in so many requests that waited so long, by a model that follows them; gives how many of them were too slow.
+    pub(crate) fn waited(&mut self, seconds: f64, requests: f64, scored: bool) -> f64 {
+        match self.without_requests {
+            true => 0.0,
+            false => self.times.waited(seconds, requests, scored),
+        }
+    }
+
+    /// Counts a slot of which it is known how many requests were too slow and how long the oldest has waited.
+    pub(crate) fn count(
+        &mut self,
+        end: Time,
+        slot: &Slot,
+        rate: f64,
+        pods: Pods,
+        slow: f64,
+        pile_seconds: f64,
+    ) {
+        let scored = self.is_scored(end);
         let bad = slow + slot.dropped;
         let since = end.since(self.start);
         if scored {
@@ -179,7 +206,7 @@ impl Recorder {
             sums.arrived += slot.arrived;
             sums.dropped += slot.dropped;
             sums.slow += slow;
-            sums.pod_seconds += pods.existing as f64 * slot.seconds;
+            sums.pod_seconds += pods.existing * slot.seconds;
             if rate > slot.capacity_rps {
                 sums.below_seconds += slot.seconds;
             }
@@ -233,6 +260,11 @@ impl Recorder {
         self.moment = Some(Moment { at, lines });
     }
 
+    /// Takes in that the size is another one now, though nobody decided it.
+    pub(crate) fn set_size(&mut self, replicas: i32) {
+        self.replicas = replicas;
+    }
+
     /// Takes in a change of size.
     pub(crate) fn changed(&mut self, at: Time, from: i32, to: i32, why: Vec<String>) {
         self.replicas = to;
@@ -247,14 +279,17 @@ impl Recorder {
         }
     }
 
-    /// What the run was worth.
-    pub(crate) fn finish(mut self, flow: &Flow, created: u64) -> Run {
-        self.minute.close();
-        self.points.close();
-        // Work that is still in the queue after the end is as bad as it is old.
+    /// How much work is too late after the end: what is still in the queue is as bad as it is old.
+    pub(crate) fn late(&mut self, flow: &Flow) -> f64 {
         let age = self.age_now(flow);
         let is_late = self.kind == Kind::Consumer && age > self.times.objective_seconds();
-        let late = if is_late { flow.totals().waiting } else { 0.0 };
+        if is_late { flow.totals().waiting } else { 0.0 }
+    }
+
+    /// What the run was worth, where so much work is too late after its end.
+    pub(crate) fn finish(mut self, late: f64, created: u64) -> Run {
+        self.minute.close();
+        self.points.close();
         let sums = &self.sums;
         let share = |part: f64, of: f64| if of > 0.0 { (part / of).min(1.0) } else { 0.0 };
         let hours = sums.seconds / 3600.0;

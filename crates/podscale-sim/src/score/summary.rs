@@ -132,6 +132,8 @@ fn estimate(loads: &[&[Scores]], value: impl Fn(usize, usize) -> f64) -> Estimat
     if means.is_empty() {
         return Estimate::default();
     }
+    // What is not scored has no worst either.
+    let worst = if means.iter().any(|mean| mean.is_nan()) { f64::NAN } else { worst };
     Estimate { worst, ..Estimate::of(&means) }
 }
 
@@ -148,6 +150,14 @@ mod tests {
         assert_eq!((three.mean, three.worst), (2.0, 3.0));
         // 4.303 × 1 / √3
         assert!((three.confidence.unwrap() - 2.484).abs() < 1e-3);
+    }
+
+    #[test]
+    fn what_is_not_scored_has_no_worst() {
+        let run = Scores { p95_seconds: f64::NAN, pod_hours: 2.0, ..Scores::default() };
+        let summary = Summary::of(&[run, run], None);
+        assert!(summary.p95_seconds.mean.is_nan() && summary.p95_seconds.worst.is_nan());
+        assert_eq!((summary.pod_hours.mean, summary.pod_hours.worst), (2.0, 2.0));
     }
 
     #[test]

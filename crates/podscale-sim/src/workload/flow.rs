@@ -117,8 +117,8 @@ impl Flow {
         &self.last
     }
 
-    /// Lets one slot pass in which so many requests come and so many pods are ready.
-    pub fn slot(&mut self, arrivals: f64, seconds: f64, ready: usize) -> Slot {
+    /// Lets one slot pass in which so many requests come and so many pods are ready; [`Flow::last`] is what came of it.
+    pub fn slot(&mut self, arrivals: f64, seconds: f64, ready: usize) {
         let ready = ready as f64;
         let capacity_rps = self.rps_per_pod * ready;
         let before = self.totals;
@@ -142,7 +142,6 @@ impl Flow {
             waiting: self.totals.waiting,
             capacity_rps,
         };
-        self.last
     }
 
     /// The memory of a ready pod and of one that idles, after the last slot.

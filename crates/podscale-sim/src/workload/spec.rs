@@ -91,6 +91,8 @@ pub(super) struct CpuBounds {
     base: f64,
     /// What its limit allows.
     most: f64,
+    /// What a request takes.
+    per_request: f64,
 }
 
 impl WorkloadSpec {
@@ -178,12 +180,13 @@ impl WorkloadSpec {
         CpuBounds {
             base: self.base_cpu_millis / 1000.0 * seconds,
             most: limit_millis.map_or(f64::INFINITY, |limit| (limit / 1000.0 * seconds).max(0.0)),
+            per_request: self.cpu_ms_per_request / 1000.0,
         }
     }
 
     /// CPU time of one pod that served so many requests in a slot, never beyond its limit.
     pub(super) fn cpu_seconds(&self, served: f64, stray: f64, bounds: CpuBounds) -> f64 {
-        let wanted = (bounds.base + served * self.cpu_ms_per_request / 1000.0) * stray;
+        let wanted = (bounds.base + served * bounds.per_request) * stray;
         wanted.min(bounds.most)
     }
 

@@ -12,8 +12,8 @@ use podscale_core::{Span, Time};
 use rollout::Rollouts;
 
 /// What the draws of a pod's delays are for.
-const START_UP: u64 = 101;
-const READINESS: u64 = 102;
+pub(crate) const START_UP: u64 = 101;
+pub(crate) const READINESS: u64 = 102;
 const TERMINATION: u64 = 103;
 
 /// In the place of a time: never.
@@ -76,6 +76,11 @@ impl SimPod {
             ),
             _ => (counters.idle_cpu_seconds - self.idle_before, 0.0),
         }
+    }
+
+    /// Whether it serves, and has since this time.
+    pub(crate) fn serves_since(&self, at: Time) -> bool {
+        self.stage == Stage::Ready && self.is_ready_by(at)
     }
 
     /// Whether it served at this time.

@@ -3,7 +3,7 @@
 
 mod way;
 
-use super::fleet::Fleet;
+use super::fleet::{Fleet, SimPod};
 use crate::environment::Environment;
 use crate::plan::{PodTemplate, Quantity, Resource};
 use crate::random;
@@ -219,20 +219,34 @@ impl Sensors {
         }
         let mut readings = per_pod(reading);
         if let Some(readable) = self.resource.read(now, self.seed) {
+            let value = |window: &Window, pod: u64, mean: f64| match resource {
+                Resource::Cpu => cpu_milli(shown.of(window.strayed(pod, mean))),
+                Resource::Memory => Milli(whole(shown.of(mean)).saturating_mul(1000)),
+            };
+            let mean = |window: &Window, measured: &Measured| match resource {
+                Resource::Cpu => measured.cpu_seconds / window.seconds,
+                Resource::Memory => measured.memory_bytes,
+            };
             let mut window = Window::new(self);
-            readings.samples.extend(fleet.pods().iter().map(|pod| {
+            let mut sample = |pod: &SimPod| {
                 let measured = readable.of(pod)?;
                 window.turn_to(&measured);
-                let value = match resource {
-                    Resource::Cpu => {
-                        cpu_milli(shown.of(window.cores(pod.id, measured.cpu_seconds)))
-                    }
-                    Resource::Memory => {
-                        Milli(whole(shown.of(measured.memory_bytes)).saturating_mul(1000))
-                    }
-                };
-                Some(window.sample(value))
-            }));
+                Some(window.sample(value(&window, pod.id, mean(&window, &measured))))
+            };
+            let pods = fleet.pods().iter();
+            match readable.common() {
+                // What nearly all pods have in common is worked out once.
+                Some((ready_by, measured)) => {
+                    let mut window = Window::new(self);
+                    window.turn_to(measured);
+                    let mean = mean(&window, measured);
+                    readings.samples.extend(pods.map(|pod| match pod.serves_since(ready_by) {
+                        true => Some(window.sample(value(&window, pod.id, mean))),
+                        false => sample(pod),
+                    }));
+                }
+                None => readings.samples.extend(pods.map(sample)),
+            }
         }
         give(reading, readings);
     }
@@ -322,8 +336,7 @@ impl Window {
     fn new(sensors: &Sensors) -> Window {
         let Sensors { jitter, slot_seconds, seed, .. } = *sensors;
         let (never, length) = (Time(i64::MIN), Span(0));
-        let (from, to, taken, seconds) = (never, never, never, 1.0);
-        let (salt, part) = (0, 0.0);
+        let (from, to, taken, seconds, salt, part) = (never, never, never, 1.0, 0, 0.0);
         Window { jitter, slot_seconds, seed, from, to, seconds, length, taken, salt, part }
     }
 
@@ -340,9 +353,8 @@ impl Window {
         self.part = self.jitter / (self.seconds / self.slot_seconds).max(1.0).sqrt();
     }
 
-    /// The mean CPU of a pod that used so much in it.
-    fn cores(&self, pod: u64, cpu_seconds: f64) -> f64 {
-        let mean = cpu_seconds / self.seconds;
+    /// The mean CPU of a pod in it, where the model says this.
+    fn strayed(&self, pod: u64, mean: f64) -> f64 {
         if self.jitter == 0.0 {
             return mean;
         }

@@ -64,8 +64,9 @@ pub struct Arguments {
     #[arg(long)]
     pod_deletion_cost: bool,
 
-    /// Manage KEDA's ScaledObjects and ScaledJobs, with the rights to read the credentials that their triggers refer to
-    /// and to create Jobs. Their definitions are KEDA's, if they are in the cluster, or those of --crds.
+    /// Manage KEDA's ScaledObjects and ScaledJobs, and ask the event sources of PodAutoscalers, with the rights to read the
+    /// credentials that triggers refer to and to create Jobs. Their definitions are KEDA's, if they are in the cluster, or those
+    /// of --crds.
     #[arg(long)]
     triggers: bool,
 

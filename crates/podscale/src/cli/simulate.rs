@@ -13,16 +13,16 @@ mod what_if;
 
 use super::{print, print_error};
 use crate::simulate::edit::Edit;
-use crate::simulate::{RunRecorder, Subject};
+use crate::simulate::{Subject, Tried};
 use clap::{Args, ValueEnum};
 use grid::{Grid, Variant};
 use input::Common;
 use podscale_api::recording::RecordingWriter;
 use podscale_controller::settings::duration;
+use podscale_sim::Plan;
 use podscale_sim::plan::Detail;
 use podscale_sim::policy::Peer;
 use podscale_sim::policy::peers::PeerKind;
-use podscale_sim::{Plan, simulate};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,8 +40,9 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Who runs beside the objects: hpa-cpu, hpa-rps, keda, knative, fixed, oracle, each with
-    /// parameters as in knative:target=7,stable=120; none for nobody. May be given several times.
-    #[arg(long = "policy", value_name = "NAME", default_values = ["hpa-cpu", "hpa-rps", "keda", "knative", "oracle"])]
+    /// parameters as in knative:target=7,stable=120; none for nobody. May be given several times. If not given, all but
+    /// fixed; beside ScaledJobs keda, fixed and oracle.
+    #[arg(long = "policy", value_name = "NAME")]
     policies: Vec<String>,
 
     /// Run the objects with changes beside them, such as spec.maxReplicas=20;spec.minReplicas=4, also with a
@@ -73,6 +74,12 @@ pub struct Arguments {
     #[command(flatten)]
     common: Common<Output>,
 }
+
+/// Who runs beside objects if nothing is said.
+const USUAL: [PeerKind; 5] =
+    [PeerKind::HpaCpu, PeerKind::HpaRps, PeerKind::Keda, PeerKind::Knative, PeerKind::Oracle];
+/// Who runs beside ScaledJobs: pods that take the same items, by the length of the queue, always, and by what is to come.
+const BESIDE_JOBS: [PeerKind; 3] = [PeerKind::Keda, PeerKind::Fixed, PeerKind::Oracle];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
@@ -137,7 +144,7 @@ fn try_loads(arguments: &Arguments) -> Result<String, Failure> {
     let (objects, scenario) = arguments.common.input.objects()?;
     let input = &arguments.common.input;
     let subjects = input.subjects(&objects)?;
-    let (peers, variants) = (arguments.peers()?, arguments.variants(&subjects)?);
+    let (peers, variants) = (arguments.peers(&subjects)?, arguments.variants(&subjects)?);
     let mut plans = Vec::new();
     for subject in &subjects {
         for load in input.loads(&objects, scenario.as_ref(), subject)? {
@@ -170,8 +177,7 @@ fn explain(arguments: &Arguments, plans: &[Planned<'_>]) -> Result<String, Failu
         let at = plan.start.after(podscale_controller::settings::span(at));
         let detail = Detail { explain_at: Some(at), ..Detail::default() };
         let plan = Plan { seed: arguments.common.input.seed, detail, ..plan.clone() };
-        let run = simulate(&subject.seen(&plan), &mut subject.policy());
-        let run = run.map_err(Failure::cannot)?;
+        let run = subject.run(&plan).map_err(Failure::cannot)?;
         let Some(moment) = run.moment else {
             return Err(Failure::Usage("no decision has been made by then".to_owned()));
         };
@@ -192,11 +198,8 @@ fn record(file: &Path, plans: &[Planned<'_>]) -> Result<(), Failure> {
     };
     for (subject, plan, load) in plans {
         let name = format!("{} on {load}", subject.name());
-        let mut recorder = RunRecorder::new(subject, &name);
-        let mut policy = subject.policy().observed(&mut recorder);
-        simulate(&subject.seen(plan), &mut policy).map_err(Failure::cannot)?;
-        drop(policy);
-        writer.write(&recorder.finish()).map_err(fail)?;
+        let recording = subject.recorded(plan, &name).map_err(Failure::cannot)?;
+        writer.write(&recording).map_err(fail)?;
     }
     writer.finish().map(drop).map_err(fail)
 }
@@ -221,7 +224,12 @@ impl Arguments {
     }
 
     /// The peers; always with the oracle last, if it is one of them.
-    fn peers(&self) -> Result<Vec<Peer>, Failure> {
+    fn peers(&self, subjects: &[Subject]) -> Result<Vec<Peer>, Failure> {
+        if self.policies.is_empty() {
+            let only_jobs = subjects.iter().all(|subject| matches!(subject.object, Tried::Jobs(_)));
+            let usual = if only_jobs { &BESIDE_JOBS[..] } else { &USUAL[..] };
+            return Ok(usual.iter().copied().map(Peer::new).collect());
+        }
         let given = self.policies.iter().filter(|name| *name != "none");
         let peers: Result<Vec<Peer>, Failure> =
             given.map(|name| Peer::parse(name).map_err(Failure::usage)).collect();

@@ -9,8 +9,7 @@ use podscale_client::instrument::Instruments;
 use podscale_controller::controller::manage::Manage;
 use podscale_controller::controller::observer::Observer;
 use podscale_controller::controller::{Config, MetricSources};
-use podscale_controller::dialect::scaled_object::ScaledObjects;
-use podscale_controller::dialect::{AnyDialect, Managed};
+use podscale_controller::dialect::{AnyDialect, IsManaged, Managed, with_triggers};
 use podscale_controller::scaled_jobs::{self, ScaledJobs};
 use podscale_controller::serve::Served;
 use podscale_controller::serve::triggers::TriggerMetrics;
@@ -26,8 +25,8 @@ use tokio::sync::watch;
 #[group(id = "trigger-flags")]
 #[command(next_help_heading = "Triggers")]
 pub struct Arguments {
-    /// Manage KEDA's ScaledObjects and ScaledJobs as well, and read the credentials that their triggers refer to. KEDA
-    /// must not manage them too.
+    /// Manage KEDA's ScaledObjects and ScaledJobs as well, ask the event sources that metrics of PodAutoscalers name, and
+    /// read the credentials that triggers refer to. KEDA must not manage these objects too.
     #[arg(long, env = "PODSCALE_TRIGGERS")]
     triggers: bool,
 
@@ -91,9 +90,8 @@ impl Arguments {
                 files: self.trigger_files.clone(),
             };
             let triggers = Arc::new(Triggers::new(&cluster.client, clock, limits));
-            let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
-            let objects = ScaledObjects::new(Arc::clone(&triggers), is_managed);
-            dialects.push(Arc::new(objects.in_mode(self.trigger_mode)));
+            let is_managed: IsManaged = Arc::new(move |object: &Managed| manage.manages(object));
+            dialects = with_triggers(dialects, &triggers, &is_managed, self.trigger_mode);
             sources.triggers = Some(triggers);
         }
         (dialects, sources)

@@ -10,8 +10,8 @@ use podscale_client::call::{self, About};
 use podscale_client::clock::Clock;
 use podscale_client::discovery::RestMapper;
 use podscale_controller::controller::{MetricSources, ResourceSource};
-use podscale_controller::dialect::scaled_object::ScaledObjects;
-use podscale_controller::dialect::{self, AnyDialect, Managed};
+use podscale_controller::dialect::{self, AnyDialect, IsManaged, Managed};
+use podscale_controller::settings::TriggerMode;
 use podscale_controller::triggers::{Limits, Triggers};
 use serde_json::Value;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ pub(super) fn with_triggers(
 ) -> (Vec<Arc<dyn AnyDialect>>, MetricSources) {
     let limits = Limits { own_namespace: "default".to_owned(), ..Limits::default() };
     let triggers = Arc::new(Triggers::new(client, clock, limits));
-    let mut dialects = dialect::built_in();
-    dialects
-        .push(Arc::new(ScaledObjects::new(Arc::clone(&triggers), Arc::new(|_: &Managed| true))));
+    let all: IsManaged = Arc::new(|_: &Managed| true);
+    let dialects =
+        dialect::with_triggers(dialect::built_in(), &triggers, &all, TriggerMode::default());
     let triggers = Some(triggers);
     (dialects, MetricSources { triggers, ..MetricSources::from(resource) })
 }

@@ -5,11 +5,11 @@
 mod fit;
 mod observed;
 
-use super::{START, Subject};
+use super::{START, Subject, Tried};
 use fit::Fitted;
 use observed::Observed;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
-use podscale_api::recording::{Origin, Recording, RecordingError, RecordingReader};
+use podscale_api::recording::{AnyRecording, Origin, Recording, RecordingError, RecordingReader};
 use podscale_api::replay::Replayer;
 use podscale_api::translate::scaled_object::was_left_to_hpa;
 use podscale_controller::dialect;
@@ -49,9 +49,15 @@ pub enum DemandError {
         /// What is wrong with it.
         source: RecordingError,
     },
-    /// There are no Recordings; those of ScaledJobs tell no size.
+    /// There are no Recordings.
     #[error("there is no recording of an object that gives its target a size")]
     None,
+    /// It is of a ScaledJob: what its Jobs did with which items is not recorded.
+    #[error(
+        "ScaledJob {0}: what if is not there for ScaledJobs, since recordings do not tell what Jobs did; try podscale \
+         simulate with --variant"
+    )]
+    Jobs(String),
     /// The recorded object makes no sense.
     #[error("{name}: {source}")]
     Object {
@@ -152,19 +158,27 @@ impl Segment {
     }
 }
 
-/// Reads all Recordings of files and folders, those of one autoscaler put together.
+/// Reads all Recordings of files and folders, those of one autoscaler put together; those of ScaledJobs are named last.
 ///
 /// # Errors
 /// Something cannot be read, or there is nothing.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Recorded>, DemandError> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Result<Recorded, DemandError>>, DemandError> {
     let mut by_name: BTreeMap<(String, String, String), Recorded> = BTreeMap::new();
+    let mut of_jobs = BTreeSet::new();
     for path in paths {
         for file in files(path)? {
             let read = |source| DemandError::Read { path: file.clone(), source };
-            let reader = File::open(&file).and_then(RecordingReader::new).map_err(read)?;
-            for recording in reader {
-                let recording = recording
-                    .map_err(|source| DemandError::Recording { path: file.clone(), source })?;
+            let wrong = |source| DemandError::Recording { path: file.clone(), source };
+            let mut reader = File::open(&file).and_then(RecordingReader::new).map_err(read)?;
+            while let Some(line) = reader.next_line().map_err(wrong)? {
+                let recording = match line.parse_any().map_err(wrong)? {
+                    AnyRecording::Scale(recording) => recording,
+                    AnyRecording::Jobs(recording) => {
+                        let metadata = &recording.autoscaler.metadata;
+                        of_jobs.insert(format!("{}/{}", metadata.namespace, metadata.name));
+                        continue;
+                    }
+                };
                 let metadata = &recording.autoscaler.metadata;
                 let kind = Origin::of(&recording.autoscaler).map(|origin| origin.kind);
                 let kind = kind.unwrap_or_default();
@@ -174,10 +188,11 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Recorded>, DemandError> {
         }
     }
     by_name.retain(|_, recorded| !recorded.segments.is_empty());
-    if by_name.is_empty() {
+    if by_name.is_empty() && of_jobs.is_empty() {
         return Err(DemandError::None);
     }
-    Ok(by_name.into_values().collect())
+    let left_out = of_jobs.into_iter().map(|name| Err(DemandError::Jobs(name)));
+    Ok(by_name.into_values().map(Ok).chain(left_out).collect())
 }
 
 /// A file, or the Recordings of a folder in order of their names.
@@ -248,7 +263,8 @@ pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
         seed: 1,
         detail: Detail::default(),
     };
-    let subject = Subject { object, settings: last.settings, plan, notes: Vec::new() };
+    let subject =
+        Subject { object: Tried::Scale(object), settings: last.settings, plan, notes: Vec::new() };
     Ok(Recovered { subject, sizes, unknown })
 }
 

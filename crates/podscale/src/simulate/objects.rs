@@ -3,18 +3,17 @@
 
 use super::edit::{Edit, EditError};
 use super::model::{self as assume, ModelOptions};
-use super::{START, Subject};
-use crate::scenario::{Scenario, Simulation};
+use super::{START, Subject, Tried};
+use crate::scenario::{self, Scenario, Simulation};
 use podscale_api::document;
-use podscale_api::keda::scaled_job;
 use podscale_api::pod::{self, PodSpec};
 use podscale_cluster::load::WorkloadConfig;
 use podscale_controller::dialect;
-use podscale_controller::dialect::read::{ReadError, Understood, is_autoscaler};
-use podscale_core::Span;
+use podscale_controller::dialect::read::{ReadError, Understood, is_autoscaler, is_scaled_job};
 use podscale_core::model::Bounds;
+use podscale_core::{Autoscaler, Span};
 use podscale_sim::plan::{Container, Detail, PodTemplate};
-use podscale_sim::{Load, Plan};
+use podscale_sim::{Load, Plan, WorkloadSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::Read;
@@ -57,12 +56,9 @@ pub enum InputError {
     Edit(#[from] EditError),
     /// There is no autoscaler.
     #[error(
-        "there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA, PodAutoscaler or ScaledObject"
+        "there is no autoscaler in what was given: HorizontalPodAutoscaler, CHPA, PodAutoscaler, ScaledObject or ScaledJob"
     )]
     NoAutoscaler,
-    /// There are only ScaledJobs.
-    #[error("{}", of_jobs(.0))]
-    OnlyJobs(String),
 }
 
 /// Objects by which, and for which, something is simulated.
@@ -156,23 +152,18 @@ impl Objects {
         options: &ModelOptions,
     ) -> Result<Vec<Subject>, InputError> {
         let of = |objects: &[Value]| -> Vec<Value> {
-            objects.iter().filter(|object| is_autoscaler(object)).cloned().collect()
+            objects.iter().filter(|object| scenario::is_autoscaler(object)).cloned().collect()
         };
         let mut found = of(&self.own);
         if found.is_empty() {
             found = of(&self.of_scenario);
         }
-        let is_of_jobs = |object: &&Value| object["kind"] == scaled_job::KIND;
-        let mut of_jobs = self.own.iter().chain(&self.of_scenario).filter(is_of_jobs);
         if found.is_empty() {
-            let jobs = of_jobs.next().map(|jobs| InputError::OnlyJobs(name_of(jobs)));
-            return Err(jobs.unwrap_or(InputError::NoAutoscaler));
+            return Err(InputError::NoAutoscaler);
         }
-        let left_out: Vec<String> = of_jobs.map(|jobs| self::of_jobs(&name_of(jobs))).collect();
-        let subject = |object| {
-            let mut subject = self.subject(object, edits, options)?;
-            subject.notes.extend_from_slice(&left_out);
-            Ok(subject)
+        let subject = |object| match is_scaled_job(object) {
+            true => self.subject_of_jobs(object, edits, options),
+            false => self.subject(object, edits, options),
         };
         found.iter().map(subject).collect()
     }
@@ -205,13 +196,26 @@ impl Objects {
         assume::note_metrics(model, spec.kind, names, &mut notes);
         let replicas = manifest.and_then(|m| m.pointer("/spec/replicas")).and_then(Value::as_i64);
         let replicas = replicas.and_then(|replicas| i32::try_from(replicas).ok()).unwrap_or(0);
+        let plan = self.plan(model, template, spec, replicas, options);
+        Ok(Subject { object: Tried::Scale(object), settings: options.settings, plan, notes })
+    }
+
+    /// The plan for such pods, which begins with so many within the bounds; its load is still to be given.
+    pub(super) fn plan(
+        &self,
+        model: &Autoscaler,
+        template: PodTemplate,
+        spec: WorkloadSpec,
+        replicas: i32,
+        options: &ModelOptions,
+    ) -> Plan {
         let bounds = Bounds { min: model.min_replicas.max(1), max: model.max_replicas.max(1) };
         let objective = options.objective_seconds.or(self.simulation.objective_seconds);
-        let plan = Plan {
+        Plan {
             objective_seconds: objective.unwrap_or_else(|| assume::objective_seconds(&spec)),
             template,
             environment: options.environment(&self.simulation.environment),
-            metrics: names.clone(),
+            metrics: self.simulation.metrics.clone(),
             load: Load::none(),
             start: options.start.unwrap_or(START),
             length: Span::seconds(0),
@@ -220,8 +224,7 @@ impl Objects {
             seed: 1,
             detail: Detail::default(),
             workload: spec,
-        };
-        Ok(Subject { object, settings: options.settings, plan, notes })
+        }
     }
 
     /// Whether files have any autoscaler.
@@ -269,34 +272,38 @@ impl Subject {
     /// # Errors
     /// The object makes no sense.
     pub fn with_object(&self, object: &Value, edits: &[Edit]) -> Result<Subject, InputError> {
-        Ok(Subject { object: autoscaler(object, edits)?, ..self.clone() })
+        let object = match &self.object {
+            Tried::Scale(_) => Tried::Scale(autoscaler(object, edits)?),
+            Tried::Jobs(jobs) => {
+                let changed = jobs.with_object(object, edits, &self.plan.metrics)?;
+                Tried::Jobs(Box::new(changed))
+            }
+        };
+        Ok(Subject { object, ..self.clone() })
     }
 }
 
-/// Why a ScaledJob is left out.
-fn of_jobs(name: &str) -> String {
-    format!(
-        "ScaledJob {name} cannot be simulated: it creates Jobs that end by themselves, and here a target has a size"
-    )
-}
-
-fn name_of(object: &Value) -> String {
-    let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    name.unwrap_or_default().to_owned()
-}
-
-/// Reads an autoscaler, changes it and checks it as an API server would.
 fn autoscaler(object: &Value, edits: &[Edit]) -> Result<Understood, InputError> {
+    edited(object, edits, dialect::read::read, |understood| &understood.object)
+}
+
+/// Reads an autoscaler, changes it and checks it as an API server would. `written` is the object as it was understood.
+pub(super) fn edited<T>(
+    object: &Value,
+    edits: &[Edit],
+    read: impl Fn(&Value) -> Result<T, ReadError>,
+    written: impl Fn(&T) -> &Value,
+) -> Result<T, InputError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let name = format!("{} {}", text("/kind"), text("/metadata/name"));
     let fail = |source| InputError::Object { name: name.clone(), source };
-    let mut understood = dialect::read::read(object).map_err(fail)?;
+    let mut understood = read(object).map_err(fail)?;
     if !edits.is_empty() {
         // Changes are named in the newest version.
-        let mut object = understood.object;
+        let mut object = written(&understood).clone();
         edits.iter().try_for_each(|edit| edit.apply(&mut object))?;
-        understood = dialect::read::read(&object).map_err(fail)?;
-        edits.iter().try_for_each(|edit| edit.confirm(&understood.object))?;
+        understood = read(&object).map_err(fail)?;
+        edits.iter().try_for_each(|edit| edit.confirm(written(&understood)))?;
     }
     Ok(understood)
 }

@@ -1,6 +1,9 @@
 //! A simulated run as a Recording, in the form of one of a live cluster: `podscale replay` decides it
 //! again.
 
+mod jobs;
+
+use jobs::JobsRecorder;
 use podscale_api::Labels;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::pod::{
@@ -8,37 +11,62 @@ use podscale_api::pod::{
 };
 use podscale_api::quantity::Quantity;
 use podscale_api::recording::{
-    API_VERSION, KIND, RecordedAnswer, RecordedDecision, RecordedScale, RecordedScaleSpec,
-    RecordedScaleStatus, RecordedValue, Recording, RecordingMeta, Step,
+    API_VERSION, AnyRecording, KIND, RecordedAnswer, RecordedDecision, RecordedScale,
+    RecordedScaleSpec, RecordedScaleStatus, RecordedValue, Recording, RecordingMeta, Step,
 };
 use podscale_api::resources::ResourceList;
 use podscale_api::time::{ExactTimestamp, GoDuration, Timestamp};
 use podscale_api::translate;
+use podscale_controller::dialect::read::Understood;
 use podscale_core::model::Milli;
 use podscale_core::pod::{Phase, ReadyStatus, Sample};
 use podscale_core::snapshot::{Reading, Selection};
 use podscale_core::{Outcome, Snapshot, Time};
 use podscale_sim::plan::{Container, PodTemplate, pod_name};
 use podscale_sim::policy::PassObserver;
+use podscale_sim::{Plan, PlanError, simulate, simulate_jobs};
 
-use super::Subject;
+use super::{Subject, Tried};
 
 /// What selects the pods of a simulated target.
 const SELECTOR: (&str, &str) = ("podscale.dev/simulated", "true");
 
 /// Writes down every pass of a run.
-pub struct RunRecorder {
+struct RunRecorder {
     recording: Recording,
     /// The object as it is stored between two passes.
     hpa: HorizontalPodAutoscaler,
     spec: PodSpec,
 }
 
+impl Subject {
+    /// Runs a plan, decided by the object, and gives the run as a Recording of this name.
+    ///
+    /// # Errors
+    /// The plan makes no sense.
+    pub fn recorded(&self, plan: &Plan, name: &str) -> Result<AnyRecording, PlanError> {
+        let plan = self.seen(plan);
+        match &self.object {
+            Tried::Scale(understood) => {
+                let mut recorder = RunRecorder::new(self, understood, name);
+                let mut policy = self.policy(understood).observed(&mut recorder);
+                simulate(&plan, &mut policy)?;
+                drop(policy);
+                Ok(AnyRecording::Scale(Box::new(recorder.recording)))
+            }
+            Tried::Jobs(tried) => {
+                let mut recorder = JobsRecorder::new(&tried.object.job, name);
+                simulate_jobs(&plan, &tried.policy, Some(&mut recorder))?;
+                Ok(AnyRecording::Jobs(Box::new(recorder.finish())))
+            }
+        }
+    }
+}
+
 impl RunRecorder {
     /// At the beginning of a run of this object.
-    #[must_use]
-    pub fn new(subject: &Subject, name: &str) -> RunRecorder {
-        let mut hpa = subject.object.managed.wire.recorded();
+    fn new(subject: &Subject, object: &Understood, name: &str) -> RunRecorder {
+        let mut hpa = object.managed.wire.recorded();
         hpa.status = None;
         let recording = Recording {
             api_version: API_VERSION.to_owned(),
@@ -50,12 +78,6 @@ impl RunRecorder {
             steps: Vec::new(),
         };
         RunRecorder { recording, hpa, spec: pod_spec(&subject.plan.template) }
-    }
-
-    /// The run so far.
-    #[must_use]
-    pub fn finish(self) -> Recording {
-        self.recording
     }
 
     fn pods(&self, snapshot: &Snapshot<'_>, ids: &[u64]) -> Vec<Pod> {

@@ -254,7 +254,7 @@ fn refused(fixture: &Fixture) -> Result<()> {
         ),
         (
             json!({"scaleToZero": {}, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}),
-            "needs a metric of type Object, External or Prometheus",
+            "needs a metric of type Object, External, Prometheus or Trigger",
         ),
     ] {
         let (ok, text) = apply(fixture, &pod_autoscaler("bad", change.clone()))?;

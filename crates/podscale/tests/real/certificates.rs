@@ -1,6 +1,6 @@
 //! Certificates of an authority of one's own.
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// Who signs certificates.
 pub(crate) struct Authority {
@@ -13,6 +13,7 @@ impl Authority {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "an authority");
         let pem = params.self_signed(&key).expect("signed").pem();
         Authority { pem, issuer: Issuer::new(params, key) }
     }
@@ -25,7 +26,9 @@ impl Authority {
     /// A certificate for a name, and its key.
     pub(crate) fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        // OpenSSL takes a certificate for its own signer that has the same name as that.
+        params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.signed_by(&key, &self.issuer).expect("signed");
         (certificate.pem(), key.serialize_pem())
     }

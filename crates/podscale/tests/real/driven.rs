@@ -254,11 +254,15 @@ impl<S: Server> Timeline<'_, S> {
             object.is_not_ready().await;
             object.fails_again().await;
         }
+        for (object, before) in self.objects.iter().zip(&before) {
+            assert_eq!(object.generation().await, *before, "{} is moved", object.name);
+        }
         let process = self.server.start();
         self.server.answers().await;
         for (object, before) in self.objects.iter().zip(before) {
             object.is_ready().await;
-            assert_eq!(object.generation().await, before, "{} is moved", object.name);
+            let after = object.generation().await;
+            assert_eq!(after, before, "{} is moved by its return", object.name);
         }
         self.send(2, None).await;
         process

@@ -2,9 +2,12 @@
 
 use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
-    Folder, PLANTED, Process, context, free_port, gives, listens, poll, polled, provided, scaler,
-    spec,
+    Folder, PLANTED, Process, basic, context, free_port, gives, listens, poll, polled, provided,
+    scaler, spec,
 };
+use super::tokens::server_of_tokens;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,7 +35,11 @@ impl Broker {
                  listeners=OPEN://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}\n\
                  advertised.listeners=OPEN://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded}\n\
                  listener.security.protocol.map=OPEN:PLAINTEXT,GUARDED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n\
-                 inter.broker.listener.name=OPEN\nsasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512\n\
+                 inter.broker.listener.name=OPEN\n\
+                 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER\n\
+                 listener.name.guarded.oauthbearer.sasl.jaas.config=\
+                 org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
+                 unsecuredLoginStringClaim_sub=\"broker\";\n\
                  listener.name.guarded.plain.sasl.jaas.config=\
                  org.apache.kafka.common.security.plain.PlainLoginModule {users}\n\
                  listener.name.guarded.scram-sha-256.sasl.jaas.config=\
@@ -165,6 +172,7 @@ async fn groups_of_a_real_kafka() {
     let none = polled("kafka", &text.replace("topic: orders", "topic: none")).await;
     assert!(none.contains("error describing topics: UNKNOWN_TOPIC_OR_PARTITION"), "{none}");
     users(&text, broker.port, broker.guarded).await;
+    tokens(&text.replace(&broker.port.to_string(), &broker.guarded.to_string())).await;
 
     drop(process);
     let gone = poll(&*orders).await;
@@ -185,4 +193,36 @@ async fn users(text: &str, port: u16, guarded: u16) {
     }
     let nobody = polled("kafka", &text).await;
     assert!(nobody.contains("cannot be reached: "), "{nobody}");
+}
+
+/// A token without a signature, which brokers accept unless they are told otherwise.
+fn unsecured(seconds: i64) -> String {
+    let now = jiff::Timestamp::now().as_second();
+    let claims = json!({"sub": "asker", "iat": now - 10_000, "exp": now + seconds, "scope": "lag"});
+    let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
+    format!("{}.{}.", encode(json!({"alg": "none"}).to_string()), encode(claims.to_string()))
+}
+
+async fn tokens(text: &str) {
+    let known = basic("asker", PLANTED);
+    let server = server_of_tokens(move |who, path, body| {
+        assert!(body.starts_with("grant_type=client_credentials&scope=lag+read"), "{body}");
+        (who == known).then(|| unsecured(if path == "/expired" { -5000 } else { 3600 }))
+    })
+    .await;
+    let text = format!("{text}\nsasl: oauthbearer\nauth.username: asker\nauth.scopes: lag,read");
+    for (path, password, expected) in [
+        ("token", PLANTED, "20!"),
+        ("token\nauth.oauthExtensions: tenantId=shop,logicalCluster=main", PLANTED, "20!"),
+        ("token", "other", "refuses the credentials: it answers 401: invalid_client"),
+        ("expired", PLANTED, "refuses the credentials: "),
+    ] {
+        let text = format!(
+            "{text}\nauth.password: {password}\nauth.oauthTokenEndpointUri: {server}/{path}"
+        );
+        let found = polled("kafka", &text).await;
+        assert!(found.contains(expected), "{path}: {found}");
+        assert!(!found.contains("eyJ"), "no token is shown: {found}");
+        println!("kafka by a token ({path}): {found}");
+    }
 }

@@ -23,3 +23,4 @@ mod redis;
 mod redis_topologies;
 mod sqs;
 mod temporal;
+mod tokens;

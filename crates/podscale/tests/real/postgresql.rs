@@ -5,11 +5,14 @@ use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
     scaler, spec, until,
 };
+use super::tokens::server_of_tokens;
+use podscale_scalers::{AzureIdentity, Federation, Identity, Secret};
 use serde_json::json;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 /// PostgreSQL does not run as root; whoever runs the tests otherwise is good.
 const NOBODY: u32 = 65534;
@@ -164,6 +167,7 @@ async fn queries_of_a_real_postgresql() {
     }
     answers(&parts).await;
     credentials(&database).await;
+    tokens(&parts).await;
     given_up(&parts).await;
 
     drop(process);
@@ -194,6 +198,37 @@ async fn answers(parts: &str) {
             found == expected || query == "SELECT FROM" && found.starts_with(wrong),
             "{query}: {found}"
         );
+    }
+}
+
+/// The password is a token, as of Azure's databases; Azure itself cannot be had here.
+async fn tokens(parts: &str) {
+    let server = server_of_tokens(|_, path, body| {
+        assert!(body.contains("scope=https%3A%2F%2Fossrdbms-aad.database.windows.net%2F.default"));
+        let token = if path.starts_with("/wrong/") { "other" } else { PLANTED };
+        body.contains("client_assertion=of-web&").then(|| token.to_owned())
+    })
+    .await;
+    let parts = parts.replace(&format!("auth.password: {PLANTED}\n"), "");
+    for (tenant, token, expected) in [
+        ("shop", "of-web", "5!"),
+        ("wrong", "of-web", "refuses the credentials: password authentication failed"),
+        ("shop", "of-other", "refuses the credentials: it answers 401: invalid_client"),
+    ] {
+        let mut context = context();
+        let authority = server.clone();
+        context.variables = Arc::new(move |name| {
+            (name == "AZURE_AUTHORITY_HOST").then(|| Secret::from(authority.as_str()))
+        });
+        let mut trigger = spec("postgresql", &format!("{parts}\nquery: SELECT 5"));
+        trigger.identity = Some(Identity::Azure(AzureIdentity {
+            client: Some("web".to_owned()),
+            tenant: Some(tenant.to_owned()),
+            authority: None,
+            account: Federation::Workload { account: "shop/web".to_owned(), token: token.into() },
+        }));
+        let found = poll(&*scaler(&context, &trigger)).await;
+        assert!(found.contains(expected), "{tenant} {token}: {found}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! One Redis: lists and other kinds, streams, credentials, TLS, and a restart.
 
+use super::certificates::Authority;
 use super::driven::{FOR_ONE, Server, Trigger};
 use super::harness::{
     Folder, PLANTED, Process, context, free_port, gives, is_installed, listens, poll, polled,
@@ -231,5 +232,59 @@ async fn tls_of_a_real_redis() {
     ] {
         let found = poll(&*trigger(host, more, ca)).await;
         assert!(found.contains(expected), "{host} {more} {ca}: {found}");
+    }
+}
+
+/// A key as OpenSSL encrypts it.
+fn encrypted(folder: &Folder, key: &str, how: &[&str]) -> String {
+    let plain = folder.file("plain.pem", key);
+    let mut command = Command::new("openssl");
+    command.args(["pkcs8", "-topk8", "-in", &plain, "-passout", &format!("pass:{PLANTED}")]);
+    let done = command.args(how).output().expect("openssl");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).expect("PEM")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "starts real servers"]
+async fn encrypted_keys_of_clients_of_a_real_redis() {
+    if !is_installed("redis-server", "redis-server") || !is_installed("openssl", "openssl") {
+        return;
+    }
+    let (folder, port, authority) = (Folder::new("redis-keys"), free_port(), Authority::new());
+    let (certificate, key) = authority.sign("localhost");
+    let files = [("cert", &certificate), ("key", &key), ("ca", &authority.pem().to_owned())];
+    let [cert, key, ca] = files.map(|(name, pem)| folder.file(name, pem));
+    let port_text = port.to_string();
+    let mut command = Command::new("redis-server");
+    command.args(["--port", "0", "--bind", "127.0.0.1", "--save", "", "--tls-port", &port_text]);
+    command.args(["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca]);
+    let _process = Process::start(command.args(["--tls-auth-clients", "yes"]), &folder, "log-keys");
+    listens(port).await;
+    let (certificate, key) = authority.sign("client");
+    let scrypt = encrypted(&folder, &key, &["-scrypt"]);
+    let pbkdf2 = encrypted(&folder, &key, &["-v2", "aes-256-cbc", "-iter", "600000"]);
+    for (key, password, expected) in [
+        (&key, None, "0"),
+        (&scrypt, Some(PLANTED), "0"),
+        (&pbkdf2, Some(PLANTED), "0"),
+        (&pbkdf2, Some("other"), "keyPassword is not its password"),
+        (&pbkdf2, None, "it is encrypted: give keyPassword"),
+    ] {
+        let text = format!("listName: jobs\naddress: localhost:{port}\nenableTLS: true");
+        let mut spec = spec("redis", &text);
+        let mut give = |name: &str, value: &str| spec.auth.insert(name.to_owned(), value.into());
+        give("ca", authority.pem());
+        give("cert", &certificate);
+        give("key", key);
+        password.map(|password| give("keyPassword", password));
+        let parsed = podscale_scalers::parse(&spec).unwrap_or_else(|errors| panic!("{errors}"));
+        let began = std::time::Instant::now();
+        let found = match podscale_scalers::connect(parsed, &context()) {
+            Ok(scaler) => poll(&*scaler).await,
+            Err(error) => error.to_string(),
+        };
+        println!("{password:?}: {found} after {:?}", began.elapsed());
+        assert!(found.contains(expected), "{password:?}: {found}");
     }
 }

@@ -7,7 +7,7 @@ use super::harness::{
 };
 use axum::Router;
 use parking_lot::Mutex;
-use podscale_scalers::{Identity, Secret};
+use podscale_scalers::{AwsIdentity, Identity, Secret};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -193,18 +193,18 @@ async fn roles_ask_an_emulated_sqs() {
     );
     let (role, account) = ("queues".to_owned(), "shop/web".to_owned());
     for (identity, expected) in [
-        (Identity::Controller { role: None, external_id: None }, None),
+        (AwsIdentity::Controller { role: None, external_id: None }, None),
         (
-            Identity::Controller { role: Some(role.clone()), external_id: None },
+            AwsIdentity::Controller { role: Some(role.clone()), external_id: None },
             Some("AssumeRole queues"),
         ),
         (
-            Identity::Workload { role, account, token: "t".into() },
+            AwsIdentity::Workload { role, account, token: "t".into() },
             Some("AssumeRoleWithWebIdentity queues by t"),
         ),
     ] {
         let mut trigger = spec("aws-sqs-queue", &text);
-        trigger.identity = Some(identity);
+        trigger.identity = Some(Identity::Aws(identity));
         let orders = scaler(&context, &trigger);
         gives(&*orders, "3!").await;
         gives(&*orders, "3!").await;

@@ -28,12 +28,12 @@ const HOUR: [&str; 6] = [
 ];
 
 /// What it prints, or why it does not.
-fn tried(object: &str, more: &[&str]) -> Result<String, String> {
+pub(super) fn tried(object: &str, more: &[&str]) -> Result<String, String> {
     let all: Vec<&str> = ["simulate", "-f", "-"].iter().chain(&HOUR).chain(more).copied().collect();
     said(&all, object)
 }
 
-fn said(arguments: &[&str], input: &str) -> Result<String, String> {
+pub(super) fn said(arguments: &[&str], input: &str) -> Result<String, String> {
     let output = podscale(arguments, input);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
@@ -94,10 +94,6 @@ fn what_only_a_clock_or_a_server_knows_is_refused() {
             "triggers[0] (external): what it measures is known to its server alone",
         ),
         (of("redis", r#"{listLength: "5"}"#), "set metadata.address"),
-        (
-            WAITING.replace("kind: ScaledObject", "kind: ScaledJob"),
-            "ScaledJob worker cannot be simulated: it creates Jobs that end by themselves",
-        ),
     ] {
         let error = tried(&object, &[]).expect_err("a refusal");
         assert!(error.contains(expected), "{error}");
@@ -105,7 +101,7 @@ fn what_only_a_clock_or_a_server_knows_is_refused() {
 }
 
 /// What if, on a recorded run of an object.
-fn asked(folder: &std::path::Path, more: &[&str], input: &str) -> Result<Value, String> {
+pub(super) fn asked(folder: &std::path::Path, more: &[&str], input: &str) -> Result<Value, String> {
     let folder = folder.to_str().expect("UTF-8");
     let all: Vec<&str> =
         ["simulate", "--recording", folder, "-o", "json"].iter().chain(more).copied().collect();
@@ -142,7 +138,7 @@ fn recordings_are_asked_what_if() {
 }
 
 /// What it finds under a wave of work.
-fn tuned(object: &str, more: &[&str]) -> Result<String, String> {
+pub(super) fn tuned(object: &str, more: &[&str]) -> Result<String, String> {
     let wave = ["--load", "sine:mean=30,amplitude=25,period=20m", "--length", "1h"];
     let few =
         ["--seeds", "1", "--samples", "6", "--rounds", "1", "--rps-per-pod", "5", "--weight", "1"];

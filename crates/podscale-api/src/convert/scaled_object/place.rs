@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::at;
-use super::{annotations, query, resource, schedule};
+use super::{annotations, event_source, resource, schedule};
+use crate::keda::scaled_object::ScaledObjectSpec;
 use crate::keda::trigger::Trigger;
 
 /// Where the behavior of its HPA is.
@@ -31,12 +32,19 @@ pub(super) fn native(object: &Value, path: &str) -> Option<String> {
 /// As [`native`], for what a PodAutoscaler has beyond that.
 pub(super) fn beyond(object: &Value, path: &str) -> Option<String> {
     let annotation = |name: &str| Some(format!("metadata.annotations[{name}]"));
+    let spec = || ScaledObjectSpec::deserialize(&object["spec"]).unwrap_or_default();
     if path.starts_with("spec.metrics[") {
-        let is_one = |trigger: &Trigger| resource(trigger).is_some() || query(trigger).is_some();
-        return nth_trigger(object, index(path)?, is_one);
+        let spec = spec();
+        let is_one = |trigger: &Trigger| {
+            resource(trigger).is_some()
+                || (schedule(trigger, &spec, 0).is_none() && event_source(trigger, &spec).is_some())
+        };
+        let found = nth_trigger(object, index(path)?, is_one);
+        return found.map(|found| if path.ends_with("].name") { found + ".name" } else { found });
     }
     if path.starts_with("spec.schedules[") {
-        return nth_trigger(object, index(path)?, |trigger| schedule(trigger, 0).is_some());
+        let spec = spec();
+        return nth_trigger(object, index(path)?, |one| schedule(one, &spec, 0).is_some());
     }
     match path {
         "spec.scaleToZero.idleReplicas" => said_at(object, IDLE).or_else(|| Some(MIN.to_owned())),
@@ -44,6 +52,7 @@ pub(super) fn beyond(object: &Value, path: &str) -> Option<String> {
         "spec.scaleToZero.zeroByOthers" => None,
         "spec.syncPeriod" => Some("spec.pollingInterval".to_owned()),
         "spec.fallback.after" => Some("spec.fallback.failureThreshold".to_owned()),
+        "spec.combine" | "spec.expression" => Some("spec.advanced.scalingModifiers".to_owned()),
         "spec.mode" => annotation(annotations::PAUSED),
         "spec.hold.replicas" => annotation(annotations::PAUSED_REPLICAS),
         "spec.pause.scaleDown" => annotation(annotations::PAUSED_SCALE_IN),

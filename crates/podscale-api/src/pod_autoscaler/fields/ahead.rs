@@ -11,7 +11,7 @@ pub(super) static QUEUE: Object = Object {
             metrics still ask for what their targets say, and the larger size counts. While one of the two metrics has no usable \
             value, they decide alone.",
     fields: &[
-        field("length", METRIC_NAME, "The name of the metric that is how much waits: of type Object, External or Prometheus.")
+        field("length", METRIC_NAME, "The name of the metric that is how much waits: of type Object, External, Prometheus or Trigger.")
             .required(),
         field("arrivals", METRIC_NAME, "The name of the metric that is how much arrives in a second: of one of these types, too.")
             .required(),

@@ -1,6 +1,7 @@
 //! The fields of a metric.
 
 use super::REPLICAS;
+use super::trigger::TRIGGER;
 use crate::pod_autoscaler::schema::{Field, NAME, Object, SEGMENT, Shape, field, rule, rule_of};
 
 /// How often metrics are read anew at the very least; what they are kept for must be longer.
@@ -19,6 +20,7 @@ pub(super) static METRIC: Object = Object {
                 "Object",
                 "External",
                 "Prometheus",
+                "Trigger",
             ]),
             "Where its values come from.",
         )
@@ -54,6 +56,11 @@ pub(super) static METRIC: Object = Object {
             Shape::Object(&PROMETHEUS),
             "The result of a query, asked of Prometheus directly.",
         ),
+        field(
+            "trigger",
+            Shape::Object(&TRIGGER),
+            "A value of an event source, such as the length of a queue; read with podscale run --triggers.",
+        ),
         MAX_AGE,
         ON_MISSING,
         field(
@@ -71,7 +78,8 @@ pub(super) static METRIC: Object = Object {
         field(
             "activation",
             Shape::Quantity,
-            "With scaleToZero: the workload is needed while the metric is above this; 0 by default.",
+            "With scaleToZero: the workload is needed while the metric is above this; 0 by default, and what the metadata of an \
+             event source say for a Trigger.",
         ),
         field("watermarks", Shape::Object(&WATERMARKS), WATERMARKS.about),
     ],
@@ -105,6 +113,11 @@ pub(super) static METRIC: Object = Object {
             ".prometheus",
             "(self.type == 'Prometheus') == has(self.prometheus)",
             "must be set exactly if type is Prometheus",
+        ),
+        rule_of(
+            ".trigger",
+            "(self.type == 'Trigger') == has(self.trigger)",
+            "must be set exactly if type is Trigger",
         ),
         rule_of(
             ".aggregate",

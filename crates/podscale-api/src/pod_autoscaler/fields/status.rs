@@ -103,6 +103,7 @@ static METRIC_STATUS: Object = Object {
         field("object", Shape::Object(&OBJECT), "A value of one object."),
         field("external", Shape::Object(&NAMED), "Values from outside the cluster."),
         field("prometheus", Shape::Object(&QUERY), "The result of a query."),
+        field("trigger", Shape::Object(&TRIGGER), "A value of an event source."),
     ],
     rules: &[],
 };
@@ -174,6 +175,18 @@ static QUERY: Object = Object {
             "The address of another Prometheus than the controller's.",
         ),
         field("query", Shape::Text(4096), "The query."),
+        field("current", Shape::Object(&CURRENT), CURRENT.about).required(),
+    ],
+    rules: &[],
+};
+
+static TRIGGER: Object = Object {
+    name: "TriggerStatus",
+    about: "The value of an event source.",
+    fields: &[
+        field("type", Shape::Text(63), "Which kind of event source it is."),
+        field("metric", Shape::Text(512), "The name of its metric, such as s0-redis-jobs.")
+            .required(),
         field("current", Shape::Object(&CURRENT), CURRENT.about).required(),
     ],
     rules: &[],

@@ -6,6 +6,8 @@ use super::*;
 use crate::pod_autoscaler::hpa_form::recorded;
 use crate::recording::Recording;
 use crate::replay::Replayer;
+use crate::translate::scaled_object::TriggerMetric;
+use podscale_core::model::{EventSource, Milli, Targets};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -27,7 +29,18 @@ fn one_step() -> Vec<Value> {
 
 /// Fields that the controller acts on before or after anything is decided: the file and the name of the test
 /// that fails if it does not.
-const ELSEWHERE: [(&str, &str, &str); 15] = [
+const ELSEWHERE: [(&str, &str, &str); 22] = [
+    ("TriggerSource.type", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
+    ("TriggerSource.metadata", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
+    ("TriggerSource.metricType", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
+    ("TriggerSource.useCachedMetrics", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
+    (
+        "TriggerSource.envSourceContainerName",
+        TRIGGERS,
+        "an_event_source_is_asked_as_its_fields_say",
+    ),
+    ("AuthenticationRef.name", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
+    ("AuthenticationRef.kind", TRIGGERS, "an_event_source_is_asked_as_its_fields_say"),
     ("TargetRef.apiVersion", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.kind", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
     ("TargetRef.name", OF_CONTROLLER, "the_target_is_the_one_that_the_spec_names"),
@@ -48,6 +61,7 @@ const ELSEWHERE: [(&str, &str, &str); 15] = [
     ("Headroom.limitPercent", AHEAD, "there_is_room_for_what_the_demand_usually_gains"),
     ("Headroom.overloadPermille", AHEAD, "room_is_learned_by_how_often_it_was_too_little"),
 ];
+const TRIGGERS: &str = "podscale-controller/src/triggers/tests/pod_autoscaler.rs";
 const FORECASTS: &str = "podscale-core/src/predict/tests.rs";
 const AHEAD: &str = "podscale-core/tests/extended/ahead.rs";
 const PODS: &str = "podscale-controller/src/controller/tests/pod_autoscaler.rs";
@@ -72,6 +86,9 @@ fn metric(text: &str) -> Value {
         }
         "rate" => {
             json!({"type": "Prometheus", "prometheus": {"query": "rate", "target": average("10")}})
+        }
+        "jobs" => {
+            json!({"type": "Trigger", "trigger": {"type": "redis", "metadata": {"listName": "jobs"}}})
         }
         "rps" => {
             json!({"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": average("10")}})
@@ -189,12 +206,22 @@ fn step(number: usize, given: &Value, spec: &Value) -> Value {
         step["scale"]["spec"] = json!({"replicas": count});
     }
     let metrics = spec["metrics"].as_array().expect("metrics").iter().enumerate();
-    let queries = metrics.filter(|(_, metric)| metric["type"] == "Prometheus");
-    step["answers"] = queries
-        .map(|(place, _)| match given.get("rate") {
-            Some(Value::Null) => json!({"metric": place, "error": "no answer"}),
-            _ => json!({"metric": place, "values": [{"value": amount("rate", 40).to_string(),
-                "time": time(seconds - amount("age", 0))}]}),
+    step["answers"] = metrics
+        .filter_map(|(place, metric)| {
+            let name = match metric["type"].as_str() {
+                Some("Prometheus") => "rate",
+                Some("Trigger") => "jobs",
+                _ => return None,
+            };
+            if given.get(name) == Some(&Value::Null) {
+                return Some(json!({"metric": place, "error": "no answer"}));
+            }
+            let mut answer = json!({"metric": place, "values": [{"value": amount(name, 40).to_string(),
+                "time": time(seconds - amount("age", 0))}]});
+            if name == "jobs" {
+                answer["active"] = json!(amount(name, 40) > 0);
+            }
+            Some(answer)
         })
         .collect();
     step
@@ -207,11 +234,19 @@ fn decided(row: &Row, value: &Value) -> String {
         "spec": spec});
     let mut pa: PodAutoscaler = serde_json::from_value(object).expect("an autoscaler");
     default::default_spec(&mut pa.spec);
-    let model = translate::pod_autoscaler::checked(&pa);
+    // As an event source reads its metadata.
+    let average_value = Some(Milli(10_000));
+    let measured = pa.spec.triggers().map(|(place, ..)| TriggerMetric::External {
+        name: format!("s{place}-redis-jobs").into(),
+        source: EventSource { kind: "redis".into(), key: place.to_string().into() },
+        targets: Targets { average_value, ..Targets::default() },
+    });
+    let measured: Vec<TriggerMetric> = measured.collect();
+    let model = translate::pod_autoscaler::checked(&pa, Ok(&measured));
     assert_eq!(model.invalid(), None, "{} = {value}", row.field);
     let steps = row.steps.iter().enumerate().map(|(number, given)| step(number, given, &spec));
     let recording = json!({"apiVersion": API_VERSION, "kind": "Recording", "metadata": {"name": "x"},
-        "controller": {}, "autoscaler": recorded(&pa), "steps": steps.collect::<Value>()});
+        "controller": {}, "autoscaler": recorded(&pa, &model, None), "steps": steps.collect::<Value>()});
     let recording: Recording = serde_json::from_value(recording).expect("a recording");
     let mut replayer = Replayer::new(&recording);
     let sizes = recording.steps.iter().map(|step| {

@@ -18,7 +18,7 @@ fn object(spec: &Value) -> PodAutoscaler {
 }
 
 fn model(spec: &Value) -> Autoscaler {
-    translate::pod_autoscaler::autoscaler(&object(spec))
+    translate::pod_autoscaler::autoscaler(&object(spec), &[])
 }
 
 /// A field of an object, and where it stands.
@@ -62,7 +62,8 @@ fn two_values(field: &Field) -> Option<[Value; 2]> {
         (_, Shape::ReplicasOr(words)) => Some([json!(words[1]), json!({"replicas": 3})]),
         (_, Shape::Duration) => texts("70s", "80s"),
         (_, Shape::Time) => texts("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
-        (_, Shape::Labels) => Some([json!({"a": "b"}), json!({"a": "c"})]),
+        (_, Shape::Truth) => Some([json!(true), json!(false)]),
+        (_, Shape::Labels | Shape::Texts) => Some([json!({"a": "b"}), json!({"a": "c"})]),
         (_, Shape::List(_, Shape::Text(_))) => Some([json!(["a"]), json!(["b"])]),
         // Their fields mean something.
         (_, Shape::List(..) | Shape::Named(..) | Shape::Object(_)) => None,
@@ -94,6 +95,10 @@ fn the_model_changes_with_every_field() {
     }
     // How often an object is decided is for the controller, which asks the object itself.
     meant.insert((SPEC.name, "syncPeriod"));
+    // What an event source is asked, and with what, is for whoever asks it.
+    meant.extend(all(&SPEC).into_iter().filter(|(object, field)| {
+        ["TriggerSource", "AuthenticationRef"].contains(object) && *field != "type"
+    }));
     // A profile says what is not given, and here everything is.
     meant.insert((SPEC.name, "profile"));
     let ignored: Vec<_> = present.difference(&meant).collect();
@@ -147,7 +152,7 @@ fn no_change_of_an_object_is_too_much() {
             let errors = check(&pa);
             wrong += i32::from(!errors.is_empty());
             assert!(errors.iter().all(|error| error.field.starts_with("spec")), "{errors:?}");
-            let _ = translate::pod_autoscaler::autoscaler(&pa);
+            let _ = translate::pod_autoscaler::autoscaler(&pa, &[]);
         }
     }
     assert!(

@@ -4,12 +4,15 @@ use super::{SECOND, check_duration, check_word};
 use crate::expression::CURRENT_REPLICAS;
 use crate::field_error::{BadValue, FieldError, FieldPath};
 use crate::hpa::v2::metric_type as hpa_type;
+use crate::keda::authentication;
+use crate::keda::trigger::RESOURCE_TYPES;
 use crate::pod_autoscaler::spec::{Metric, ON_MISSING, OnMissing, metric_type};
 
 pub(super) fn check(metric: &Metric, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     errors.extend(metric.name.as_deref().and_then(|name| check_name(name, &path.child("name"))));
     errors.extend(check_prometheus(metric, &path.child("prometheus")));
+    errors.extend(check_trigger(metric, &path.child("trigger")));
     errors.extend(check_duration(metric.max_age.as_deref(), SECOND, &path.child("maxAge")));
     let field = path.child("onMissing");
     match &metric.on_missing {
@@ -63,6 +66,40 @@ fn check_prometheus(metric: &Metric, field: &FieldPath) -> Vec<FieldError> {
         let detail = "must be an address such as http://prometheus.monitoring:9090";
         errors.push(FieldError::invalid(&field.child("server"), server, detail));
     }
+    errors
+}
+
+/// What the metadata mean is known to the event sources, and is judged where these are known.
+fn check_trigger(metric: &Metric, field: &FieldPath) -> Vec<FieldError> {
+    let wanted = metric.hpa.r#type == metric_type::TRIGGER;
+    let Some(source) = &metric.trigger else {
+        let missing =
+            wanted.then(|| FieldError::required(field, "must say which event source is asked"));
+        return missing.into_iter().collect();
+    };
+    if !wanted {
+        return vec![FieldError::forbidden(field, "must populate the given metric source only")];
+    }
+    let mut errors = Vec::new();
+    let kind = source.r#type.as_str();
+    if kind.is_empty() {
+        let detail = "must be the type of an event source, such as redis";
+        errors.push(FieldError::required(&field.child("type"), detail));
+    } else if RESOURCE_TYPES.contains(&kind) {
+        let detail = "is a metric of pods: use a metric of type Resource or ContainerResource";
+        errors.push(FieldError::invalid(&field.child("type"), kind, detail));
+    }
+    if let Some(reference) = &source.authentication_ref {
+        let field = field.child("authenticationRef");
+        if reference.name.is_empty() {
+            errors.push(FieldError::required(&field.child("name"), ""));
+        }
+        let words = [authentication::KIND, authentication::CLUSTER_KIND];
+        let kind = Some(reference.kind.as_str()).filter(|kind| !kind.is_empty());
+        errors.extend(check_word(kind, &words, &field.child("kind")));
+    }
+    let words = ["AverageValue", "Value"];
+    errors.extend(check_word(source.metric_type.as_deref(), &words, &field.child("metricType")));
     errors
 }
 

@@ -28,6 +28,10 @@ fn metric(change: Value) -> Value {
     json!({"metrics": [metric]})
 }
 
+fn trigger(source: Value) -> Value {
+    json!({"metrics": [{"type": "Trigger", "trigger": source}]})
+}
+
 fn prometheus(source: Value) -> Value {
     json!({"metrics": [{"type": "Prometheus", "prometheus": source}]})
 }
@@ -65,6 +69,10 @@ fn good_objects_have_no_errors() {
         prometheus(
             json!({"query": "sum(up)", "server": "https://prometheus:9090/prom", "target": target}),
         ),
+        trigger(json!({"type": "redis", "metadata": {"listName": "jobs"}, "metricType": "Value",
+            "authenticationRef": {"name": "keys", "kind": "ClusterTriggerAuthentication"}})),
+        json!({"minReplicas": 0, "metrics": [{"type": "Trigger", "activation": "3",
+            "trigger": {"type": "kafka", "metadata": {}}}], "scaleToZero": {"coolDown": "1m"}}),
         json!({"combine": "Expression", "expression": "cpu + 1"}),
         json!({"podDeletionCost": {"metric": "cpu"}}),
         json!({"window": {"stable": "1h", "panic": "0s"}}),
@@ -107,7 +115,7 @@ fn bad_ones_name_the_field() {
         ),
         (
             served(json!({"length": "cpu", "arrivals": "", "itemsPerSecond": "0", "within": "0s"})),
-            "spec.queue.length: Invalid value: \"cpu\": must be the name of a metric of type Object, External or Prometheus; spec.queue.arrivals: Invalid value: \"\": must be the name of a metric of type Object, External or Prometheus; spec.queue.itemsPerSecond: Invalid value: \"0\": must be positive; spec.queue.within: Invalid value: \"0s\": must be at least 1s",
+            "spec.queue.length: Invalid value: \"cpu\": must be the name of a metric of type Object, External, Prometheus or Trigger; spec.queue.arrivals: Invalid value: \"\": must be the name of a metric of type Object, External, Prometheus or Trigger; spec.queue.itemsPerSecond: Invalid value: \"0\": must be positive; spec.queue.within: Invalid value: \"0s\": must be at least 1s",
         ),
         (served(json!({})), "spec.queue.itemsPerSecond: Required value"),
         (
@@ -159,6 +167,26 @@ fn bad_ones_name_the_field() {
             "spec.metrics[0].prometheus: Forbidden: must populate the given metric source only",
         ),
         (
+            metric(json!({"trigger": {}})),
+            "spec.metrics[0].trigger: Forbidden: must populate the given metric source only",
+        ),
+        (
+            json!({"metrics": [{"type": "Trigger"}]}),
+            "spec.metrics[0].trigger: Required value: must say which event source is asked",
+        ),
+        (
+            trigger(json!({"metadata": {}})),
+            "spec.metrics[0].trigger.type: Required value: must be the type of an event source, such as redis",
+        ),
+        (
+            trigger(json!({"type": "cpu", "metricType": "Utilization"})),
+            "spec.metrics[0].trigger.type: Invalid value: \"cpu\": is a metric of pods: use a metric of type Resource or ContainerResource; spec.metrics[0].trigger.metricType: Unsupported value: \"Utilization\": supported values: \"AverageValue\", \"Value\"",
+        ),
+        (
+            trigger(json!({"type": "redis", "authenticationRef": {"kind": "Secret"}})),
+            "spec.metrics[0].trigger.authenticationRef.name: Required value; spec.metrics[0].trigger.authenticationRef.kind: Unsupported value: \"Secret\": supported values: \"TriggerAuthentication\", \"ClusterTriggerAuthentication\"",
+        ),
+        (
             prometheus(json!({"query": "up", "target": {"type": "Value"}})),
             "spec.metrics[0].prometheus.target.averageValue: Required value: must set either a target value for metric or a per-pod target",
         ),
@@ -207,7 +235,7 @@ fn bad_ones_name_the_field() {
         ),
         (
             json!({"scaleToZero": {}}),
-            "spec.scaleToZero: Forbidden: needs a metric of type Object, External or Prometheus",
+            "spec.scaleToZero: Forbidden: needs a metric of type Object, External, Prometheus or Trigger",
         ),
         (
             json!({"syncPeriod": "500ms"}),

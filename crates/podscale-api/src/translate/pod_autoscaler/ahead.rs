@@ -3,14 +3,18 @@
 use super::span;
 use crate::pod_autoscaler::spec::PodAutoscalerSpec;
 use podscale_core::Span;
-use podscale_core::model::{Ahead, Headroom, Lead, Milli, Predict, Queue, Window};
+use podscale_core::model::{Ahead, Headroom, Lead, Milli, Predict, Queue, Tolerance, Window};
 
 /// What a profile stands for, where the spec does not say otherwise.
 struct Profile {
     predict: Option<Predict>,
     lead: Option<Lead>,
     headroom: Option<Headroom>,
+    tolerance: Option<Tolerance>,
 }
+
+/// Room that comes and goes would turn the size around more often than the demand does; what is a little too large stays.
+const CALM: Tolerance = Tolerance { up: None, down: Some(0.3) };
 
 /// What rules are where neither the spec nor a profile says.
 const PREDICT: Predict = Predict { confidence_percent: 50, scale_in_guard: Span::seconds(600) };
@@ -25,19 +29,27 @@ const fn learned(overload_permille: u16) -> Headroom {
 
 fn profile(name: Option<&str>) -> Profile {
     match name {
-        Some("Balanced") => {
-            Profile { predict: Some(PREDICT), lead: None, headroom: Some(learned(10)) }
-        }
+        Some("Balanced") => Profile {
+            predict: Some(PREDICT),
+            lead: None,
+            headroom: Some(learned(10)),
+            tolerance: Some(CALM),
+        },
         Some("Cheap") => {
             let predict = Predict { scale_in_guard: Span(0), ..PREDICT };
-            Profile { predict: Some(predict), lead: None, headroom: None }
+            Profile { predict: Some(predict), lead: None, headroom: None, tolerance: None }
         }
         Some("Safe") => {
             let scale_in_guard = Span::seconds(900);
             let predict = Predict { confidence_percent: 90, scale_in_guard };
-            Profile { predict: Some(predict), lead: None, headroom: Some(learned(2)) }
+            Profile {
+                predict: Some(predict),
+                lead: None,
+                headroom: Some(learned(2)),
+                tolerance: Some(CALM),
+            }
         }
-        _ => Profile { predict: None, lead: None, headroom: None },
+        _ => Profile { predict: None, lead: None, headroom: None, tolerance: None },
     }
 }
 
@@ -64,9 +76,14 @@ pub(super) fn window(spec: &PodAutoscalerSpec) -> Option<Window> {
     })
 }
 
+/// How far a profile lets the size be off, where the behavior does not say.
+pub(super) fn tolerance(spec: &PodAutoscalerSpec) -> Option<Tolerance> {
+    profile(spec.profile.as_deref()).tolerance
+}
+
 /// What is done ahead of the demand: what the spec says, and in its place what its profile says.
 pub(super) fn ahead(spec: &PodAutoscalerSpec) -> Ahead {
-    let Profile { predict, lead, headroom } = profile(spec.profile.as_deref());
+    let Profile { predict, lead, headroom, .. } = profile(spec.profile.as_deref());
     let predict = match &spec.predict {
         None => predict,
         Some(given) => {
@@ -106,4 +123,22 @@ pub(super) fn ahead(spec: &PodAutoscalerSpec) -> Ahead {
     };
     let headroom = headroom.filter(|headroom| headroom.most_percent > 0);
     Ahead { start_up: span(spec.start_up_time.as_deref()), predict, lead, headroom }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tolerances of a profile, above and below one.
+    fn of(name: &str) -> Option<(Option<f64>, Option<f64>)> {
+        let spec = PodAutoscalerSpec { profile: Some(name.into()), ..PodAutoscalerSpec::default() };
+        tolerance(&spec).map(|tolerance| (tolerance.up, tolerance.down))
+    }
+
+    #[test]
+    fn profiles_that_learn_room_keep_what_is_a_little_too_large() {
+        assert_eq!(of("Balanced"), Some((None, Some(0.3))));
+        assert_eq!(of("Safe"), of("Balanced"));
+        assert_eq!(of("Cheap"), None);
+    }
 }

@@ -6,13 +6,14 @@ use crate::hpa::wording::{about, condition_about};
 use crate::pod_autoscaler::spec::{self, metric_type};
 use crate::pod_autoscaler::status::{
     DecisionStatus, MOST_DECISIONS, MetricStatus, PodAutoscalerStatus, PrometheusStatus,
+    TriggerStatus,
 };
 use crate::pod_autoscaler::{KIND, PodAutoscaler};
 use crate::translate::status as hpa;
 use podscale_core::decision::MetricResults;
 use podscale_core::model::Source;
 use podscale_core::status::{Condition, ConditionKind, Current, Status, StoredMetric};
-use podscale_core::{Decision, Snapshot, Time};
+use podscale_core::{Autoscaler, Decision, Metric, Snapshot, Time};
 use std::sync::Arc;
 
 mod columns;
@@ -23,24 +24,30 @@ pub use standing::{is_stale, is_stale_in_conflict};
 
 /// The condition that says whether the spec can be used.
 pub const VALID: &str = "Valid";
+/// The reason of that condition where it cannot.
+pub const INVALID: &str = "Invalid";
 /// What it does while another autoscaler or controller is in its way.
 const CONFLICT: &str = "Conflict";
 
-/// What a stored status says, as the rules see it.
+/// What a stored status says of an object of this meaning, as the rules see it.
 #[must_use]
-pub fn from_wire(status: &PodAutoscalerStatus) -> Status {
+pub fn from_wire(status: &PodAutoscalerStatus, model: &Autoscaler) -> Status {
+    let metrics = status.current_metrics.iter().enumerate();
     Status {
         observed_generation: status.observed_generation,
         last_scale: status.last_scale_time.map(|t| t.0),
         last_active: None,
         current_replicas: status.current_replicas,
         desired_replicas: status.desired_replicas,
-        metrics: status.current_metrics.iter().map(stored_metric).collect(),
+        metrics: metrics.map(|(at, stored)| stored_metric(stored, model.metrics.get(at))).collect(),
         conditions: status.conditions.iter().map(|c| hpa::condition(c, KIND)).collect(),
     }
 }
 
-fn stored_metric(metric: &MetricStatus) -> StoredMetric {
+fn stored_metric(metric: &MetricStatus, model: Option<&Metric>) -> StoredMetric {
+    if let Some(trigger) = metric.trigger.as_ref() {
+        return stored_trigger(trigger, model).unwrap_or(StoredMetric::Foreign);
+    }
     let Some(prometheus) = metric.prometheus.as_ref() else {
         return hpa::stored_metric(&metric.hpa);
     };
@@ -49,6 +56,18 @@ fn stored_metric(metric: &MetricStatus) -> StoredMetric {
     match hpa::current(current) {
         Some(current) => StoredMetric::Known { source: Arc::new(source), current },
         None => StoredMetric::Foreign,
+    }
+}
+
+/// The value of an event source that is the one which the object has at this place.
+fn stored_trigger(stored: &TriggerStatus, model: Option<&Metric>) -> Option<StoredMetric> {
+    let source = &model?.source;
+    match &**source {
+        Source::Trigger(trigger) if *trigger.name == *stored.metric => {
+            let current = hpa::current(&stored.current)?;
+            Some(StoredMetric::Known { source: Arc::clone(source), current })
+        }
+        _ => None,
     }
 }
 
@@ -62,7 +81,8 @@ pub fn to_wire(
     let (now, generation) = (snapshot.now, pa.metadata.generation);
     let status = decision.status(snapshot);
     let stored = pa.status.clone().unwrap_or_default();
-    let results = || decision.read_metrics().zip(&pa.spec.metrics);
+    let metrics = pa.spec.metrics.iter().zip(&snapshot.autoscaler.metrics);
+    let results = || decision.read_metrics().zip(metrics.clone());
     let Standing { mode, schedule, bounds } = Standing::decided(decision, snapshot);
     let conditions: Vec<v2::Condition> =
         status.conditions.iter().map(|c| condition(c, generation, now)).collect();
@@ -74,7 +94,9 @@ pub fn to_wire(
         reference: columns::reference(&pa.spec.scale_target_ref),
         targets: match decision.metrics {
             MetricResults::Untouched if !stored.targets.is_empty() => stored.targets,
-            MetricResults::Untouched | MetricResults::NotRead => columns::unknown_targets(pa),
+            MetricResults::Untouched | MetricResults::NotRead => {
+                columns::unknown_targets(pa, snapshot.autoscaler)
+            }
             MetricResults::Read => columns::targets(results()),
         },
         mode,
@@ -85,14 +107,16 @@ pub fn to_wire(
         current_metrics: match decision.metrics {
             MetricResults::Untouched => stored.current_metrics,
             MetricResults::NotRead => Vec::new(),
-            MetricResults::Read => results().map(|(c, spec)| metric(c.as_ref(), spec)).collect(),
+            MetricResults::Read => {
+                results().map(|(c, (spec, model))| metric(c.as_ref(), spec, model)).collect()
+            }
         },
         decisions: decisions(decision, snapshot, stored.decisions),
         conditions,
     };
     let (valid, reason, message) = match snapshot.autoscaler.invalid() {
         None => (true, "Accepted", "the spec can be used"),
-        Some(why) => (false, "Invalid", &**why),
+        Some(why) => (false, INVALID, &**why),
     };
     set_condition(&mut new, pa, (VALID, valid), reason, message.to_owned(), now);
     new
@@ -103,18 +127,19 @@ pub fn to_wire(
 #[must_use]
 pub fn in_conflict(
     pa: &PodAutoscaler,
+    model: &Autoscaler,
     (name, reason): (&str, &str),
     message: &str,
     replicas: Option<i32>,
     now: Time,
 ) -> PodAutoscalerStatus {
     let stored = pa.status.clone().unwrap_or_default();
-    let Standing { schedule, bounds, .. } = Standing::at(&super::autoscaler(pa), now);
+    let Standing { schedule, bounds, .. } = Standing::at(model, now);
     let mut new = PodAutoscalerStatus {
         observed_generation: Some(pa.metadata.generation),
         current_replicas: replicas.unwrap_or(stored.current_replicas),
         reference: columns::reference(&pa.spec.scale_target_ref),
-        targets: columns::unknown_targets(pa),
+        targets: columns::unknown_targets(pa, model),
         mode: CONFLICT.to_owned(),
         reason: reason.to_owned(),
         active_schedule: schedule,
@@ -172,22 +197,25 @@ fn condition(condition: &Condition, generation: i64, now: Time) -> v2::Condition
     }
 }
 
-fn metric(current: Option<&Current>, spec: &spec::Metric) -> MetricStatus {
+fn metric(current: Option<&Current>, spec: &spec::Metric, model: &Metric) -> MetricStatus {
     let Some(current) = current else { return MetricStatus::default() };
     let name = spec.name.clone();
-    if spec.hpa.r#type != metric_type::PROMETHEUS {
-        return MetricStatus {
-            hpa: hpa::wire_metric(Some(current), &spec.hpa),
-            name,
-            prometheus: None,
-        };
+    if ![metric_type::PROMETHEUS, metric_type::TRIGGER].contains(&&*spec.hpa.r#type) {
+        let hpa = hpa::wire_metric(Some(current), &spec.hpa);
+        return MetricStatus { hpa, name, ..MetricStatus::default() };
     }
     let kind = v2::MetricStatus { r#type: spec.hpa.r#type.clone(), ..v2::MetricStatus::default() };
+    let current = hpa::values(current, "");
+    if let (Some(source), Source::Trigger(trigger)) = (spec.event_source(), &*model.source) {
+        let (r#type, metric) = (source.r#type.clone(), trigger.name.to_string());
+        let trigger = Some(Box::new(TriggerStatus { r#type, metric, current }));
+        return MetricStatus { hpa: kind, name, trigger, prometheus: None };
+    }
     let prometheus = spec.prometheus.as_ref().map(|source| {
         let (server, query) = (source.server.clone(), source.query.clone());
-        Box::new(PrometheusStatus { server, query, current: hpa::values(current, "") })
+        Box::new(PrometheusStatus { server, query, current })
     });
-    MetricStatus { hpa: kind, name, prometheus }
+    MetricStatus { hpa: kind, name, prometheus, trigger: None }
 }
 
 /// The last changes of size with this one in front, if it is one.

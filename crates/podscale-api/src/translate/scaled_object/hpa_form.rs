@@ -1,13 +1,13 @@
 //! A ScaledObject in the form of an HPA: the one that KEDA would make of it, between one replica and the most.
 
+use crate::hpa::target;
 use crate::hpa::v2::{
     self, CrossVersionObjectReference, HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec,
-    MetricIdentifier, MetricSpec, metric_type, target_type,
+    MetricIdentifier, MetricSpec, metric_type,
 };
 use crate::keda::scaled_object::{NAME_LABEL, ScaledObject};
-use crate::quantity::{Format, Quantity};
 use crate::selector::LabelSelector;
-use podscale_core::model::{MetricTarget, Milli, Source};
+use podscale_core::model::Source;
 use podscale_core::{Autoscaler, Metric};
 
 /// What the object would be as an HPA, given what it means: without all that an HPA does not have.
@@ -35,7 +35,7 @@ pub fn hpa_form(object: &ScaledObject, model: &Autoscaler) -> HorizontalPodAutos
 }
 
 fn metric(metric: &Metric, object: &str) -> Option<MetricSpec> {
-    let target = target(metric.target);
+    let target = target::of_model(metric.target);
     Some(match &*metric.source {
         Source::Resource { name } => MetricSpec {
             r#type: metric_type::RESOURCE.to_owned(),
@@ -66,23 +66,4 @@ fn metric(metric: &Metric, object: &str) -> Option<MetricSpec> {
         }
         _ => return None,
     })
-}
-
-fn target(target: MetricTarget) -> v2::MetricTarget {
-    let quantity = |Milli(milli): Milli| Some(Quantity::from_milli(milli, Format::DecimalSi));
-    let of =
-        |kind: &str| v2::MetricTarget { r#type: kind.to_owned(), ..v2::MetricTarget::default() };
-    match target {
-        MetricTarget::Value(value) => {
-            v2::MetricTarget { value: quantity(value), ..of(target_type::VALUE) }
-        }
-        MetricTarget::AverageValue(value) => {
-            v2::MetricTarget { average_value: quantity(value), ..of(target_type::AVERAGE_VALUE) }
-        }
-        MetricTarget::Utilization(percent) => {
-            let average_utilization = Some(percent);
-            v2::MetricTarget { average_utilization, ..of(target_type::UTILIZATION) }
-        }
-        MetricTarget::Unset => v2::MetricTarget::default(),
-    }
 }

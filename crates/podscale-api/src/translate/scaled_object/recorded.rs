@@ -2,7 +2,7 @@
 //! what is made of several is noted beside the spec.
 
 use super::{CheckError, TriggerMetric, autoscaler, hpa_form, step};
-use crate::hpa::v2::{HorizontalPodAutoscaler, MetricSpec, MetricTarget};
+use crate::hpa::v2::{ExternalMetricSource, HorizontalPodAutoscaler, MetricSpec, MetricTarget};
 use crate::keda::scaled_object::{KIND, ScaledObject, ScaledObjectSpec};
 use crate::quantity::Quantity;
 use crate::recording::Origin;
@@ -118,8 +118,13 @@ fn measured(metric: &MetricSpec, is_composite: bool) -> Option<TriggerMetric> {
         let source = Source::ContainerResource { name, container };
         return Some(TriggerMetric::Resource { source, targets: targets(&resource.target) });
     }
-    let of_trigger = metric.external.as_ref().filter(|_| !is_composite)?;
-    Some(external(&of_trigger.metric.name, targets(&of_trigger.target)))
+    metric.external.as_deref().filter(|_| !is_composite).map(recorded_trigger)
+}
+
+/// What an event source measures, from the external metric that it is of an HPA.
+#[must_use]
+pub fn recorded_trigger(metric: &ExternalMetricSource) -> TriggerMetric {
+    external(&metric.metric.name, targets(&metric.target))
 }
 
 fn external(name: &str, targets: Targets) -> TriggerMetric {

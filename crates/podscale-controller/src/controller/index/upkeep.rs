@@ -18,4 +18,12 @@ impl Index {
             entry.replace(managed);
         }
     }
+
+    /// An object as it is known now, if it means the same: somebody may have written to it since it was taken.
+    pub(in crate::controller) fn newest(&self, managed: Managed) -> Managed {
+        match self.entry(&managed.key, managed.uid()) {
+            Some(entry) if entry.managed.model == managed.model => entry.managed.clone(),
+            _ => managed,
+        }
+    }
 }

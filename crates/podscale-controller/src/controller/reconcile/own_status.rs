@@ -12,7 +12,7 @@ impl Reconciler {
         &self,
         object: &Managed,
         pass: &mut Pass<'_>,
-        own: OwnStatus,
+        own: OwnStatus<'_>,
         state: &ReconcileState,
     ) -> Vec<Event> {
         let OwnStatus { object: new, change, mut events } = own;
@@ -20,7 +20,7 @@ impl Reconciler {
         let write = match self.withheld(state) {
             Some(why) => StatusWrite::Withheld(why),
             None if !is_due => StatusWrite::Withheld(Withheld::Deferred),
-            None => self.store(object, new, pass.snapshot().now).await,
+            None => self.store(object, new(), pass.snapshot().now).await,
         };
         if let StatusWrite::Failed(error) = &write {
             events.push(Event::warning("FailedUpdateStatus", error.to_string()));

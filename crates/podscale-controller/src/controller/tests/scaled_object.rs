@@ -1,11 +1,13 @@
 //! ScaledObjects, from their definition to their deletion.
 
 mod beside;
+mod many;
+mod pod_autoscalers;
 mod polled;
 mod recorded;
 
 use super::*;
-use crate::dialect::scaled_object::ScaledObjects;
+use crate::dialect::IsManaged;
 use crate::settings::TriggerMode;
 use crate::triggers::{Limits, Triggers};
 use podscale_api::crds::keda;
@@ -54,19 +56,27 @@ impl Cluster {
         config: Config,
         watchers: Watchers,
     ) -> (Controller, Arc<Triggers>) {
-        let client = self.client("podscale/0");
+        self.control_in_through(&self.client("podscale/0"), mode, config, watchers)
+    }
+
+    /// The same with another client.
+    fn control_in_through(
+        &self,
+        client: &Client,
+        mode: TriggerMode,
+        config: Config,
+        watchers: Watchers,
+    ) -> (Controller, Arc<Triggers>) {
         let limits = Limits { own_namespace: "podscale".to_owned(), ..Limits::default() };
-        let triggers = Arc::new(Triggers::new(&client, self.clock, limits));
-        let mut dialects = dialect::built_in();
+        let triggers = Arc::new(Triggers::new(client, self.clock, limits));
         let manage = config.manage.clone();
-        let is_managed = Arc::new(move |object: &Managed| manage.manages(object));
-        let objects = ScaledObjects::new(Arc::clone(&triggers), is_managed).in_mode(mode);
-        dialects.push(Arc::new(objects));
+        let is_managed: IsManaged = Arc::new(move |object: &Managed| manage.manages(object));
+        let dialects = dialect::with_triggers(dialect::built_in(), &triggers, &is_managed, mode);
         let shared = Some(Arc::clone(&triggers));
         let sources = MetricSources { triggers: shared, ..MetricSources::default() };
         let (clock, role) = (self.clock, Role::alone());
         let controller =
-            Controller::start_with(&client, clock, config, dialects, watchers, role, sources);
+            Controller::start_with(client, clock, config, dialects, watchers, role, sources);
         (controller, triggers)
     }
 

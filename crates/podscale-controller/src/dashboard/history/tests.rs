@@ -62,7 +62,9 @@ fn space_is_bounded_and_the_past_gets_sparser() {
     let mut restless = History::default();
     for at in 1..=10_000 {
         let decision = decision(at, OutcomeKind::Steady);
-        steady.add(point(at, i32::from(at > 5), 1), &decision, CAPACITY);
+        let mut busy = point(at, i32::from(at > 5), 1);
+        busy.metrics[0].0 = at as f32;
+        steady.add(busy, &decision, CAPACITY);
         restless.add(point(at, (at % 7) as i32, 1), &decision, CAPACITY);
         assert!(steady.points.len() <= 16 && restless.points.len() <= 16);
     }
@@ -70,6 +72,21 @@ fn space_is_bounded_and_the_past_gets_sparser() {
     assert_eq!(times[..2], [1, 6], "the first point and the change of size stay");
     assert_eq!(times[times.len() - 4..], [9997, 9998, 9999, 10_000]);
     assert_eq!(restless.points.back().map(|p| p.version), Some(10_000));
+}
+
+#[test]
+fn nothing_is_kept_between_equal_points() {
+    let mut history = History::default();
+    for at in 1..=10 {
+        let mut point = point(at, i32::from(at == 5), 1);
+        point.metrics[0].0 = if at > 7 { f32::NAN } else { 0.5 };
+        history.add(point, &decision(at, OutcomeKind::Steady), CAPACITY);
+    }
+    let versions = |since| history.points_since(since).iter().map(|p| p.version).collect();
+    let all: Vec<u64> = versions(0);
+    assert_eq!(all, [1, 4, 5, 6, 7, 8, 10]);
+    let new: Vec<u64> = versions(9);
+    assert_eq!(new, [10]);
 }
 
 #[test]

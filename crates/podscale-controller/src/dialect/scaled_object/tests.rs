@@ -3,6 +3,7 @@ mod slow;
 
 use super::*;
 use podscale_core::Time;
+use serde_json::Value;
 
 fn object(change: Value) -> Arc<ScaledObject> {
     let mut object = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u",
@@ -122,4 +123,18 @@ fn a_conflict_is_a_condition_and_the_last_activity_is_all_that_rules_see() {
     assert_eq!((&body["kind"], &body["apiVersion"]), (&json!(KIND), &json!(API_VERSION)));
     assert_eq!(said.status().conditions.len(), 1);
     assert_eq!(said.as_hpa().spec.max_replicas, 100);
+}
+
+#[test]
+fn versions_that_mean_the_same_share_it() {
+    let (metrics, warnings) = (Ok(Vec::new()), "".into());
+    let of = |change, before: Option<&Managed>| {
+        let before = before.map(|before| &before.model);
+        managed_with(&object(change), &metrics, &warnings, Mode::Direct, before)
+    };
+    let first = of(json!({}), None);
+    let again = of(json!({"status": {"hpaName": "x"}}), Some(&first));
+    assert!(Arc::ptr_eq(&first.model, &again.model), "another status");
+    let other = of(json!({"spec": {"maxReplicaCount": 77}}), Some(&first));
+    assert_eq!(other.model.max_replicas, 77);
 }

@@ -39,7 +39,14 @@ fn started_with(annotations: Value, limits: Limits) -> (Triggers, Arc<Mutex<Vec<
         ("workload", json!({"provider": "aws", "identityOwner": "workload"})),
         ("eks", json!({"provider": "aws-eks"})),
         ("azure", json!({"provider": "azure-workload"})),
+        ("azure-of-web", json!({"provider": "azure-workload", "identityOwner": "workload"})),
+        (
+            "azure-named",
+            json!({"provider": "azure-workload", "identityOwner": "workload", "identityId": "c"}),
+        ),
         ("gcp", json!({"provider": "gcp"})),
+        ("gcp-workload", json!({"provider": "gcp", "identityOwner": "workload"})),
+        ("other", json!({"provider": "other"})),
         ("none", json!({"provider": "none"})),
     ] {
         let spec = json!({"podIdentity": identity});
@@ -79,9 +86,12 @@ async fn the_controllers_identity_is_for_authentications_of_the_cluster() {
             cluster,
             "azure",
             json!({}),
-            "podIdentity azure-workload is not supported: no type of trigger",
+            "podIdentity azure-workload is not supported for triggers of type aws-sqs-queue",
         ),
-        (cluster, "gcp", json!({}), "podIdentity gcp is not supported: no type of trigger"),
+        (shop, "azure", json!({}), own),
+        (shop, "gcp", json!({}), own),
+        (shop, "gcp-workload", json!({}), "and not that of a workload"),
+        (cluster, "other", json!({}), "podIdentity other is not supported: no type of trigger"),
     ] {
         asked.lock().clear();
         let found = outcome(&triggers, &queue(kind, name, fields.clone())).await;
@@ -94,7 +104,56 @@ async fn the_controllers_identity_is_for_authentications_of_the_cluster() {
     }
     let redis = redis(&format!("{cluster}/own"), &[("listName", "jobs")]);
     let found = outcome(&triggers, &redis).await;
-    assert!(found.contains("podIdentity is not supported for triggers of type redis"), "{found}");
+    assert!(
+        found.contains("podIdentity aws is not supported for triggers of type redis"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn identities_of_azure_and_google_follow_the_same_rules() {
+    let annotations = json!({"azure.workload.identity/client-id": "web", "azure.workload.identity/tenant-id": "t"});
+    let (cluster, shop) = ("ClusterTriggerAuthentication", "TriggerAuthentication");
+    let own = "is the controller's own identity, which only ClusterTriggerAuthentications may use";
+    let metrics = |kind: &str, name: &str, address: &str| {
+        json!({"type": "prometheus", "authenticationRef": {"kind": kind, "name": name},
+            "metadata": {"serverAddress": address, "query": "up", "threshold": "1"}})
+    };
+    let azure = "https://shop.westeurope.prometheus.monitor.azure.com";
+    let google = "https://monitoring.googleapis.com/v1/projects/shop/location/global/prometheus";
+    let there = "s0-prometheus";
+    let no_client =
+        "has no annotation \"azure.workload.identity/client-id\", and podIdentity no identityId";
+    // The tests' controller has no identity at Azure; a workload's names all that is needed.
+    let none = "the identity at Azure is not known";
+    for (annotations, kind, name, address, expected, tokens) in [
+        (&annotations, cluster, "azure", azure, none, 0),
+        (
+            &annotations,
+            cluster,
+            "azure",
+            "https://evil.test",
+            "serverAddress is none of the cloud",
+            0,
+        ),
+        (&annotations, shop, "azure", azure, own, 0),
+        (&annotations, shop, "azure-of-web", azure, there, 1),
+        (&annotations, shop, "azure-of-web", "https://p.shop", there, 1),
+        (&annotations, cluster, "azure-of-web", azure, there, 1),
+        (&json!({}), shop, "azure-of-web", azure, no_client, 0),
+        (&json!({}), shop, "azure-named", azure, "set podIdentity.identityTenantId", 1),
+        (&json!({}), cluster, "gcp", google, there, 0),
+        (&json!({}), cluster, "gcp", "https://evil.test", "serverAddress is none of the cloud", 0),
+        (&json!({}), shop, "gcp", google, own, 0),
+    ] {
+        let (triggers, asked) = started_with(annotations.clone(), everywhere());
+        let found = outcome(&triggers, &metrics(kind, name, address)).await;
+        let fits = if expected == there { found == there } else { found.contains(expected) };
+        assert!(fits, "{kind} {name} {address}: {found}");
+        assert!(!found.contains(PLANTED), "{found}");
+        let count = asked.lock().iter().filter(|path| path.ends_with("/token")).count();
+        assert_eq!(count, tokens, "{kind} {name}");
+    }
 }
 
 #[tokio::test]

@@ -145,7 +145,13 @@ async fn many_that_refer_to_it_log_in_once() {
     triggers.authentications.put(object, false);
     let (reads, trigger) = (Reads::default(), redis("v", &[("listName", "jobs")]));
     for _ in 0..3 {
-        assert!(triggers.resolve(&super::object(&trigger), &reads).await.metrics.is_ok());
+        assert!(
+            triggers
+                .resolve(&Triggered::from(&super::object(&trigger)), &reads)
+                .await
+                .metrics
+                .is_ok()
+        );
     }
     assert_eq!(*logins.lock(), 1);
 }

@@ -80,7 +80,8 @@ pub(super) fn ask(
             Err(error) => {
                 let namespace = &*autoscaler.namespace;
                 let failure = MetricFailure { namespace, metric, error: &error };
-                propose::report_failure(&failure, &mut answers.failure, decision);
+                let wording = context.extensions.wording;
+                propose::report_failure(&failure, wording, &mut answers.failure, decision);
                 answers.broken += 1;
                 let stands_in = substitute(&mut answers, metric, place, rules, memory, decision);
                 // What is active is so even if no size can be made of it.

@@ -53,7 +53,7 @@ pub(super) fn forbidden(
     let Some((last_scale, window)) = kept else {
         return desired;
     };
-    if context.extensions.wording == Wording::Kubernetes {
+    if context.extensions.wording != Wording::ConfigurableHpa {
         let note = Note::text(reason, message);
         set(snapshot, decision, ConditionKind::AbleToScale, false, note);
     }

@@ -70,7 +70,7 @@ pub(super) fn resolve_reading<'a>(
         _ => Found::AsItIs,
     };
     let (reading, stands_in) = match found {
-        Found::AsItIs => (reading.map(Cow::Borrowed), None),
+        Found::AsItIs => (reading.map(|reading| judged(reading, rules)), None),
         Found::Made(value, taken) => {
             let active = value > rules.activation.unwrap_or_default();
             (Some(Cow::Owned(Reading::Trigger { value, active, taken })), None)
@@ -79,6 +79,17 @@ pub(super) fn resolve_reading<'a>(
         Found::StandIn => stand_in(around, metric, rules),
     };
     Resolved { reading, stands_in }
+}
+
+/// What a source said; a threshold of the metric's own goes before that of its source.
+fn judged<'a>(reading: &'a Reading, rules: &MetricRules) -> Cow<'a, Reading> {
+    match (reading, rules.activation) {
+        (Reading::Trigger { value, taken, .. }, Some(above)) => {
+            let (value, taken, active) = (*value, *taken, *value > above);
+            Cow::Owned(Reading::Trigger { value, active, taken })
+        }
+        _ => Cow::Borrowed(reading),
+    }
 }
 
 /// What was found of a trigger.

@@ -2,13 +2,14 @@
 //! they are.
 
 use super::lag::{NONE, Position};
-use super::scram::Scram;
+use super::login::log_in;
+use super::refusal::{check, unreachable};
+use super::sasl::Login;
 use super::wire::{self, Api, Connection, Reader, Writer};
-use super::{Cluster, Question, Sasl};
+use super::{Cluster, Question};
 use crate::stream::Opener;
 use crate::trigger::TriggerError;
 use parking_lot::Mutex;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -24,7 +25,9 @@ const EARLIEST: i64 = -2;
 
 /// A cluster that triggers share.
 pub(super) struct KafkaClient {
-    cluster: Cluster,
+    /// Some of them, which know the others.
+    brokers: Vec<String>,
+    login: Option<Login>,
     opener: Opener,
     idle: Mutex<HashMap<String, Connection>>,
 }
@@ -39,9 +42,13 @@ impl KafkaClient {
     ///
     /// # Errors
     /// The certificates cannot be used.
-    pub(super) fn new(cluster: Cluster) -> Result<KafkaClient, TriggerError> {
+    pub(super) fn new(
+        cluster: &Cluster,
+        login: Option<Login>,
+    ) -> Result<KafkaClient, TriggerError> {
         let opener = Opener::new(cluster.tls.as_ref())?;
-        Ok(KafkaClient { cluster, opener, idle: Mutex::default() })
+        let brokers = cluster.brokers.clone();
+        Ok(KafkaClient { brokers, login, opener, idle: Mutex::default() })
     }
 
     /// Where a group is in the partitions of its topics, in their order.
@@ -172,7 +179,7 @@ impl KafkaClient {
         request: &Writer,
     ) -> Result<Vec<u8>, TriggerError> {
         let mut last = TriggerError::Late(server.clone());
-        for address in &self.cluster.brokers {
+        for address in &self.brokers {
             let asking = self.call(server, address, api, request);
             match tokio::time::timeout(BROKER_PATIENCE, asking).await {
                 Ok(Err(error)) if error.is_outage() => last = error,
@@ -200,8 +207,8 @@ impl KafkaClient {
             return Ok(answer);
         }
         let mut connection = Connection::new(self.opener.open(address).await?);
-        if let Some(sasl) = &self.cluster.sasl {
-            log_in(server, &mut connection, sasl).await?;
+        if let Some(login) = &self.login {
+            log_in(server, &mut connection, login).await?;
         }
         let answer = connection.call(api, request).await;
         let answer = answer.map_err(|error| unreachable(server, &error))?;
@@ -215,96 +222,6 @@ impl KafkaClient {
             idle.insert(address.to_owned(), connection);
         }
     }
-}
-
-fn unreachable(server: &Arc<str>, error: &io::Error) -> TriggerError {
-    TriggerError::unreachable(server.clone(), error.to_string())
-}
-
-/// What a code of an answer means.
-fn check(server: &Arc<str>, tried: &str, code: i16) -> Result<(), TriggerError> {
-    let server = server.clone();
-    let name = match code {
-        0 => return Ok(()),
-        3 => "UNKNOWN_TOPIC_OR_PARTITION",
-        5 => "LEADER_NOT_AVAILABLE",
-        6 => "NOT_LEADER_OR_FOLLOWER",
-        14 => "COORDINATOR_LOAD_IN_PROGRESS",
-        15 => "COORDINATOR_NOT_AVAILABLE",
-        16 => "NOT_COORDINATOR",
-        29 => "TOPIC_AUTHORIZATION_FAILED",
-        30 => "GROUP_AUTHORIZATION_FAILED",
-        33 => "UNSUPPORTED_SASL_MECHANISM",
-        35 => "UNSUPPORTED_VERSION",
-        58 => "SASL_AUTHENTICATION_FAILED",
-        _ => "see the error codes of Kafka's protocol",
-    };
-    let problem = format!("error {tried}: {name} ({code})").into();
-    Err(match code {
-        29 | 30 | 33 | 58 => TriggerError::Unauthorized { server, problem },
-        _ => TriggerError::Answer(problem),
-    })
-}
-
-/// Says who asks.
-async fn log_in(
-    server: &Arc<str>,
-    connection: &mut Connection,
-    sasl: &Sasl,
-) -> Result<(), TriggerError> {
-    let refused = |problem: &str| TriggerError::Unauthorized {
-        server: server.clone(),
-        problem: problem.into(),
-    };
-    let mut request = Writer::default();
-    request.text(sasl.hash.map_or("PLAIN", |hash| hash.mechanism()));
-    let answer = connection.call(wire::SASL_HANDSHAKE, &request).await;
-    let answer = answer.map_err(|error| unreachable(server, &error))?;
-    let code = Reader(&answer).i16().map_err(|error| unreachable(server, &error))?;
-    check(server, "logging in", code)?;
-    let (user, password) = (sasl.user.expose(), sasl.password.expose());
-    let Some(hash) = sasl.hash else {
-        let plain = format!("\0{user}\0{password}");
-        return authenticate(server, connection, &plain).await.map(drop);
-    };
-    let nonce = nonce().ok_or_else(|| refused("there is no randomness to log in with"))?;
-    let scram = Scram { hash, user, password, nonce: &nonce };
-    let challenge = authenticate(server, connection, &scram.first()).await?;
-    let last = scram.last(&challenge).map_err(refused)?;
-    let verified = authenticate(server, connection, &last.message).await?;
-    if verified.split(',').next() == Some(last.expected.as_str()) {
-        return Ok(());
-    }
-    Err(refused("it does not know the password itself"))
-}
-
-/// One step of logging in.
-async fn authenticate(
-    server: &Arc<str>,
-    connection: &mut Connection,
-    message: &str,
-) -> Result<String, TriggerError> {
-    let mut request = Writer::default();
-    request.bytes(message.as_bytes());
-    let answer = connection.call(wire::SASL_AUTHENTICATE, &request).await;
-    let answer = answer.map_err(|error| unreachable(server, &error))?;
-    let (code, problem, bytes) = proved(&answer).map_err(|error| unreachable(server, &error))?;
-    if code == 58 && !problem.is_empty() {
-        return Err(TriggerError::Unauthorized { server: server.clone(), problem: problem.into() });
-    }
-    check(server, "logging in", code)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn nonce() -> Option<String> {
-    let mut bytes = [0; 24];
-    SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(crate::hmac::hex(&bytes))
-}
-
-fn proved(answer: &[u8]) -> io::Result<(i16, String, Vec<u8>)> {
-    let mut reader = Reader(answer);
-    Ok((reader.i16()?, reader.text()?, reader.bytes()?))
 }
 
 fn coordinator(answer: &[u8]) -> io::Result<(i16, String)> {

@@ -60,7 +60,10 @@ fn fields_are_checked_in_the_words_of_keda() {
         ),
         (format!("{GOOD};sasl=plaintext"), "no username given"),
         (format!("{GOOD};sasl=plaintext;auth.username=u"), "no password given"),
-        (format!("{GOOD};sasl=gssapi"), "sasl gssapi is not supported"),
+        (
+            format!("{GOOD};sasl=gssapi"),
+            "sasl gssapi is not supported: Kerberos is not spoken here",
+        ),
         (format!("{GOOD};auth.tls=enable;auth.cert=c"), "key must be provided with cert"),
     ] {
         let found = outcome("kafka", &text);
@@ -100,4 +103,43 @@ fn passwords_are_part_of_the_key_and_not_shown() {
     let (one, other) = (parsed("hunter2"), parsed("hunter3"));
     assert_ne!(one.server, other.server);
     assert!(!format!("{one:?}").contains("hunter2"));
+}
+
+#[test]
+fn tokens_need_a_server_of_tokens_or_somebody_whom_amazon_knows() {
+    const CONTEXT: &str = "error parsing kafka metadata: error parsing kafka metadata: ";
+    const TOKENS: &str = "error parsing OAuth token provider configuration: ";
+    const GOOD: &str = "bootstrapServers=a:1;consumerGroup=g;topic=t;sasl=oauthbearer";
+    const CLIENT: &str =
+        "auth.username=u;auth.password=p;auth.oauthTokenEndpointUri=http://h/token";
+    const MSK: &str = "saslTokenProvider=aws_msk_iam";
+    const KEYS: &str = "auth.awsAccessKeyID=k;auth.awsSecretAccessKey=s";
+    let bad = "invalid OAuthBearer extension, must be of format key=value";
+    for (text, expected) in [
+        (format!("{GOOD};{CLIENT}"), "s0-kafka-t 10 0"),
+        (
+            format!("{GOOD};{CLIENT};auth.scopes=a,b;auth.oauthExtensions=a=b,c=d"),
+            "s0-kafka-t 10 0",
+        ),
+        (GOOD.to_owned(), "no username given"),
+        (format!("{GOOD};auth.username=u"), "no password given"),
+        (format!("{GOOD};auth.username=u;auth.password=p"), "no oauth token endpoint uri given"),
+        (format!("{GOOD};{CLIENT};auth.oauthExtensions=a"), bad),
+        (format!("{GOOD};{CLIENT};auth.oauthExtensions=a=b=c"), bad),
+        (format!("{GOOD};{CLIENT};auth.oauthExtensions=auth=b"), bad),
+        (format!("{GOOD};{CLIENT};auth.oauthExtensions=a=b\u{1}c"), bad),
+        (format!("{GOOD};{MSK};tls=enable;awsRegion=r;{KEYS}"), "s0-kafka-t 10 0"),
+        (format!("{GOOD};{MSK};awsRegion=r;{KEYS}"), "TLS is required for AWS MSK authentication"),
+        (format!("{GOOD};{MSK};tls=enable;{KEYS}"), "no awsRegion given"),
+        (format!("{GOOD};{MSK};tls=enable;awsRegion=r"), "awsAccessKeyID not found"),
+        (
+            format!("{GOOD};saslTokenProvider=magic"),
+            "parameter \"saslTokenProvider\" value \"magic\" must be one of [bearer aws_msk_iam]",
+        ),
+    ] {
+        let found = outcome("kafka", &text);
+        let found = found.strip_prefix(CONTEXT).unwrap_or(&found);
+        let found = found.lines().next().unwrap_or_default();
+        assert_eq!(found.strip_prefix(TOKENS).unwrap_or(found), expected, "{text:?}");
+    }
 }

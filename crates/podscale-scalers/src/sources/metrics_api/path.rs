@@ -1,6 +1,11 @@
 //! Where in a JSON document a value is, in the syntax of GJSON that KEDA uses: `a.b`, `list.0`, `list.#`,
-//! `list.#(name=="x").size`, `list.#.size|0`, `odd\.name`, `wild*`.
+//! `list.#(name=="x").size`, `list.#.size|0`, `odd\.name`, `wild*`, `@this`, `object.@keys.#`.
 
+mod modifier;
+#[cfg(test)]
+mod tests;
+
+use modifier::Modifier;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -23,6 +28,8 @@ enum Step {
     Each,
     /// The first element of a list that meets a condition, or all of them.
     Find { path: Box<Path>, condition: Condition, all: bool },
+    /// Something that is made of the value.
+    Modify(Modifier),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -78,9 +85,7 @@ impl Path {
                 return Err(format!("it has more than {MOST_STEPS} steps"));
             }
             let (step, after) = step(rest, nested)?;
-            if let Some(segment) = segments.last_mut() {
-                segment.push(step);
-            }
+            add(&mut segments, step, rest)?;
             rest = match after.chars().next() {
                 Some('|') => {
                     segments.push(Vec::new());
@@ -91,7 +96,30 @@ impl Path {
                 None => "",
             };
         }
-        Ok(Path(segments))
+        let path = Path(segments);
+        path.refuse_unordered()?;
+        Ok(path)
+    }
+
+    /// Members of an object can be counted, and no more: which of them comes first is not known.
+    fn refuse_unordered(&self) -> Result<(), String> {
+        let mut steps = self.0.iter().flatten();
+        let loses = |step: &Step| matches!(step, Step::Modify(found) if found.loses_order());
+        if !steps.any(loses) {
+            return Ok(());
+        }
+        let rest: Vec<&Step> = steps.collect();
+        let counts = match rest.split_last() {
+            Some((Step::Each, before)) => {
+                before.iter().all(|step| matches!(step, Step::Find { all: true, .. }))
+            }
+            _ => false,
+        };
+        match counts {
+            true => Ok(()),
+            false => Err("of @keys and @values only the number is known: let # follow, or #(…)#|#"
+                .to_owned()),
+        }
     }
 
     /// What is there; nothing is `null`.
@@ -104,6 +132,25 @@ impl Path {
             };
         }
         at
+    }
+}
+
+/// Adds a step to the last segment. A modifier begins one: it applies to all that is before it.
+fn add(segments: &mut Vec<Vec<Step>>, step: Step, text: &str) -> Result<(), String> {
+    let is_modifier = matches!(step, Step::Modify(_));
+    let is_of_each = |step: &Step| matches!(step, Step::Each | Step::Find { all: true, .. });
+    match segments.last_mut() {
+        Some(last) if is_modifier && last.iter().any(is_of_each) => {
+            Err(format!("{text:?} would apply to each element: write a pipe before it"))
+        }
+        Some(last) if !is_modifier || last.is_empty() => {
+            last.push(step);
+            Ok(())
+        }
+        _ => {
+            segments.push(vec![step]);
+            Ok(())
+        }
     }
 }
 
@@ -126,10 +173,13 @@ fn step(text: &str, nested: usize) -> Result<(Step, &str), String> {
         let (path, condition) = find(condition, inside)?;
         return Ok((Step::Find { path: Box::new(path), condition, all }, after));
     }
-    if let Some(first) = text.chars().next().filter(|first| "@!{[".contains(*first)) {
+    if let Some(rest) = text.strip_prefix('@') {
+        let (modifier, rest) = Modifier::parse(rest)?;
+        return Ok((Step::Modify(modifier), rest));
+    }
+    if let Some(first) = text.chars().next().filter(|first| "!{[".contains(*first)) {
         return Err(format!(
-            "{first:?} begins a modifier or a part of GJSON that is not supported; use names, numbers, # \
-             and #(…)"
+            "{first:?} begins a part of GJSON that is not supported; use names, numbers, # and #(…)"
         ));
     }
     let mut name = Vec::new();
@@ -189,6 +239,10 @@ fn walk<'a>(steps: &[Step], value: &'a Value) -> Cow<'a, Value> {
     let nothing = Cow::Owned(Value::Null);
     let Some((step, rest)) = steps.split_first() else { return Cow::Borrowed(value) };
     match (step, value) {
+        (Step::Modify(modifier), value) => match modifier.apply(value) {
+            Cow::Borrowed(value) => walk(rest, value),
+            Cow::Owned(value) => Cow::Owned(walk(rest, &value).into_owned()),
+        },
         (Step::Key { name }, Value::Object(members)) => {
             let member = members.iter().find(|(key, _)| is_like(key, name));
             member.map_or(nothing, |(_, value)| walk(rest, value))
@@ -277,73 +331,4 @@ fn is_like(text: &str, pattern: &[(char, bool)]) -> bool {
         }
     }
     pattern[seen..].iter().all(|wild| *wild == ('*', true))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DOCUMENT: &str = r#"{
-        "name": {"first": "Tom", "last": "Anderson"}, "age": 37, "fav.movie": "Deer Hunter", "on": true,
-        "children": ["Sara", "Alex", "Jack"], "7": "seven",
-        "friends": [
-            {"first": "Dale", "last": "Murphy", "age": 44, "nets": ["ig", "fb", "tw"]},
-            {"first": "Roger", "last": "Craig", "age": 68, "nets": ["fb", "tw"]},
-            {"first": "Jane", "last": "Murphy", "age": 47, "nets": ["ig", "tw"]}
-        ]}"#;
-
-    #[test]
-    fn paths_find_what_gjson_finds() {
-        let document: Value = serde_json::from_str(DOCUMENT).expect("JSON");
-        for (path, expected) in [
-            ("name.last", "\"Anderson\""),
-            ("age", "37"),
-            ("children.#", "3"),
-            ("children.1", "\"Alex\""),
-            ("children.9", "null"),
-            ("child*.2", "\"Jack\""),
-            ("c?ildren.0", "\"Sara\""),
-            ("fav\\.movie", "\"Deer Hunter\""),
-            ("7", "\"seven\""),
-            ("friends.#.first", "[\"Dale\",\"Roger\",\"Jane\"]"),
-            ("friends.#.first|#", "3"),
-            ("friends.#.age|1", "68"),
-            ("friends.1.last", "\"Craig\""),
-            ("friends.#(last==\"Murphy\").first", "\"Dale\""),
-            ("friends.#(last==\"Murphy\")#.first", "[\"Dale\",\"Jane\"]"),
-            ("friends.#(last==\"Murphy\")#.#", "2"),
-            ("friends.#(age>45).age", "68"),
-            ("friends.#(age>=47)#.age", "[68,47]"),
-            ("friends.#(first%\"D*\").last", "\"Murphy\""),
-            ("friends.#(first!%\"D*\").last", "\"Craig\""),
-            ("friends.#(nets.#>2).age", "44"),
-            ("friends.#(nothing).age", "null"),
-            ("children.#(==\"Alex\")", "\"Alex\""),
-            ("children.#(!=\"Sara\")", "\"Alex\""),
-            ("name.first.more", "null"),
-            ("nothing", "null"),
-        ] {
-            let found = Path::parse(path).expect(path);
-            assert_eq!(found.get(&document).to_string(), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_supported_is_refused() {
-        let nested = |deep: usize| format!("{}b{}", "a.#(".repeat(deep), ")".repeat(deep));
-        assert!(Path::parse(&nested(8)).is_ok());
-        for (path, expected) in [
-            ("a.@reverse", "'@' begins a modifier"),
-            ("{a,b}", "'{' begins a modifier"),
-            ("a.#(b", "a bracket is not closed"),
-            ("a.#(b==~true)", "comparisons with ~"),
-            ("a.#x", "'x' is not expected"),
-            (&"a.".repeat(100), "it has more than 64 steps"),
-            (&nested(9), "conditions stand in conditions more than 8 deep"),
-            (&nested(10_000), "it is longer than 1024 bytes"),
-        ] {
-            let error = Path::parse(path).expect_err(path);
-            assert!(error.starts_with(expected), "{path}: {error}");
-        }
-    }
 }

@@ -42,9 +42,9 @@ fn fields_are_checked_in_the_words_of_keda() {
              supported modes: [apiKey basic tls bearer]",
         ),
         (
-            "url=http://a;valueLocation=@this;targetValue=1".to_owned(),
-            "error parsing metrics API metadata: parameter \"valueLocation\" cannot be used: '@' begins a \
-             modifier or a part of GJSON that is not supported; use names, numbers, # and #(…)",
+            "url=http://a;valueLocation=@ugly;targetValue=1".to_owned(),
+            "error parsing metrics API metadata: parameter \"valueLocation\" cannot be used: @ugly is not \
+             supported; known are @this, @keys, @values, @reverse, @flatten",
         ),
     ] {
         let found = outcome("metrics-api", &text);

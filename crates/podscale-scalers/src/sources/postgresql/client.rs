@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, SslMode};
 use super::tls::Encrypt;
+use crate::azure::Tokens;
 use crate::trigger::TriggerError;
 use futures::TryStreamExt;
 use parking_lot::Mutex;
@@ -57,6 +58,8 @@ impl Drop for Running {
 pub(super) struct PostgresClient {
     config: Config,
     encrypt: Encrypt,
+    /// Where passwords come from that are tokens.
+    tokens: Option<Arc<Tokens>>,
     idle: Mutex<Vec<Connected>>,
 }
 
@@ -65,7 +68,10 @@ impl PostgresClient {
     ///
     /// # Errors
     /// TLS cannot be used.
-    pub(super) fn new(connection: &Connection) -> Result<PostgresClient, TriggerError> {
+    pub(super) fn new(
+        connection: &Connection,
+        tokens: Option<Arc<Tokens>>,
+    ) -> Result<PostgresClient, TriggerError> {
         let mut config = Config::new();
         for (host, port) in &connection.hosts {
             config.host(host).port(*port);
@@ -86,7 +92,7 @@ impl PostgresClient {
             _ => tokio_postgres::config::SslMode::Require,
         });
         let encrypt = Encrypt::new(connection.ssl)?;
-        Ok(PostgresClient { config, encrypt, idle: Mutex::default() })
+        Ok(PostgresClient { config, encrypt, tokens, idle: Mutex::default() })
     }
 
     /// The first column of the first row that a query gives, as text; none if it is NULL.
@@ -123,8 +129,19 @@ impl PostgresClient {
     }
 
     async fn connect(&self, server: &Arc<str>) -> Result<Connected, TriggerError> {
-        let connected = self.config.connect(self.encrypt.clone()).await;
-        let (client, connection) = connected.map_err(|error| refusal(server, &error))?;
+        let connected = match &self.tokens {
+            None => self.config.connect(self.encrypt.clone()).await,
+            Some(tokens) => {
+                let (token, mut config) = (tokens.token().await?, self.config.clone());
+                config.password(token.expose());
+                config.connect(self.encrypt.clone()).await
+            }
+        };
+        let connected = connected.map_err(|error| refusal(server, &error));
+        if let (Some(tokens), Err(TriggerError::Unauthorized { .. })) = (&self.tokens, &connected) {
+            tokens.drop_refused().await;
+        }
+        let (client, connection) = connected?;
         // It ends with its client.
         let task = tokio::spawn(connection).abort_handle();
         Ok(Connected { client, task })

@@ -103,15 +103,15 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What tells it from others.
-    pub(super) fn key(&self) -> ServerKey {
+    /// What tells it from others, with whoever asks by another proof than a password.
+    pub(super) fn key(&self, identity: &[&str]) -> ServerKey {
         let hosts: Vec<String> =
             self.hosts.iter().map(|(host, port)| format!("{host}:{port}")).collect();
         let address = format!("postgresql {}/{}", hosts.join(","), self.database);
         let ssl = format!("{:?}", self.ssl);
         let credentials =
             [self.user.as_str(), self.password.expose(), &ssl, &self.options, &self.application];
-        ServerKey::new("postgresql", &address, &credentials)
+        ServerKey::new("postgresql", &address, &[&credentials[..], identity].concat())
     }
 }
 

@@ -48,9 +48,10 @@ fn fields_are_checked_in_the_words_of_keda() {
             format!("{GOOD};authModes=oauth;auth.clientID=c"),
             "oauthTokenURI=<empty> and clientID=<present> are required when oauth is enabled",
         ),
+        (format!("{GOOD};awsRegion=eu-west-1"), "awsAccessKeyID not found"),
         (
-            format!("{GOOD};awsRegion=eu-west-1"),
-            "awsRegion: requests to Amazon Managed Service for Prometheus cannot be signed",
+            format!("{GOOD};awsRegion=r;auth.awsAccessKeyID=k;auth.awsSecretAccessKey=s"),
+            "s0-prometheus 10.5 0",
         ),
     ] {
         let found = outcome("prometheus", &text);
@@ -94,4 +95,11 @@ fn servers_are_told_apart_by_credentials_and_not_by_queries() {
     };
     assert_ne!(token("x"), token("y"));
     assert_ne!(plain, token("x"));
+}
+
+#[test]
+fn parameters_are_in_the_order_and_form_in_which_they_are_signed() {
+    let more = [("b".to_owned(), "x y+z".to_owned()), ("A".to_owned(), "*~".to_owned())];
+    let found = pairs("sum(up{a=\"b\"})", "shop", &more);
+    assert_eq!(found, "A=%2A~&b=x%20y%2Bz&namespace=shop&query=sum%28up%7Ba%3D%22b%22%7D%29");
 }

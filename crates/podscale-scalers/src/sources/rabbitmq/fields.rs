@@ -4,8 +4,10 @@ use super::management::{self, Operation, Queues};
 use super::mode::{MODES, Mode};
 use super::{Asked, Broker, Question};
 use crate::address::{Address, decode};
+use crate::azure;
 use crate::http::auth::HttpAuth;
 use crate::http::oauth::OAuth;
+use crate::identity::{AzureIdentity, Identity};
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::secret::Secret;
 use crate::tls::Tls;
@@ -31,6 +33,8 @@ struct Credentials {
     user: Option<Secret>,
     password: Option<Secret>,
     oauth: Option<OAuth>,
+    /// Whose tokens, and what they are for.
+    azure: Option<(AzureIdentity, String)>,
     tls: Tls,
     /// Whether the certificates are used.
     tls_enabled: bool,
@@ -72,8 +76,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> (Question, String) {
         Protocol::Http => {
             let uri = management::uri(&address, &vhost, &queue, regex.then_some(page)).into();
             let queues = Queues { operation: regex.then_some(operation), ready_only };
+            let azure = credentials.azure.clone().map(Box::new);
             let auth = Box::new(credentials.of_http(&address));
-            Asked::Http { address, auth, uri, queues, timeout }
+            Asked::Http { address, auth, azure, uri, queues, timeout }
         }
         Protocol::Amqp => {
             if queue.len() > MOST_NAME_BYTES {
@@ -146,13 +151,50 @@ fn credentials(fields: &mut Fields<'_>, protocol: Protocol, insecure: bool) -> C
             "give both in the authentication",
         );
     }
-    if fields.field(&["workloadIdentityResource"], AUTH).is_given() {
-        fields.refuse("workload identity is not supported", "use username and password, or OAuth2");
-    }
-    let oauth = oauth(fields, protocol, user.is_some());
+    let azure = azure(fields, protocol);
+    let oauth = oauth(fields, protocol, user.is_some() || azure.is_some());
     let tls_enabled = enabled == "enable";
     let tls = if tls_enabled { tls } else { Tls { insecure, ..Tls::default() } };
-    Credentials { user, password, oauth, tls, tls_enabled }
+    Credentials { user, password, oauth, azure, tls, tls_enabled }
+}
+
+/// Whose tokens of Azure the broker is asked with, and what they are for.
+fn azure(fields: &mut Fields<'_>, protocol: Protocol) -> Option<(AzureIdentity, String)> {
+    let resource = fields.field(&["workloadIdentityResource"], AUTH).text();
+    let identity = match fields.spec().identity.clone() {
+        Some(Identity::Azure(identity)) => identity,
+        _ if resource.is_empty() => return None,
+        _ => {
+            fields.refuse(
+                "workloadIdentityResource needs podIdentity azure-workload",
+                "set podIdentity.provider of the authentication to azure-workload",
+            );
+            return None;
+        }
+    };
+    if resource.is_empty() {
+        fields.warn(
+            "podIdentity azure-workload has no effect without workloadIdentityResource; give it in the authentication, or \
+             remove podIdentity",
+        );
+        return None;
+    }
+    if protocol == Protocol::Amqp {
+        fields.refuse(
+            "workload identity is not supported for the AMQP protocol at the moment",
+            "use the HTTP API of the broker",
+        );
+    }
+    // Whoever has a token is whom it is of, and whoever writes a trigger would choose to whom it goes.
+    let metadata = &fields.spec().metadata;
+    let of_trigger = ["host", "hostFromEnv"].iter().any(|name| metadata.contains_key(*name));
+    if identity.is_of_controller() && of_trigger {
+        fields.refuse(
+            "host must be given by the authentication whose identity is the controller's",
+            "move host into what the ClusterTriggerAuthentication refers to",
+        );
+    }
+    Some((identity, azure::scope(&resource)))
 }
 
 fn oauth(fields: &mut Fields<'_>, protocol: Protocol, has_user: bool) -> Option<OAuth> {
@@ -194,7 +236,8 @@ impl Credentials {
         let in_address = (!address.user.is_empty())
             .then(|| (Secret::from(&*address.user), address.password.clone().unwrap_or_default()));
         let basic = self.user.zip(self.password).or(in_address);
-        HttpAuth::of(basic.filter(|_| self.oauth.is_none()), self.oauth, self.tls)
+        let has_tokens = self.oauth.is_some() || self.azure.is_some();
+        HttpAuth::of(basic.filter(|_| !has_tokens), self.oauth, self.tls)
     }
 
     fn broker(self, address: &Address, vhost: String) -> Broker {

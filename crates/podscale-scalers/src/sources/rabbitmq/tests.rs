@@ -55,6 +55,10 @@ fn fields_are_checked_in_the_words_of_keda() {
             format!("{AMQP};mode=QueueLength;value=5;timeout=1s"),
             "AMQP protocol doesn't support custom timeouts: 1000000000",
         ),
+        (
+            format!("{HTTP};auth.workloadIdentityResource=api://r"),
+            "workloadIdentityResource needs podIdentity azure-workload",
+        ),
         (format!("{HTTP};pageSize=0"), "pageSize should be 1 or greater"),
         (
             format!("{HTTP};useRegex=true;operation=min"),

@@ -90,7 +90,9 @@ impl Way {
         let edge = self.rounds[last].at.before(self.window);
         let before = (0..last).rev().find(|place| self.rounds[*place].at <= edge);
         let is_reliable = self.pipeline.missing <= 0.0 && self.pipeline.late <= 0.0;
-        Some(Readable { way: self, now, seed, last, before: before.filter(|_| is_reliable) })
+        let before = before.filter(|_| is_reliable);
+        let common = before.map(|before| Common::new(&self.rounds[before], &self.rounds[last]));
+        Some(Readable { way: self, now, seed, last, common })
     }
 }
 
@@ -101,8 +103,29 @@ pub(super) struct Readable<'a> {
     seed: u64,
     /// The last round that has arrived.
     last: usize,
-    /// The round a window before it, if all pods that ran then can be read alike.
-    before: Option<usize>,
+    /// What pods did that served in the whole of a window before it, if they can all be read alike.
+    common: Option<Common>,
+}
+
+/// What every pod did that served in the whole of a window: ready pods share the load evenly.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    /// Who was ready by then did so.
+    ready_by: Time,
+    measured: Measured,
+}
+
+impl Common {
+    fn new(from: &Round, to: &Round) -> Common {
+        let measured = Measured {
+            from: from.at,
+            to: to.at,
+            cpu_seconds: to.counters.busy_cpu_seconds - from.counters.busy_cpu_seconds,
+            served: to.counters.served - from.counters.served,
+            memory_bytes: to.memory_bytes.0,
+        };
+        Common { ready_by: from.at, measured }
+    }
 }
 
 /// What a pod did between two scrapes.
@@ -123,22 +146,25 @@ impl Measured {
 }
 
 impl Readable<'_> {
+    /// What pods did that serve since this time, if they can all be read alike.
+    pub(super) fn common(&self) -> Option<(Time, &Measured)> {
+        self.common.as_ref().map(|common| (common.ready_by, &common.measured))
+    }
+
     /// What can be read of a pod; nothing if it was not scraped often enough, or the last scrape failed.
     // It is called for every pod at every decision, and gives more than registers take.
     #[inline(always)]
     pub(super) fn of(&self, pod: &SimPod) -> Option<Measured> {
-        let running = pod.running.filter(|_| pod.stage != Stage::Stopping)?;
-        match self.before {
-            Some(before) if running <= self.way.rounds[before].at => {
-                Some(self.between(pod, before, self.last))
-            }
-            _ => self.search(pod, running),
+        match &self.common {
+            Some(common) if pod.serves_since(common.ready_by) => Some(common.measured),
+            _ => self.search(pod),
         }
     }
 
     /// The long way, kept apart so that the short one is quick.
     #[inline(never)]
-    fn search(&self, pod: &SimPod, running: Time) -> Option<Measured> {
+    fn search(&self, pod: &SimPod) -> Option<Measured> {
+        let running = pod.running.filter(|_| pod.stage != Stage::Stopping)?;
         let rounds = &self.way.rounds;
         let first = rounds.partition_point(|round| round.at < running);
         let arrived = |place: &usize| self.arrival(*place, pod.id) <= self.now;
@@ -163,7 +189,6 @@ impl Readable<'_> {
         Some(self.between(pod, before, last))
     }
 
-    #[inline(always)]
     fn between(&self, pod: &SimPod, before: usize, last: usize) -> Measured {
         let (from, to) = (&self.way.rounds[before], &self.way.rounds[last]);
         let (cpu_before, served_before) = pod.used(&from.counters, from.at);

@@ -56,7 +56,7 @@ pub(super) struct Variant {
 impl Variant {
     /// An object with these changes.
     pub(super) fn of(&self, subject: &Subject) -> Result<Subject, String> {
-        let changed = subject.with_object(&subject.object.object, &self.edits);
+        let changed = subject.with_object(subject.object.written(), &self.edits);
         changed.map_err(|error| format!("{}: {error}", self.text))
     }
 }
@@ -87,11 +87,8 @@ impl Decider<'_> {
 
     fn run(self, subject: &Subject, plan: &Plan) -> Result<Run, String> {
         let run = match self {
-            Decider::Own => simulate(&subject.seen(plan), &mut subject.policy()),
-            Decider::Variant(variant) => {
-                let changed = variant.of(subject)?;
-                simulate(&changed.seen(plan), &mut changed.policy())
-            }
+            Decider::Own => subject.run(plan),
+            Decider::Variant(variant) => variant.of(subject)?.run(plan),
             Decider::Peer(peer) => simulate(plan, peer.policy(subject.autoscaler(), plan).as_mut()),
         };
         run.map_err(|error| format!("{}: {error}", subject.name()))

@@ -187,6 +187,7 @@ pub(super) fn percent(part: f64) -> String {
 /// A number with three digits or so.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
+        v if v.is_nan() => "-".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 10.0 => format!("{value:.2}"),
         v if v < 100.0 => format!("{value:.1}"),

@@ -7,15 +7,15 @@ use super::input::Common;
 use super::loads::NamedLoad;
 use super::table::span;
 use super::{Failure, finish};
-use crate::simulate::Subject;
 use crate::simulate::tune::{
     Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
 };
+use crate::simulate::{self, Subject};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use podscale_controller::settings::amount;
 use podscale_core::Span;
-use podscale_sim::{Plan, Scores, simulate};
+use podscale_sim::{Plan, Scores};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use report::{Fold, Report, Row};
@@ -119,6 +119,13 @@ fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
     let pool = workers(input).map_err(Failure::Cannot)?;
     let mut out = String::new();
     for subject in &subjects {
+        let simulate::Tried::Scale(object) = &subject.object else {
+            return Err(Failure::Cannot(format!(
+                "ScaledJob {} cannot be tuned: which settings of ScaledJobs to search is not known; try changes of it with podscale \
+                 simulate --variant",
+                subject.name()
+            )));
+        };
         let loads = input.loads(&objects, scenario.as_ref(), subject)?;
         let plan = |load: &NamedLoad| {
             let plan = input.plan(subject, load, &objects);
@@ -126,7 +133,7 @@ fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
             Ok(plan)
         };
         let plans = loads.iter().map(plan).collect::<Result<_, Failure>>()?;
-        let space = Space::of(&subject.object.object, &subject.object.targets);
+        let space = Space::of(&object.object, &object.targets);
         if space.sizes().is_empty() {
             let nothing = "there is nothing to tune: no metric of it has a target";
             return Err(Failure::Cannot(format!("{}: {nothing}", subject.name())));
@@ -202,8 +209,8 @@ impl Bench<'_> {
             objective,
             rows: self.rows(fold, &tried, &best)?,
             folds,
-            current: self.subject.object.object.clone(),
-            recommended: self.changed(&best)?.object.object,
+            current: self.subject.object.written().clone(),
+            recommended: self.changed(&best)?.object.written().clone(),
         };
         match self.arguments.common.output {
             Output::Text => report.render(),
@@ -249,7 +256,7 @@ impl Bench<'_> {
 
     fn changed(&self, choice: &Choice) -> Result<Subject, Failure> {
         let edits = self.space.edits(choice).map_err(Failure::cannot)?;
-        self.subject.with_object(&self.subject.object.object, &edits).map_err(Failure::cannot)
+        self.subject.with_object(self.subject.object.written(), &edits).map_err(Failure::cannot)
     }
 
     /// What choices are worth on a part of every load, with every seed.
@@ -270,7 +277,7 @@ impl Bench<'_> {
             let work = jobs.par_iter().map(|(subject, plan, offset)| {
                 let seed = input.seed.wrapping_add(*offset);
                 let plan = Plan { seed, ..self.part(plan, part) };
-                let run = simulate(&subject.seen(&plan), &mut subject.policy());
+                let run = subject.run(&plan);
                 bar.inc(1);
                 run.map(|run| run.scores).map_err(|error| format!("{}: {error}", subject.name()))
             });

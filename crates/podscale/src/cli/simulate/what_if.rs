@@ -56,7 +56,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let bar = progress(recorded.len(), "autoscalers");
     let work = || -> Vec<Result<Comparison, String>> {
         let compared = recorded.par_iter().map(|recordings| {
-            let recovered = demand::recover(recordings).map_err(|error| error.to_string());
+            let recorded = recordings.as_ref().map_err(ToString::to_string);
+            let recovered =
+                recorded.and_then(|one| demand::recover(one).map_err(|e| e.to_string()));
             let compared = recovered.and_then(|load| compare(arguments, load, &given, &edits));
             bar.inc(1);
             compared
@@ -129,8 +131,8 @@ fn compare(
     };
     let fail = |error: PlanError| format!("{}: {error}", subject.name());
     let recorded = simulate(&plan, &mut Scripted::new(sizes.clone())).map_err(fail)?;
-    let unchanged = simulate(&subject.seen(&plan), &mut subject.policy()).map_err(fail)?;
-    let changed = simulate(&changed.seen(&plan), &mut changed.policy()).map_err(fail)?;
+    let unchanged = subject.run(&plan).map_err(fail)?;
+    let changed = changed.run(&plan).map_err(fail)?;
     Ok(Comparison {
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,
@@ -154,7 +156,7 @@ fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject
         None if edits.is_empty() && given.has_autoscalers() => {
             return Err(format!("{}: no file has an autoscaler of this name", subject.name()));
         }
-        None => &subject.object.object,
+        None => subject.object.written(),
     };
     subject.with_object(object, edits).map_err(|error| error.to_string())
 }

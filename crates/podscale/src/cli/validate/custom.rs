@@ -8,13 +8,13 @@ use podscale_api::admission::{self, Kind};
 use podscale_api::crds::{chpa, keda};
 use podscale_api::hpa::convert::ConvertError;
 use podscale_api::hpa::manifest;
-use podscale_api::keda::scaled_object::{self, ScaledObject, ScaledObjectSpec};
+use podscale_api::keda::scaled_object::{self, ScaledObject};
 use podscale_api::keda::{ScaledJob, scaled_job};
-use podscale_api::pod_autoscaler::crd;
+use podscale_api::pod_autoscaler::{PodAutoscaler, crd};
 use podscale_api::singlecloud::{self, Invalid, Read};
 use podscale_api::written::Written;
 use podscale_apiserver::offline::{Checked, CustomResource};
-use podscale_controller::triggers::offline;
+use podscale_controller::triggers::{Triggered, offline};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -52,25 +52,20 @@ pub(super) fn check(form: Written, object: &Value) -> Vec<Fault> {
         // These are checked as what they are, an API server's own.
         Written::Hpa => Vec::new(),
         Written::PodAutoscaler => {
-            check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS)
+            let faults = check_custom(&POD_AUTOSCALERS, object, &admission::POD_AUTOSCALERS);
+            let read = PodAutoscaler::deserialize(object).unwrap_or_default();
+            with_triggers(faults, &Triggered::from(&read))
         }
         Written::Chpa => check_custom(&CHPAS, object, &admission::CHPAS),
         Written::ScaledObject => {
-            let mut faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
-            let triggers = ScaledObject::deserialize(object);
-            let of_triggers = of_triggers(&triggers.unwrap_or_default(), &faults);
-            faults.extend(of_triggers);
-            faults
+            let faults = check_custom(&SCALED_OBJECTS, object, &admission::SCALED_OBJECTS);
+            let read = ScaledObject::deserialize(object).unwrap_or_default();
+            with_triggers(faults, &Triggered::from(&read))
         }
         Written::ScaledJob => {
-            let mut faults = check_custom(&SCALED_JOBS, object, &admission::SCALED_JOBS);
-            let ScaledJob { metadata, spec, .. } =
-                ScaledJob::deserialize(object).unwrap_or_default();
-            let spec = ScaledObjectSpec { triggers: spec.triggers, ..ScaledObjectSpec::default() };
-            let triggers = ScaledObject { metadata, spec, ..ScaledObject::default() };
-            let of_triggers = of_triggers(&triggers, &faults);
-            faults.extend(of_triggers);
-            faults
+            let faults = check_custom(&SCALED_JOBS, object, &admission::SCALED_JOBS);
+            let read = ScaledJob::deserialize(object).unwrap_or_default();
+            with_triggers(faults, &Triggered::from(&read))
         }
         Written::Singlecloud => check_singlecloud(object),
     }
@@ -129,25 +124,25 @@ fn check_custom(resource: &Resource, object: &Value, kind: &Kind) -> Vec<Fault> 
     faults
 }
 
-/// What the sources of triggers say of their metadata, where nothing else is wrong with them.
-fn of_triggers(object: &ScaledObject, known: &[Fault]) -> Vec<Fault> {
+/// These with what the sources of triggers say of their metadata, where nothing else is wrong with them.
+fn with_triggers(mut known: Vec<Fault>, object: &Triggered) -> Vec<Fault> {
     let faults = offline::faults(object).into_iter().map(|fault| {
-        let field = match fault.field {
-            Some(name) => format!("spec.triggers[{}].metadata.{name}", fault.index),
-            None => format!("spec.triggers[{}]", fault.index),
-        };
         if fault.is_error {
-            return Fault::new(INVALID, field, fault.problem);
+            return Fault::new(INVALID, fault.path, fault.problem);
         }
-        Fault { severity: Severity::Warning, ..Fault::new(IGNORED, field, fault.problem) }
+        Fault { severity: Severity::Warning, ..Fault::new(IGNORED, fault.path, fault.problem) }
     });
     let is_new = |fault: &Fault| {
         let about = |other: &Fault| {
-            other.field.starts_with("spec.triggers[") && apart::is_about(&other.field, &fault.field)
+            let lists = ["spec.triggers[", "spec.metrics["];
+            lists.iter().any(|list| other.field.starts_with(list))
+                && apart::is_about(&other.field, &fault.field)
         };
         !known.iter().any(about)
     };
-    faults.filter(is_new).collect()
+    let new: Vec<Fault> = faults.filter(is_new).collect();
+    known.extend(new);
+    known
 }
 
 /// What singlecloud's API says, and the API server to the autoscaler that it makes.

@@ -1,8 +1,8 @@
 use super::*;
-use crate::simulate::{ModelOptions, Objects, RunRecorder};
+use crate::simulate::{ModelOptions, Objects};
+use podscale_api::recording::AnyRecording;
 use podscale_core::Span;
 use podscale_sim::load::Spike;
-use podscale_sim::simulate;
 
 const OBJECTS: &str = "
 apiVersion: apps/v1
@@ -53,11 +53,11 @@ fn recorded(metric: &str) -> (Subject, Recording) {
     subject.plan.load = Shape::Spike(spike).resolve(|_| Err("none")).expect("a load");
     subject.plan.length = Span::seconds(3600);
     subject.plan.workload.jitter = 0.0;
-    let mut recorder = RunRecorder::new(&subject, "run");
-    let mut policy = subject.policy().observed(&mut recorder);
-    simulate(&subject.plan, &mut policy).expect("a run");
-    drop(policy);
-    (subject, recorder.finish())
+    let AnyRecording::Scale(recording) = subject.recorded(&subject.plan, "run").expect("a run")
+    else {
+        panic!("it is of a size")
+    };
+    (subject, *recording)
 }
 
 #[test]
@@ -88,14 +88,11 @@ fn the_load_is_recovered_and_leads_to_the_same_sizes() {
         let at_peak = recovered.subject.plan.load.rate(Span::seconds(1500));
         assert!((at_peak / peak - 1.0).abs() < tolerance, "{metric}: {at_peak}");
         assert!(!recovered.unknown.is_empty(), "{metric}");
-        let run = simulate(
-            &Plan {
-                detail: Detail { changes: true, ..Detail::default() },
-                ..recovered.subject.plan.clone()
-            },
-            &mut recovered.subject.policy(),
-        );
-        let run = run.expect("a run");
+        let plan = Plan {
+            detail: Detail { changes: true, ..Detail::default() },
+            ..recovered.subject.plan.clone()
+        };
+        let run = recovered.subject.run(&plan).expect("a run");
         let highest = run.changes.iter().map(|change| change.to).max().unwrap_or(0);
         let most = recovered.sizes.iter().map(|(_, size)| *size).max().unwrap_or(0);
         assert!((highest - most).abs() <= 2, "{metric}: {highest} {most}");

@@ -131,7 +131,7 @@ fn of_scaled_object(spec: &Value) -> Vec<Knob> {
 
 /// The target of a trigger, which its metadata have as a text.
 fn of_trigger(target: &TriggerTarget) -> Option<Knob> {
-    let TriggerTarget { trigger, field, now } = target;
+    let TriggerTarget { path, now } = target;
     let mut values: Vec<Value> = match now {
         TargetNow::Percent(now) => {
             let others = PERCENTS.into_iter().filter(|percent| *percent != i64::from(*now));
@@ -145,8 +145,7 @@ fn of_trigger(target: &TriggerTarget) -> Option<Knob> {
         }
     };
     values.dedup();
-    let path = format!("spec.triggers[{trigger}].metadata.{field}");
-    (!values.is_empty()).then(|| Knob::new(path, values))
+    (!values.is_empty()).then(|| Knob::new(path.as_str(), values))
 }
 
 /// A number above zero as a text, with three decimals or none.
@@ -229,7 +228,8 @@ mod tests {
 
     #[test]
     fn triggers_behavior_and_cooldown_of_a_scaled_object_may_be_changed() {
-        let target = |now| [TriggerTarget { trigger: 1, field: "lagThreshold", now }];
+        let path = "spec.triggers[1].metadata.lagThreshold";
+        let target = |now| [TriggerTarget { path: path.to_owned(), now }];
         let object = |spec: Value| json!({"kind": "ScaledObject", "spec": spec});
         let whole = target(TargetNow::Number { value: 10.0, is_whole: true });
         let space = Space::of(&object(json!({})), &whole);

@@ -1,11 +1,15 @@
 //! Texts of the status that `kubectl get` shows in one line.
 
+use crate::hpa::target;
 use crate::hpa::v2::{CrossVersionObjectReference, MetricTarget, metric_type as hpa_type};
 use crate::pod_autoscaler::PodAutoscaler;
 use crate::pod_autoscaler::spec::{Metric, metric_type};
 use crate::quantity::Quantity;
 use crate::translate::status::values;
+use podscale_core::Autoscaler;
+use podscale_core::model::{self, Source};
 use podscale_core::status::Current;
+use std::borrow::Cow;
 
 /// How many metrics are shown.
 const SHOWN: usize = 3;
@@ -19,22 +23,24 @@ pub(super) fn reference(target: &CrossVersionObjectReference) -> String {
 
 /// Each metric's value and target: `cpu: 45%/80%, queue: 3/10 (avg)`.
 pub(super) fn targets<'a>(
-    metrics: impl ExactSizeIterator<Item = (Option<Current>, &'a Metric)>,
+    metrics: impl ExactSizeIterator<Item = (Option<Current>, (&'a Metric, &'a model::Metric))>,
 ) -> String {
     let more = metrics.len().saturating_sub(SHOWN);
-    let shown: Vec<String> =
-        metrics.take(SHOWN).map(|(current, metric)| target(current.as_ref(), metric)).collect();
+    let shown: Vec<String> = metrics
+        .take(SHOWN)
+        .map(|(current, (metric, model))| target(current.as_ref(), metric, model))
+        .collect();
     let rest = if more > 0 { format!(" + {more} more...") } else { String::new() };
     format!("{}{rest}", shown.join(", "))
 }
 
 /// Each metric's target where no value is known.
-pub(super) fn unknown_targets(pa: &PodAutoscaler) -> String {
-    targets(pa.spec.metrics.iter().map(|metric| (None, metric)))
+pub(super) fn unknown_targets(pa: &PodAutoscaler, model: &Autoscaler) -> String {
+    targets(pa.spec.metrics.iter().zip(&model.metrics).map(|metric| (None, metric)))
 }
 
-fn target(current: Option<&Current>, metric: &Metric) -> String {
-    let Some((title, resource, target)) = parts(metric) else {
+fn target(current: Option<&Current>, metric: &Metric, model: &model::Metric) -> String {
+    let Some((title, resource, target)) = parts(metric, model) else {
         return format!("{}: <unknown>", metric.hpa.r#type);
     };
     let title: String = metric.name.as_deref().unwrap_or(title).chars().take(NAME_CHARS).collect();
@@ -55,9 +61,15 @@ fn target(current: Option<&Current>, metric: &Metric) -> String {
 }
 
 /// A metric's name, its resource if it has one, and its target.
-fn parts(metric: &Metric) -> Option<(&str, &str, &MetricTarget)> {
+fn parts<'a>(
+    metric: &'a Metric,
+    model: &'a model::Metric,
+) -> Option<(&'a str, &'a str, Cow<'a, MetricTarget>)> {
     let hpa = &metric.hpa;
-    Some(match hpa.r#type.as_str() {
+    if let (Some(_), Source::Trigger(trigger)) = (metric.event_source(), &*model.source) {
+        return Some((&trigger.name, "", Cow::Owned(target::of_model(model.target))));
+    }
+    let (title, resource, target): (&str, &str, &MetricTarget) = match hpa.r#type.as_str() {
         hpa_type::RESOURCE => {
             let source = hpa.resource.as_ref()?;
             (&source.name, &source.name, &source.target)
@@ -83,5 +95,6 @@ fn parts(metric: &Metric) -> Option<(&str, &str, &MetricTarget)> {
             (&source.query, "", &source.target)
         }
         _ => return None,
-    })
+    };
+    Some((title, resource, Cow::Borrowed(target)))
 }

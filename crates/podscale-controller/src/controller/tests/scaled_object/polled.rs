@@ -10,13 +10,13 @@ use tokio::task::JoinSet;
 
 /// What the server answers, and whom.
 #[derive(Default)]
-struct Answers {
-    value: Mutex<u32>,
-    token: Mutex<&'static str>,
+pub(super) struct Answers {
+    pub(super) value: Mutex<u32>,
+    pub(super) token: Mutex<&'static str>,
 }
 
 /// Starts the server; its address.
-async fn serve(answers: &Arc<Answers>, running: &mut JoinSet<()>) -> String {
+pub(super) async fn serve(answers: &Arc<Answers>, running: &mut JoinSet<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
     let answers = Arc::clone(answers);

@@ -4,23 +4,34 @@ use super::*;
 use crate::controller::observer::Observer;
 use crate::record::{Limits as Bounds, Recorder};
 
-/// Runs a controller that records, until the Deployment has so many replicas, and replays; the sizes of all steps.
+/// The sizes of all steps of a ScaledObject; see [`sizes_of`].
 async fn sizes(test: &str, object: Value, replicas: i64) -> Vec<i32> {
-    let folder = recordings::folder(test);
     let cluster = Cluster::with_keda().await;
+    sizes_of(test, &cluster, (OBJECTS, &object), replicas).await
+}
+
+/// Runs a controller that records, until the Deployment has so many replicas, and replays; the sizes of all steps.
+pub(super) async fn sizes_of(
+    test: &str,
+    cluster: &Cluster,
+    (path, object): (&str, &Value),
+    replicas: i64,
+) -> Vec<i32> {
+    let folder = recordings::folder(test);
     let metrics = Metrics::new();
     let (recorder, writing) =
         Recorder::start(&folder, Bounds::default(), metrics.clone()).expect("a folder");
     let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(recorder)];
     let watchers = Watchers { observers, metrics, ..Watchers::default() };
     let controller = cluster.watch_triggers(Config::default(), watchers);
-    cluster.send("POST", OBJECTS, &object).await;
+    cluster.send("POST", path, object).await;
     until("it has its size", async || cluster.replicas().await == replicas).await;
     tokio::time::sleep(MINUTE).await;
     controller.stop().await;
     writing.finish();
     let (names, sizes) = recordings::replay(&folder);
-    assert!(names.iter().all(|name| name.starts_with("default/web ScaledObject ")), "{names:?}");
+    let expected = format!("default/web {} ", object["kind"].as_str().expect("a kind"));
+    assert!(names.iter().all(|name| name.starts_with(&expected)), "{names:?}");
     sizes
 }
 

@@ -41,7 +41,7 @@ type PassedOn = Arc<Mutex<Vec<String>>>;
 const FIRST: Duration = Duration::from_secs(11);
 
 /// A resolver whose API server never answers for the Secret `slow`.
-async fn start(inbox: &Arc<Inbox>) -> (PassedOn, tokio::task::JoinHandle<()>) {
+async fn start(inbox: &Arc<Inbox<ScaledObject>>) -> (PassedOn, tokio::task::JoinHandle<()>) {
     let router = Router::new().fallback(async |uri: Uri| {
         if uri.path().ends_with("/secrets/slow") {
             std::future::pending::<()>().await;

@@ -100,7 +100,6 @@ pub(super) fn cells_of_peers(grid: &Grid) -> Option<Vec<Vec<String>>> {
     ];
     let mut table = vec![header.map(str::to_owned).to_vec()];
     for peer in policies.iter().filter(|policy| policy.is_rival()) {
-        let reversals = |of: &Policy<'_>| format!("{:.2}", of.summary.reversals_per_hour.mean);
         let mut row = vec![
             peer.name.to_owned(),
             format!("{:.0}", peer.pod_hours()),
@@ -127,6 +126,12 @@ pub(super) fn cells_of_peers(grid: &Grid) -> Option<Vec<Vec<String>>> {
     Some(table)
 }
 
+/// How restless it was; nothing where that is not scored.
+fn reversals(policy: &Policy<'_>) -> String {
+    let mean = policy.summary.reversals_per_hour.mean;
+    if mean.is_nan() { "-".to_owned() } else { format!("{mean:.2}") }
+}
+
 /// The one with the fewest violations of those that cost no less.
 fn best<'a>(
     policy: &Policy<'_>,
@@ -143,7 +148,6 @@ fn row(policy: &Policy<'_>, policies: &[Policy<'_>], grid: &Grid) -> Vec<String>
     let peer = best(policy, policies, |peer| peer.is_rival());
     let hpa = best(policy, policies, |peer| peer.is_hpa());
     let share = peer.map(|peer| policy.violations() / peer.violations().max(1e-9));
-    let reversals = |policy: &Policy<'_>| format!("{:.2}", policy.summary.reversals_per_hour.mean);
     vec![
         policy.name.to_owned(),
         format!("{:.2}x", policy.cost),

@@ -3,9 +3,9 @@
 //! A lookup that takes long, since a Vault or a name server does not answer, makes room for others after a moment. So
 //! there are two bounds: how many may be in their first moment, and how many there may be in all.
 
-use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggers};
+use super::Resolvable;
+use crate::triggers::{AuthenticationName, ObjectName, Reads, Resolution, Triggered, Triggers};
 use futures::FutureExt;
-use podscale_api::keda::ScaledObject;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ const IN_ALL: usize = 2048;
 const IN_ALL_FOR_REPEATED: usize = IN_ALL / 2;
 
 /// What is to be looked up.
-pub(super) struct Wanted {
+pub(super) struct Wanted<T> {
     /// The object whose triggers refer to something.
-    pub(super) object: Arc<ScaledObject>,
+    pub(super) object: Arc<T>,
     /// What was read for others at the same time.
     pub(super) reads: Arc<Reads>,
     /// Whether it was looked up before.
@@ -36,11 +36,11 @@ pub(super) struct Wanted {
 }
 
 /// What a lookup led to.
-pub(super) struct Looked {
+pub(super) struct Looked<T> {
     /// Which object it was for.
     pub(super) name: ObjectName,
     /// The newest version of it that has arrived.
-    pub(super) object: Arc<ScaledObject>,
+    pub(super) object: Arc<T>,
     /// What was found; nothing if that took too long.
     pub(super) resolution: Option<Resolution>,
     /// Whether it was looked up before.
@@ -48,8 +48,8 @@ pub(super) struct Looked {
 }
 
 /// A lookup that waits or is under way.
-struct Lookup {
-    wanted: Wanted,
+struct Lookup<T> {
+    wanted: Wanted<T>,
     /// Which one it is of all.
     number: u64,
     task: Option<AbortHandle>,
@@ -57,7 +57,7 @@ struct Lookup {
     repeat: Option<Arc<Reads>>,
 }
 
-impl Drop for Lookup {
+impl<T> Drop for Lookup<T> {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -66,9 +66,9 @@ impl Drop for Lookup {
 }
 
 /// All of them.
-pub(super) struct Lookups {
+pub(super) struct Lookups<T> {
     triggers: Arc<Triggers>,
-    all: HashMap<ObjectName, Lookup>,
+    all: HashMap<ObjectName, Lookup<T>>,
     /// Those that have not begun, for objects that are new and for others; some may have been forgotten since.
     new: VecDeque<(ObjectName, u64)>,
     repeated: VecDeque<(ObjectName, u64)>,
@@ -77,9 +77,9 @@ pub(super) struct Lookups {
     count: u64,
 }
 
-impl Lookups {
+impl<T: Resolvable> Lookups<T> {
     /// There are none.
-    pub(super) fn new(triggers: Arc<Triggers>) -> Lookups {
+    pub(super) fn new(triggers: Arc<Triggers>) -> Lookups<T> {
         Lookups {
             triggers,
             all: HashMap::new(),
@@ -103,7 +103,7 @@ impl Lookups {
 
     /// Looks up what an object refers to. One of another spec takes the place of one that was; what is to be looked up
     /// again and is being looked up already is not looked up twice.
-    pub(super) fn add(&mut self, name: ObjectName, wanted: Wanted) {
+    pub(super) fn add(&mut self, name: ObjectName, wanted: Wanted<T>) {
         if wanted.is_again && self.all.contains_key(&name) {
             return;
         }
@@ -115,9 +115,9 @@ impl Lookups {
     }
 
     /// Takes in a newer version of an object; whether it refers to what is being looked up for it.
-    pub(super) fn take_newer(&mut self, name: &ObjectName, object: &Arc<ScaledObject>) -> bool {
+    pub(super) fn take_newer(&mut self, name: &ObjectName, object: &Arc<T>) -> bool {
         let Some(lookup) = self.all.get_mut(name) else { return false };
-        if lookup.wanted.object.spec == object.spec {
+        if lookup.wanted.object.has_spec_of(object) {
             lookup.wanted.object = Arc::clone(object);
             return true;
         }
@@ -136,13 +136,8 @@ impl Lookups {
             return;
         }
         for lookup in self.all.values_mut() {
-            let object = &lookup.wanted.object;
-            let namespace = &object.metadata.namespace;
-            let references = object.spec.triggers.iter();
-            let mut names = references
-                .filter_map(|trigger| trigger.authentication_ref.as_ref())
-                .map(|reference| AuthenticationName::of(reference, namespace));
-            if names.any(|name| of.contains(&name)) {
+            let object = lookup.wanted.object.triggered();
+            if object.authentications().any(|name| of.contains(&name)) {
                 match lookup.task {
                     Some(_) => lookup.repeat = Some(Arc::clone(reads)),
                     None => lookup.wanted.reads = Arc::clone(reads),
@@ -152,7 +147,7 @@ impl Lookups {
     }
 
     /// What the next lookup to end has led to; for ever, if there is none. Dropping this loses nothing.
-    pub(super) async fn next(&mut self) -> Looked {
+    pub(super) async fn next(&mut self) -> Looked<T> {
         loop {
             let may_begin = self.may_begin();
             let has_some = !self.running.is_empty();
@@ -192,7 +187,7 @@ impl Lookups {
                 continue;
             };
             let Wanted { object, reads, .. } = &lookup.wanted;
-            let (object, reads) = (Arc::clone(object), Arc::clone(reads));
+            let (object, reads) = (object.triggered(), Arc::clone(reads));
             let looking = look_up(Arc::clone(&self.triggers), object, reads, permit);
             let task = async move { (name, number, looking.await) };
             lookup.task = Some(self.running.spawn(task));
@@ -206,7 +201,7 @@ impl Lookups {
         name: ObjectName,
         number: u64,
         resolution: Option<Resolution>,
-    ) -> Option<Looked> {
+    ) -> Option<Looked<T>> {
         let lookup = self.all.get_mut(&name).filter(|lookup| lookup.number == number)?;
         if let Some(reads) = lookup.repeat.take() {
             (lookup.task, lookup.wanted.reads) = (None, reads);
@@ -222,7 +217,7 @@ impl Lookups {
 /// Looks up what an object refers to, as long as that may take.
 async fn look_up(
     triggers: Arc<Triggers>,
-    object: Arc<ScaledObject>,
+    object: Triggered,
     reads: Arc<Reads>,
     permit: OwnedSemaphorePermit,
 ) -> Option<Resolution> {
@@ -236,7 +231,7 @@ async fn look_up(
         }
     };
     Some(resolved.unwrap_or_else(|_| {
-        tracing::error!(scaled_object = %object.metadata.name, "a lookup broke off");
+        tracing::error!(object = %object.owner.name, "a lookup broke off");
         Resolution::failed("what triggers refer to could not be read".to_owned())
     }))
 }
