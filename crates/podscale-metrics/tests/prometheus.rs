@@ -14,6 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+#[path = "../../podscale/tests/support/ports.rs"]
+mod ports;
+
 /// How long something may take that takes seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -114,8 +117,7 @@ async fn exporter() -> SocketAddr {
 }
 
 fn free_address() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
+    SocketAddr::from(([127, 0, 0, 1], ports::free_port().expect("a port")))
 }
 
 /// Waits until something is so.

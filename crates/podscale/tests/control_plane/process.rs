@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+#[path = "../support/ports.rs"]
+mod ports;
+
 /// How long a program may take to become ready or to end; these machines may be busy.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -124,12 +127,9 @@ impl Drop for Process {
 
 /// Ports of the loopback address that nobody listens on, all different.
 pub fn free_ports<const N: usize>() -> Result<[u16; N]> {
-    let mut listeners = Vec::with_capacity(N);
-    let mut ports = [0; N];
-    for port in &mut ports {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-        *port = listener.local_addr()?.port();
-        listeners.push(listener);
+    let mut chosen = [0; N];
+    for port in &mut chosen {
+        *port = ports::free_port()?;
     }
-    Ok(ports)
+    Ok(chosen)
 }

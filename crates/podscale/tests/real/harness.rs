@@ -4,13 +4,16 @@ use futures::future::BoxFuture;
 use podscale_api::Selector;
 use podscale_scalers::{Cluster, Context, Endpoint, PodPlace, Scaler, TriggerSpec, connect, parse};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+#[path = "../support/ports.rs"]
+mod ports;
 
 /// How long something may take that takes seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -47,8 +50,7 @@ fn leave_out(reason: &str) {
 
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    ports::free_port().expect("a port")
 }
 
 /// A folder of its own, which goes when it is dropped.
