@@ -12,7 +12,7 @@ const COUNT: u16 = 18_000;
 ///
 /// # Errors
 /// If all of them are taken.
-pub fn free_port() -> std::io::Result<u16> {
+pub(super) fn free_port() -> std::io::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Test programs that run at the same time begin at different places.
     let start = std::process::id().wrapping_mul(7_919) % u32::from(COUNT);
