@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME|FILE", default_value = scenario::DEFAULT, env = "PODSCALE_SCENARIO")]
     scenario: String,
 
-    /// How many times faster than real time; the scenario's own speed if not given.
+    /// The speed as a multiple of real time; the scenario's own speed if not given.
     #[arg(long, value_name = "FACTOR", value_parser = speed, env = "PODSCALE_SPEED")]
     speed: Option<f64>,
 

@@ -53,7 +53,7 @@ pub(super) struct Input {
     #[arg(long, value_name = "RPS", value_parser = amount)]
     pub(super) peak: Option<f64>,
 
-    /// Play traces this many times faster than they were recorded.
+    /// Play traces at this multiple of their recorded speed.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
     pub(super) compress: f64,
 
