@@ -32,7 +32,7 @@ use std::time::Duration;
 ///
 /// Objects are decided by the same rules as in `podscale run`; their targets, pods and metrics are simulated.
 /// Kubernetes' HPA, KEDA, Knative's autoscaler and an oracle that knows the future load run next to them, and
-/// all get scores: failed requests, pod-hours, reversals. With --recording, the load is recovered from
+/// all get scores: requests refused or too slow, pod-hours, reversals. With --recording, the load is recovered from
 /// recordings of a live cluster, to show what would have been different. The same seed gives the same output,
 /// byte for byte.
 ///
