@@ -9,12 +9,13 @@ use std::time::Duration;
 /// Where cpu and memory of pods come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ResourceMetrics {
-    /// From the cluster's metrics.k8s.io, which metrics-server serves, or Podscale.
+    /// From the cluster's metrics.k8s.io, served by metrics-server or Podscale.
     #[default]
     Api,
     /// From the kubelets, scraped directly.
     Kubelet,
-    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
+    /// From Prometheus, by the resourceRules of the rules, or without them from the series of kubelets as they
+    /// are usually scraped.
     Prometheus,
 }
 
@@ -33,10 +34,10 @@ impl ResourceMetrics {
 /// Who decides how many replicas an active target of a ScaledObject has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TriggerMode {
-    /// Podscale, as all other sizes.
+    /// Podscale, as for all other targets.
     #[default]
     Direct,
-    /// The cluster's own controller, by an HPA that reads the triggers as external metrics.
+    /// The cluster's own controller, through an HPA that reads the triggers as external metrics.
     Hpa,
 }
 
@@ -54,11 +55,11 @@ impl TriggerMode {
 /// One of the metrics APIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MetricsApi {
-    /// metrics.k8s.io: what pods and nodes use.
+    /// metrics.k8s.io: the usage of pods and nodes.
     Resource,
-    /// custom.metrics.k8s.io: what belongs to objects.
+    /// custom.metrics.k8s.io: metrics of objects.
     Custom,
-    /// external.metrics.k8s.io: what belongs to no object.
+    /// external.metrics.k8s.io: metrics that belong to no object.
     External,
 }
 

@@ -47,9 +47,9 @@ pub type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 #[command(next_help_heading = "Telemetry")]
 #[group(id = "telemetry")]
 pub struct Arguments {
-    /// The collector to which traces, log lines and metrics are sent, as OTLP over HTTP; without one
-    /// nothing is sent. The standard variables OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
-    /// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and so on count as well.
+    /// The collector to send traces, log lines and metrics to, as OTLP over HTTP; without one nothing is sent.
+    /// The standard variables OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
+    /// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and so on also apply.
     #[arg(long, value_name = "URL", env = "PODSCALE_OTLP_ENDPOINT")]
     otlp_endpoint: Option<String>,
 }

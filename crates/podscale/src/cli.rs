@@ -28,7 +28,7 @@ pub mod top;
 pub mod triggers;
 pub mod validate;
 
-/// The horizontal pod autoscaler for Kubernetes that explains itself.
+/// A horizontal pod autoscaler for Kubernetes that explains its decisions.
 #[derive(Debug, Parser)]
 #[command(
     name = "podscale",

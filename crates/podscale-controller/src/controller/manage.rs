@@ -12,10 +12,11 @@ pub const MANAGED: &str = "podscale.dev/managed";
 /// Which objects are managed if they say nothing themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
-    /// All autoscalers; for clusters where nobody else manages HorizontalPodAutoscalers or CHPAs.
+    /// All autoscalers; for clusters where no other controller manages HorizontalPodAutoscalers or CHPAs.
     #[default]
     Native,
-    /// Of HorizontalPodAutoscalers and CHPAs only those with the annotation or label podscale.dev/managed: "true".
+    /// HorizontalPodAutoscalers and CHPAs only with the annotation or label podscale.dev/managed: "true"; all objects of
+    /// other kinds.
     Annotated,
 }
 

@@ -26,15 +26,14 @@ const HPAS: &str = "horizontalpodautoscalers";
 /// How many objects a page of a list has.
 const PAGE: &str = "500";
 
-/// Replace HorizontalPodAutoscalers by PodAutoscalers of the same meaning, and back.
+/// Replace HorizontalPodAutoscalers with equivalent PodAutoscalers, and back.
 ///
-/// The PodAutoscaler is created first and waits while the HPA is there. Then the HPA is deleted, and the
-/// PodAutoscaler takes over from the size that it finds, so the size does not jump. Recent changes of the
-/// size still count for rate policies, as far as the HPA's events tell of them. The HPA is kept in an
-/// annotation: --undo creates it again and deletes the PodAutoscaler. The cluster must know PodAutoscalers
-/// (`podscale install --crds`).
+/// The PodAutoscaler is created first and waits while the HPA exists. Then the HPA is deleted, and the
+/// PodAutoscaler takes over from the current size, so the size does not jump. Recent size changes still count
+/// for rate policies, as far as the HPA's events show them. The HPA is kept in an annotation: --undo recreates
+/// it and deletes the PodAutoscaler. PodAutoscalers must be defined in the cluster (`podscale install --crds`).
 ///
-/// HPAs that belong to another object, such as KEDA's, and those of singlecloud's API are not replaced.
+/// HPAs that another object owns, such as KEDA's, and those of singlecloud's API are not replaced.
 ///
 /// Exit codes: 0 all done, 1 something failed, 2 usage error.
 #[derive(Debug, Args)]
@@ -44,7 +43,7 @@ pub struct Arguments {
     #[arg(value_name = "NAMESPACE/NAME", required_unless_present_any = ["all", "selector"], conflicts_with_all = ["all", "selector"], value_parser = place)]
     object: Option<(String, String)>,
 
-    /// All objects of the cluster, or of --namespace.
+    /// All objects in the cluster, or in --namespace.
     #[arg(long)]
     all: bool,
 
@@ -52,15 +51,15 @@ pub struct Arguments {
     #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = selector)]
     selector: Option<String>,
 
-    /// With --all or --selector: only the objects of this namespace.
+    /// With --all or --selector: only objects in this namespace.
     #[arg(long, short, value_name = "NAME", conflicts_with = "object")]
     namespace: Option<String>,
 
-    /// Create the HPAs again as they were, and delete the PodAutoscalers that took their places.
+    /// Recreate the HPAs as they were, and delete the PodAutoscalers that replaced them.
     #[arg(long)]
     undo: bool,
 
-    /// With --undo: also where the PodAutoscaler was changed meanwhile; these changes are lost.
+    /// With --undo: proceed even if the PodAutoscaler was changed in the meantime; these changes are lost.
     #[arg(long, requires = "undo")]
     force: bool,
 
@@ -68,11 +67,11 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    /// The kubeconfig; if not given, $KUBECONFIG, ~/.kube/config or the cluster it runs in.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The kubeconfig's context; its current one if not given.
+    /// The kubeconfig context; the current one if not given.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long an answer may take.
+/// How long a query may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The largest answer that is read.
 const LIMIT_BYTES: usize = 256 * 1024 * 1024;

@@ -13,24 +13,25 @@ use std::process::ExitCode;
 
 /// Convert autoscalers between kinds and versions.
 ///
-/// Prints every document: autoscalers in the wanted form, everything else (and what has that form already) byte
-/// for byte as it was, with its comments. YAML stays YAML and JSON stays JSON; singlecloud's form is always JSON.
-/// Nothing is filled in. What a version cannot say goes into the annotations that Kubernetes has for that; what
-/// even those cannot hold is listed on standard error.
+/// Prints every document: autoscalers in the requested form, everything else (and what already has that form)
+/// byte for byte unchanged, with comments. YAML stays YAML and JSON stays JSON; singlecloud's form is always
+/// JSON. No defaults are filled in. What a version cannot express goes into the annotations that Kubernetes
+/// uses for this; what even those cannot hold is listed on standard error.
 ///
-/// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted, or would be refused
-/// then by an API server or the controller (it is printed as it was), 2 if something could not be carried over, unless --lossy says that this is fine, or for a usage error.
+/// Exit codes: 0 if everything was carried over, 1 if something cannot be read or converted, or an API server
+/// or the controller would reject the result (it is printed unchanged), 2 if something could not be carried
+/// over, unless --lossy allows that, or for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     manifests: manifests::Arguments,
 
-    /// The wanted form.
+    /// The requested form.
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(FORMS.map(|form| form.name())))]
     to: String,
 
-    /// The namespace of singlecloud's autoscalers that do not say theirs: their metrics by name and labels are
-    /// called after it.
+    /// The namespace of singlecloud's autoscalers that do not specify one: the names of their metrics by name
+    /// and labels include it.
     #[arg(long, short, value_name = "NAME", default_value = convert::DEFAULT_NAMESPACE)]
     namespace: String,
 

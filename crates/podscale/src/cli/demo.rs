@@ -17,18 +17,18 @@ use std::time::Duration;
 
 /// Watch autoscaling happen, with nothing installed.
 ///
-/// Starts a small Kubernetes in this process, runs sample workloads under a load that rises, spikes
-/// and falls, scales them, and shows it: in a web page, in a log of what was decided and why,
-/// and to your own kubectl. Nothing leaves this machine. Ctrl-C ends it.
+/// Starts a small Kubernetes cluster in this process, runs sample workloads under a load that rises, spikes and
+/// falls, scales them, and shows what happens: in a web page, in a log of decisions and their reasons, and to
+/// your own kubectl. Nothing leaves this machine. Stop it with Ctrl-C.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
+/// Exit codes: 0 after a graceful shutdown, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// What to show: a built-in scenario (tour, queue, triggers, jobs) or a scenario file.
     #[arg(long, value_name = "NAME|FILE", default_value = scenario::DEFAULT, env = "PODSCALE_SCENARIO")]
     scenario: String,
 
-    /// How many times as fast as real time; the scenario's own speed if not given.
+    /// The speed as a multiple of real time; the scenario's own speed if not given.
     #[arg(long, value_name = "FACTOR", value_parser = speed, env = "PODSCALE_SPEED")]
     speed: Option<f64>,
 
@@ -36,33 +36,33 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT", default_value_t = 8700, env = "PODSCALE_PORT")]
     port: u16,
 
-    /// How long to show it, such as 90s or 5m, in real time; until Ctrl-C if not given.
+    /// How long to run, such as 90s or 5m, in real time; until Ctrl-C if not given.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// How many nodes; as many as the scenario says if not given.
+    /// The number of nodes; the scenario's if not given.
     #[arg(long, value_name = "N", value_parser = nodes)]
     nodes: Option<usize>,
 
-    /// Offer no load; set it yourself with calls to the dashboard's /load.
+    /// Generate no load; set it yourself with calls to the dashboard's /load.
     #[arg(long)]
     no_load: bool,
 
-    /// The port of the simulated kubelets, each on its own loopback address 127.0.1.N; 0 takes any
-    /// free ones. If not given, 10250, and any free ports where that cannot be used.
+    /// The port of the simulated kubelets, each on its own loopback address 127.0.1.N; 0 takes any free ports.
+    /// If not given, 10250, or any free ports if that cannot be used.
     #[arg(long, value_name = "PORT")]
     kubelet_port: Option<u16>,
 
-    /// Where the controller reads cpu and memory of pods.
+    /// Where the controller reads the cpu and memory of pods.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
     resource_metrics: DemoMetrics,
 
-    /// Where to write the kubeconfig; a new temporary folder if not given.
+    /// Where to write the kubeconfig; in a new temporary folder if not given.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Serve autoscaling/v2beta1 and v2beta2 as well, which Kubernetes 1.25 and 1.26 removed, with the
-    /// warnings of before.
+    /// Also serve autoscaling/v2beta1 and v2beta2, which Kubernetes 1.25 and 1.26 removed, with the deprecation
+    /// warnings they had.
     #[arg(long)]
     removed_autoscaling_versions: bool,
 }

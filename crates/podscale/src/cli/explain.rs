@@ -12,23 +12,23 @@ const CHANGES: usize = 5;
 /// How many names are offered if there is none of the given one.
 const OFFERS: usize = 3;
 
-/// Explain why an autoscaler's target has the size it has.
+/// Explain why an autoscaler's target has its current size.
 ///
-/// Asks a running `podscale run` or `podscale demo` through its admin port, and prints the latest
-/// decision step by step: what each metric asked for, what held it, what limited it, what was done.
+/// Queries a running `podscale run` or `podscale demo` through its admin port, and prints the latest decision
+/// step by step: what each metric proposed, what held or limited the size, and what was done.
 ///
-/// Exit codes: 0 explained, 1 no such autoscaler or nothing to ask, 2 usage error.
+/// Exit codes: 0 explained, 1 no such autoscaler or no controller to query, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The autoscaler, as NAMESPACE/NAME, with /RESOURCE behind it if objects of several kinds share
-    /// them; the name alone will do if it is the only one.
+    /// The autoscaler, as NAMESPACE/NAME, followed by /RESOURCE if objects of several kinds share that name;
+    /// the name alone is enough if it is unique.
     #[arg(value_name = "NAMESPACE/NAME")]
     autoscaler: String,
 
     #[command(flatten)]
     ask: ask::Arguments,
 
-    /// The form of the answer.
+    /// The output format.
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 }

@@ -14,18 +14,18 @@ use std::process::ExitCode;
 
 /// Print the manifests that run the controller in a cluster.
 ///
-/// Touches no cluster: `podscale install | kubectl apply -f -` does. Two controllers must never
+/// Changes nothing in the cluster; `podscale install | kubectl apply -f -` does. Two controllers must never
 /// manage the same autoscaler: start kube-controller-manager with
 /// --controllers=*,-horizontal-pod-autoscaler-controller, or compare with --dry-run.
 ///
 /// Exit codes: 0 printed, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The namespace to run in; it is made as well.
+    /// The namespace to run in; the manifests create it.
     #[arg(long, short, value_name = "NAME", default_value = NAME, value_parser = namespace)]
     namespace: String,
 
-    /// The image to run from.
+    /// The image to run.
     #[arg(long, value_name = "IMAGE", default_value_t = Options::default().image, value_parser = image)]
     image: String,
 
@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
 
-    /// Which autoscalers to manage, as `podscale run --manage` takes it.
+    /// Which autoscalers to manage, as in `podscale run --manage`.
     #[arg(long, value_enum)]
     manage: Option<Which>,
 
@@ -41,36 +41,35 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// The collector to send traces, log lines and metrics to, as `podscale run --otlp-endpoint`
-    /// takes it.
+    /// The collector to send traces, log lines and metrics to, as in `podscale run --otlp-endpoint`.
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
 
-    /// Another kind of target that may be scaled, such as argoproj.io/rollouts; may be repeated.
+    /// Another kind of target to allow scaling, such as argoproj.io/rollouts; repeatable.
     #[arg(long = "scale", value_name = "GROUP/RESOURCE")]
     scales: Vec<ScaleResource>,
 
-    /// Allow what CHPAs of the original controller take: to write whole objects, as its definition has no
-    /// status subresource, and to take Deployments out of the ownership of their CHPAs.
+    /// Grant what CHPAs of the original controller need: writing whole objects, because its definition has no
+    /// status subresource, and removing the CHPAs' ownership of Deployments.
     #[arg(long)]
     original_chpas: bool,
 
-    /// Define the kinds of autoscalers that are Podscale's own (PodAutoscaler), with the rights to
-    /// manage them; with --triggers, those of KEDA as well.
+    /// Define Podscale's own kinds of autoscalers (PodAutoscaler), and grant the permissions to manage them;
+    /// with --triggers, also KEDA's kinds.
     #[arg(long)]
     crds: bool,
 
-    /// Allow to patch pods, for PodAutoscalers with podDeletionCost: busy pods go last.
+    /// Allow patching pods, for PodAutoscalers with podDeletionCost: busy pods are removed last.
     #[arg(long)]
     pod_deletion_cost: bool,
 
-    /// Manage KEDA's ScaledObjects and ScaledJobs, and ask the event sources of PodAutoscalers, with the rights to read the
-    /// credentials that triggers refer to and to create Jobs. Their definitions are KEDA's, if they are in the cluster, or those
-    /// of --crds.
+    /// Manage KEDA's ScaledObjects and ScaledJobs, and query the event sources of PodAutoscalers, with the
+    /// permissions to read the credentials that triggers refer to and to create Jobs. Their definitions are
+    /// KEDA's, if they are in the cluster, or those of --crds.
     #[arg(long)]
     triggers: bool,
 
-    /// Allow to read Secrets and ConfigMaps for triggers only in these namespaces and the controller's own.
+    /// Allow reading Secrets and ConfigMaps for triggers only in these namespaces and the controller's own.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -80,20 +79,20 @@ pub struct Arguments {
     )]
     trigger_namespaces: Vec<String>,
 
-    /// Who decides how many replicas an active target has, as `podscale run --trigger-mode` takes it; hpa needs
+    /// Who decides how many replicas an active target has, as in `podscale run --trigger-mode`; hpa needs
     /// --serve-metrics external.
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "triggers")]
     trigger_mode: TriggerMode,
 
-    /// Where cpu and memory come from, as `podscale run --resource-metrics` takes it.
+    /// Where cpu and memory come from, as in `podscale run --resource-metrics`.
     #[arg(long, value_enum, default_value_t)]
     resource_metrics: ResourceMetrics,
 
-    /// Serve these metrics APIs in the cluster, in the place of metrics-server and prometheus-adapter.
+    /// Serve these metrics APIs in the cluster, in place of metrics-server and prometheus-adapter.
     #[arg(long, value_enum, value_name = "API,...", value_delimiter = ',')]
     serve_metrics: Vec<MetricsApi>,
 
-    /// The Prometheus to ask, as `podscale run --prometheus-url` takes it.
+    /// The Prometheus to query, as in `podscale run --prometheus-url`.
     #[arg(long, value_name = "URL")]
     prometheus_url: Option<String>,
 
@@ -101,8 +100,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = name)]
     metric_rules: Option<String>,
 
-    /// Let the API server ask Podscale about PodAutoscalers, CHPAs and ScaledObjects before it stores them: an
-    /// admission webhook refuses those whose spec makes no sense. While Podscale is down they are stored unasked.
+    /// Have the API server ask Podscale before it stores PodAutoscalers, CHPAs and ScaledObjects: an admission
+    /// webhook rejects invalid specs. While Podscale is down, objects are stored unchecked.
     #[arg(long)]
     webhook: bool,
 
@@ -110,20 +109,20 @@ pub struct Arguments {
     #[arg(long)]
     singlecloud: bool,
 
-    /// What the cluster is called in the paths of singlecloud's API.
+    /// The cluster's name in the paths of singlecloud's API.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CLUSTER, requires = "singlecloud")]
     singlecloud_cluster: String,
 
-    /// The ConfigMap of a prometheus-adapter that keeps the rules of metrics, as `podscale run
-    /// --singlecloud-adapter` takes it.
+    /// The ConfigMap of a prometheus-adapter in which to maintain the metric rules, as in
+    /// `podscale run --singlecloud-adapter`.
     #[arg(long, value_name = "NAMESPACE/NAME[/KEY]", requires = "singlecloud")]
     singlecloud_adapter: Option<Location>,
 
-    /// Another flag for `podscale run`, such as --run-flag=--sync-period=5s; may be repeated.
+    /// Another flag for `podscale run`, such as --run-flag=--sync-period=5s; repeatable.
     #[arg(long = "run-flag", value_name = "FLAG", allow_hyphen_values = true)]
     run_flags: Vec<String>,
 
-    /// The form to print.
+    /// The output format.
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 }

@@ -21,8 +21,8 @@ const ROUNDS_KEPT: u32 = 4;
 #[group(id = "kubelet")]
 #[command(next_help_heading = "Resource metrics")]
 pub struct Arguments {
-    /// How often each kubelet is scraped, and Prometheus asked again for what autoscalers use; at least 1s, for
-    /// Prometheus 5s.
+    /// How often each kubelet is scraped, and the Prometheus queries of autoscalers are repeated; at least 1s,
+    /// for Prometheus 5s.
     #[arg(
         long,
         value_name = "DURATION",
@@ -33,8 +33,8 @@ pub struct Arguments {
     )]
     metric_resolution: Duration,
 
-    /// How long a sample of a kubelet is used after it arrived; longer than --metric-resolution. If not given, 1m, or
-    /// four times --metric-resolution if that is longer.
+    /// How long a kubelet's sample is used after it arrived; must be longer than --metric-resolution. If not
+    /// given, 1m, or four times --metric-resolution if that is longer.
     #[arg(
         long,
         value_name = "DURATION",
@@ -44,12 +44,12 @@ pub struct Arguments {
     )]
     metric_max_age: Option<Duration>,
 
-    /// The authorities, as a PEM file, that sign the certificates of kubelets; it is read again when it
-    /// changes. Those of the API server if not given.
+    /// A PEM file with the CAs that sign the kubelets' certificates; it is re-read when it changes. If not
+    /// given, those of the API server.
     #[arg(long, value_name = "FILE", env = "PODSCALE_KUBELET_CERTIFICATE_AUTHORITY")]
     kubelet_certificate_authority: Option<PathBuf>,
 
-    /// Believe any certificate of a kubelet. For tests only.
+    /// Accept any certificate from a kubelet. For tests only.
     #[arg(
         long,
         value_name = "BOOL",
@@ -63,7 +63,7 @@ pub struct Arguments {
     )]
     kubelet_insecure_tls: bool,
 
-    /// Which addresses of nodes to reach their kubelets at, the best first.
+    /// Which node addresses to use to reach kubelets, in order of preference.
     #[arg(
         long,
         value_name = "TYPE,...",
@@ -74,11 +74,11 @@ pub struct Arguments {
     )]
     kubelet_preferred_address_types: Vec<String>,
 
-    /// Scrape only the nodes with these labels.
+    /// Scrape only nodes with these labels.
     #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "PODSCALE_NODE_SELECTOR")]
     node_selector: Option<String>,
 
-    /// The port of all kubelets; what each node says of its own if not given, or else 10250.
+    /// The port of all kubelets; if not given, the one each node reports, or else 10250.
     #[arg(
         long,
         value_name = "PORT",
@@ -87,7 +87,7 @@ pub struct Arguments {
     )]
     kubelet_port: Option<u16>,
 
-    /// How kubelets are spoken to; in the clear they are not shown the token.
+    /// The protocol for kubelets; without TLS, the token is not sent.
     #[arg(
         long,
         value_name = "SCHEME",
@@ -97,7 +97,7 @@ pub struct Arguments {
     )]
     kubelet_scheme: KubeletScheme,
 
-    /// How long a kubelet may take to answer.
+    /// How long a kubelet may take to respond.
     #[arg(
         long,
         value_name = "DURATION",
@@ -115,7 +115,7 @@ pub enum KubeletScheme {
     /// Over TLS.
     #[default]
     Https,
-    /// In the clear.
+    /// Without TLS.
     Http,
 }
 

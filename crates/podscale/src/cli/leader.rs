@@ -33,7 +33,7 @@ pub struct Arguments {
     )]
     leader_elect: bool,
 
-    /// How long a lease holds without being renewed.
+    /// How long a lease is valid without being renewed.
     #[arg(
         long,
         value_name = "DURATION",
@@ -55,7 +55,7 @@ pub struct Arguments {
     )]
     leader_elect_renew_deadline: Duration,
 
-    /// How long is waited between two tries to get or renew the lease.
+    /// How long to wait between two attempts to acquire or renew the lease.
     #[arg(
         long,
         value_name = "DURATION",
@@ -66,7 +66,7 @@ pub struct Arguments {
     )]
     leader_elect_retry_period: Duration,
 
-    /// The name of the lease; the ConfigMaps with the histories begin with it.
+    /// The name of the lease; the names of the ConfigMaps with the histories begin with it.
     #[arg(
         long,
         value_name = "NAME",
@@ -76,8 +76,8 @@ pub struct Arguments {
     )]
     leader_elect_resource_name: String,
 
-    /// The namespace of the lease and the histories; the one it runs in, or kube-system if it runs
-    /// outside.
+    /// The namespace of the lease and the histories; if not given, the one it runs in, or kube-system outside a
+    /// cluster.
     #[arg(
         long,
         value_name = "NAMESPACE",

@@ -18,7 +18,7 @@ const QUIET: &str = "hyper=warn,h2=warn,tower=warn,kube=warn,rustls=warn";
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     Text,
     /// One JSON object per line.
@@ -30,12 +30,12 @@ pub enum Format {
 #[command(next_help_heading = "Log")]
 #[group(id = "log")]
 pub struct Arguments {
-    /// The form of the log on standard error.
+    /// The format of the log on standard error.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_LOG_FORMAT")]
     log_format: Format,
 
-    /// What to log: error, warn, info, debug or trace, also per part, as in
-    /// info,podscale_client::watch=debug. Without it RUST_LOG counts, else it is info.
+    /// What to log: error, warn, info, debug or trace, also per module, as in
+    /// info,podscale_client::watch=debug. If not given, RUST_LOG applies, and otherwise info.
     #[arg(long, value_name = "LEVEL", env = "PODSCALE_LOG_LEVEL", value_parser = levels)]
     log_level: Option<String>,
 }

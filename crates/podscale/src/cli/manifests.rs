@@ -17,11 +17,11 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 #[derive(Clone, Debug, Args)]
 #[group(id = "manifests")]
 pub struct Arguments {
-    /// Files with YAML or JSON, also several documents in one, or folders of them; `-` is standard input.
+    /// Files with YAML or JSON, with one or more documents each, or folders of them; `-` is standard input.
     #[arg(short, long = "filename", required = true, value_name = "FILE", num_args = 1..)]
     files: Vec<PathBuf>,
 
-    /// Read the folders in folders, too.
+    /// Read folders recursively.
     #[arg(short = 'R', long)]
     recursive: bool,
 }

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[command(flatten)]
     prometheus: prometheus::Arguments,
 
-    /// A ConfigMap with prometheus-adapter's rules, instead of --metric-rules; it is followed.
+    /// A ConfigMap with prometheus-adapter's rules, instead of --metric-rules; it is watched.
     #[arg(
         long,
         value_name = "NAMESPACE/NAME[/KEY]",

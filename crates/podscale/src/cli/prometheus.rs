@@ -24,8 +24,8 @@ pub struct Arguments {
     #[command(flatten)]
     connection: Connection,
 
-    /// The rules for metrics: the configuration file of prometheus-adapter, unchanged. It is followed:
-    /// changes are in use within seconds.
+    /// The metric rules: prometheus-adapter's configuration file, unchanged. It is watched: changes take effect
+    /// within seconds.
     #[arg(long, value_name = "FILE", env = "PODSCALE_METRIC_RULES")]
     metric_rules: Option<PathBuf>,
 }
@@ -35,15 +35,15 @@ pub struct Arguments {
 #[group(id = "prometheus_connection")]
 #[command(next_help_heading = "Prometheus")]
 pub struct Connection {
-    /// Where Prometheus is, such as http://prometheus.monitoring:9090, with a path if its API is below one.
+    /// The URL of Prometheus, such as http://prometheus.monitoring:9090, with a path if its API is below one.
     #[arg(long, value_name = "URL", env = "PODSCALE_PROMETHEUS_URL")]
     prometheus_url: Option<String>,
 
-    /// A file with the certificates to trust; those of the system if not given.
+    /// A file with the CA certificates to trust; the system's if not given.
     #[arg(long, value_name = "FILE", env = "PODSCALE_PROMETHEUS_CA_FILE")]
     prometheus_ca_file: Option<PathBuf>,
 
-    /// A file with the certificate to show to Prometheus.
+    /// A file with the client certificate to present to Prometheus.
     #[arg(
         long,
         value_name = "FILE",
@@ -61,11 +61,11 @@ pub struct Connection {
     )]
     prometheus_client_key: Option<PathBuf>,
 
-    /// Accept any certificate. Whoever is in between can then read the token and forge every value.
+    /// Accept any certificate. An attacker in between can then read the token and forge every value.
     #[arg(long, env = "PODSCALE_PROMETHEUS_INSECURE_TLS")]
     prometheus_insecure_tls: bool,
 
-    /// A file with a bearer token; it is read again when it changes.
+    /// A file with a bearer token; it is re-read when it changes.
     #[arg(
         long,
         value_name = "FILE",
@@ -83,7 +83,7 @@ pub struct Connection {
     )]
     prometheus_username: Option<String>,
 
-    /// A file with the password; it is read again when it changes.
+    /// A file with the password; it is re-read when it changes.
     #[arg(
         long,
         value_name = "FILE",
@@ -92,11 +92,11 @@ pub struct Connection {
     )]
     prometheus_password_file: Option<PathBuf>,
 
-    /// A header for every request, such as "X-Scope-OrgID: team"; may be given several times.
+    /// A header for every request, such as "X-Scope-OrgID: team"; repeatable.
     #[arg(long = "prometheus-header", value_name = "NAME: VALUE")]
     prometheus_headers: Vec<String>,
 
-    /// How long an answer may take.
+    /// How long a query may take.
     #[arg(
         long,
         value_name = "DURATION",
@@ -106,9 +106,9 @@ pub struct Connection {
     )]
     prometheus_timeout: Duration,
 
-    /// How old the newest sample of a series may be for a selector such as queue_depth to find it; if not given, the
-    /// look-back of the server counts, usually 5m. Selectors with a range, such as in rate(requests[5m]), find the
-    /// samples of their range whatever this says, and servers that do not know lookback_delta pass over it.
+    /// How old the newest sample of a series may be for a selector such as queue_depth to find it; if not
+    /// given, the server's look-back applies, usually 5m. It has no effect on selectors with a range, such as
+    /// in rate(requests[5m]), and servers that do not know lookback_delta ignore it.
     #[arg(
         long,
         value_name = "DURATION",
@@ -117,8 +117,7 @@ pub struct Connection {
     )]
     prometheus_max_age: Option<Duration>,
 
-    /// Another Prometheus that specs of autoscalers may ask, without credentials; may be given several
-    /// times.
+    /// Another Prometheus that autoscaler specs may query, without credentials; repeatable.
     #[arg(long = "prometheus-allowed-server", value_name = "URL")]
     prometheus_allowed_servers: Vec<String>,
 }

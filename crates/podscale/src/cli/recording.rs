@@ -13,15 +13,15 @@ use std::time::Duration;
 #[group(id = "recording")]
 #[command(next_help_heading = "Recording")]
 pub struct Arguments {
-    /// Record every decision with what it was made on into this folder; `podscale replay` reads it.
+    /// Record every decision with its inputs in this folder; `podscale replay` reads it.
     #[arg(long, value_name = "DIR", env = "PODSCALE_RECORD")]
     record: Option<PathBuf>,
 
-    /// How large all recordings together may become, such as 500Mi; the oldest go first.
+    /// The maximum total size of all recordings, such as 500Mi; the oldest are deleted first.
     #[arg(long, value_name = "SIZE", default_value = "1Gi", value_parser = size, env = "PODSCALE_RECORD_MAX_SIZE")]
     record_max_size: u64,
 
-    /// How old recordings may become, such as 24h.
+    /// The maximum age of recordings, such as 24h.
     #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = age, env = "PODSCALE_RECORD_MAX_AGE")]
     record_max_age: Duration,
 }

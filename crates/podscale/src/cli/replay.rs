@@ -18,12 +18,12 @@ mod report;
 use judge::{Judged, Selection, judge};
 use report::{Format, Report};
 
-/// Decide recordings anew and compare.
+/// Decide recordings again and compare.
 ///
-/// Every step of every recording is decided again from its inputs, and the outcome is compared with
-/// the recorded one: replicas, rescaled, error, statusWritten, the whole status and the events in
-/// order; of a ScaledJob how many Jobs were created, the status and the events. The last line says how
-/// many decisions agree.
+/// Every step of every recording is decided again from its inputs, and the outcome is compared with the
+/// recorded one: replicas, rescaled, error, statusWritten, the whole status and the events in order; for a
+/// ScaledJob, how many Jobs were created, the status and the events. The last line says how many decisions
+/// agree.
 ///
 /// Exit codes: 0 if all agree, 1 if not, 2 if something could not be read or nothing was selected.
 #[derive(Debug, Args)]
@@ -36,8 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     explain: bool,
 
-    /// Only recordings of this name, or of this autoscaler, as in shop/web; may be given several
-    /// times.
+    /// Only recordings with this name, or of this autoscaler, as in shop/web; repeatable.
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
 
@@ -45,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     step: Option<usize>,
 
-    /// For people, or one JSON object per line for programs.
+    /// Text for people, or one JSON object per line for programs.
     #[arg(short, long, value_enum, default_value = "text", value_name = "FORMAT")]
     output: OutputFormat,
 

@@ -31,20 +31,21 @@ use std::time::Duration;
 
 /// Run the controller on a cluster.
 ///
-/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers KEDA's ScaledObjects and ScaledJobs, too)
-/// of the cluster that the kubeconfig names, or of the one it runs in, and scales their targets: those of
-/// HorizontalPodAutoscalers as Kubernetes' own controller does. The other kinds may be defined at any time (podscale
-/// install --crds). Flags that kube-controller-manager has carry its names, and most of them its defaults; some have a
-/// short alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut it down gracefully.
+/// Watches HorizontalPodAutoscalers, PodAutoscalers and CHPAs (with --triggers also KEDA's ScaledObjects and
+/// ScaledJobs) in the cluster of the kubeconfig, or in the one it runs in, and scales their targets: those of
+/// HorizontalPodAutoscalers as the Kubernetes controller does. The other kinds may be defined at any
+/// time (podscale install --crds). Flags that kube-controller-manager also has use its names, and most of them
+/// its defaults; some have a short alias. Durations are written as in Go (15s, 1m30s). SIGTERM and Ctrl-C shut
+/// it down gracefully.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
+/// Exit codes: 0 after a graceful shutdown, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    /// The kubeconfig; if not given, $KUBECONFIG, ~/.kube/config or the cluster it runs in.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The kubeconfig's context; its current one if not given.
+    /// The kubeconfig context; the current one if not given.
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
 
@@ -53,7 +54,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_MANAGE")]
     manage: Which,
 
-    /// Manage only those in these namespaces.
+    /// Manage only autoscalers in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -63,7 +64,7 @@ pub struct Arguments {
     )]
     namespaces: Vec<String>,
 
-    /// Manage none in these namespaces.
+    /// Manage no autoscalers in these namespaces.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -74,11 +75,11 @@ pub struct Arguments {
     exclude_namespaces: Vec<String>,
 
     /// Decide and report, but write nothing: no scale, status, event, lease or ConfigMap. Beside another
-    /// controller it says where the two disagree.
+    /// controller, report where the two disagree.
     #[arg(long, env = "PODSCALE_DRY_RUN")]
     dry_run: bool,
 
-    /// Where the cpu and memory that pods use are read.
+    /// Where to read the cpu and memory usage of pods.
     #[arg(long, value_enum, default_value_t, env = "PODSCALE_RESOURCE_METRICS")]
     resource_metrics: ResourceMetrics,
 
@@ -94,7 +95,7 @@ pub struct Arguments {
     )]
     sync_period: Duration,
 
-    /// How far the ratio of a metric to its target may be off 1 before anything moves.
+    /// How far the ratio of a metric to its target may deviate from 1 before the size changes.
     #[arg(
         long = "horizontal-pod-autoscaler-tolerance",
         visible_alias = "tolerance",
@@ -106,7 +107,7 @@ pub struct Arguments {
     )]
     tolerance: f64,
 
-    /// How far back recommendations hold up a scale-down.
+    /// How far back recommendations can hold up a scale-down.
     #[arg(
         long = "horizontal-pod-autoscaler-downscale-stabilization",
         visible_alias = "downscale-stabilization",
@@ -118,7 +119,7 @@ pub struct Arguments {
     )]
     downscale_stabilization: Duration,
 
-    /// How long after a pod's start its cpu samples may come from starting up.
+    /// How long after a pod's start its cpu samples may be due to initialization.
     #[arg(
         long = "horizontal-pod-autoscaler-cpu-initialization-period",
         visible_alias = "cpu-initialization-period",
@@ -130,7 +131,7 @@ pub struct Arguments {
     )]
     cpu_initialization_period: Duration,
 
-    /// Up to how long after its start an unready pod counts as never having been ready.
+    /// How long after its start an unready pod may count as never having been ready.
     #[arg(
         long = "horizontal-pod-autoscaler-initial-readiness-delay",
         visible_alias = "initial-readiness-delay",
@@ -142,8 +143,8 @@ pub struct Arguments {
     )]
     initial_readiness_delay: Duration,
 
-    /// How many autoscalers are reconciled at the same time; one that waits for a metric source takes a
-    /// slot, but no CPU.
+    /// How many autoscalers are reconciled concurrently; one that waits for a metric source holds a slot, but
+    /// uses no CPU.
     #[arg(
         long = "concurrent-horizontal-pod-autoscaler-syncs",
         visible_alias = "concurrency",
@@ -155,8 +156,8 @@ pub struct Arguments {
     )]
     concurrency: u16,
 
-    /// How many statuses a second are written when nothing but measured values has changed;
-    /// everything else is written at once.
+    /// How many statuses per second are written when only measured values have changed; everything else is
+    /// written at once.
     #[arg(
         long,
         value_name = "N",
@@ -167,7 +168,8 @@ pub struct Arguments {
     )]
     status_refreshes_per_second: f64,
 
-    /// How many calls a second the API server may be sent, besides watches and leases; 0 is no limit.
+    /// The maximum rate of requests per second to the API server, not counting watches and leases; 0 is no
+    /// limit.
     #[arg(
         long,
         value_name = "N",
@@ -178,7 +180,7 @@ pub struct Arguments {
     )]
     kube_api_qps: f64,
 
-    /// How many calls may be sent at once after a quiet time, if --kube-api-qps sets a limit.
+    /// How many requests may be sent at once after an idle period, if --kube-api-qps sets a limit.
     #[arg(
         long,
         value_name = "N",
@@ -192,7 +194,7 @@ pub struct Arguments {
     #[command(flatten)]
     election: leader::Arguments,
 
-    /// Where metrics, health and the dashboard are served.
+    /// Where to serve metrics, health and the dashboard.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -202,7 +204,7 @@ pub struct Arguments {
     )]
     admin_address: SocketAddr,
 
-    /// Serve the metrics APIs as well, as `podscale serve` does.
+    /// Also serve the metrics APIs, as `podscale serve` does.
     #[arg(long, env = "PODSCALE_SERVE_METRICS")]
     serve_metrics: bool,
 

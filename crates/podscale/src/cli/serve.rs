@@ -11,20 +11,20 @@ use std::process::ExitCode;
 
 /// Serve the metrics APIs of a cluster.
 ///
-/// Answers for metrics.k8s.io (what pods and nodes use, read from the kubelets or from Prometheus), and for
-/// custom and external metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and behind the
-/// API server's aggregation: in the place of metrics-server and prometheus-adapter. Flags that these have
-/// carry their names. Other flags serve an admission webhook for autoscalers, and singlecloud's API. SIGTERM and
-/// Ctrl-C shut it down gracefully.
+/// Serves metrics.k8s.io (the usage of pods and nodes, read from the kubelets or from Prometheus) and custom
+/// and external metrics (from Prometheus, by prometheus-adapter's rules, and from other servers), over TLS and
+/// behind the API server's aggregation layer, in place of metrics-server and prometheus-adapter. Flags that
+/// these have keep their names. Other flags serve an admission webhook for autoscalers, and singlecloud's API.
+/// SIGTERM and Ctrl-C shut it down gracefully.
 ///
-/// Exit codes: 0 when it ended as asked, 1 if it could not start, 2 for a usage error.
+/// Exit codes: 0 after a graceful shutdown, 1 if it could not start, 2 for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    /// The kubeconfig; if not given, $KUBECONFIG, ~/.kube/config or the cluster it runs in.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The kubeconfig's context; its current one if not given.
+    /// The kubeconfig context; the current one if not given.
     #[arg(long, value_name = "NAME", env = "PODSCALE_CONTEXT")]
     context: Option<String>,
 
@@ -51,7 +51,8 @@ enum ServedMetrics {
     /// From the kubelets, scraped directly.
     #[default]
     Kubelet,
-    /// From Prometheus, by the resourceRules of the rules, or else as kubelets are usually scraped.
+    /// From Prometheus, by the resourceRules of the rules, or without them from the series of kubelets as they
+    /// are usually scraped.
     Prometheus,
 }
 

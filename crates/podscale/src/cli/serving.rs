@@ -47,8 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT", default_value_t = SERVING_PORT, env = "PODSCALE_SECURE_PORT")]
     secure_port: u16,
 
-    /// The certificate to show, in PEM, with those that lead to its authority; it is read again when it
-    /// changes. Without it one is made, kept in a Secret and renewed.
+    /// The serving certificate, in PEM, with its chain up to the CA; it is re-read when it changes. Without it,
+    /// one is generated, stored in a Secret and renewed.
     #[arg(
         long,
         value_name = "FILE",
@@ -66,8 +66,8 @@ pub struct Arguments {
     )]
     tls_private_key_file: Option<PathBuf>,
 
-    /// The Service that leads here: for its name certificates are made, and APIServices and webhooks that
-    /// name it get their caBundle.
+    /// The Service in front of it: certificates are issued for its name, and APIServices and webhooks that name
+    /// it get their caBundle.
     #[arg(
         long,
         value_name = "NAME",
@@ -77,11 +77,11 @@ pub struct Arguments {
     )]
     service_name: String,
 
-    /// The namespace of that Service; the one it runs in, or kube-system if it runs outside.
+    /// The namespace of that Service; if not given, the one it runs in, or kube-system outside a cluster.
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace, env = "PODSCALE_SERVICE_NAMESPACE")]
     service_namespace: Option<String>,
 
-    /// The Secret, beside the Service, that holds the certificate which all replicas show.
+    /// The Secret, in the Service's namespace, that holds the certificate of all replicas.
     #[arg(
         long,
         value_name = "NAME",
@@ -91,17 +91,16 @@ pub struct Arguments {
     )]
     serving_secret: String,
 
-    /// Where what pods and nodes use is served in plain numbers, without TLS and to everybody.
+    /// Where to serve the usage of pods and nodes in plain numbers, without TLS and to everybody.
     #[arg(long, value_name = "ADDRESS", value_parser = address, env = "PODSCALE_PLAIN_ADDRESS")]
     plain_address: Option<SocketAddr>,
 
-    /// A file that says which external metrics other servers answer for.
+    /// A file that says which external metrics other servers provide.
     #[arg(long, value_name = "FILE", env = "PODSCALE_EXTERNAL_METRICS_ROUTES")]
     external_metrics_routes: Option<PathBuf>,
 
-    /// Answer the API server's questions about autoscalers that are being written: an admission webhook, at
-    /// /validate of the same port. Those whose spec makes no sense are refused. `podscale serve` serves no metrics
-    /// API then, unless --serve says so.
+    /// Serve an admission webhook that rejects autoscalers with an invalid spec when they are written, at
+    /// /validate on the same port. `podscale serve` then serves no metrics API, unless --serve is given.
     #[arg(long, env = "PODSCALE_WEBHOOK")]
     webhook: bool,
 

@@ -28,25 +28,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Try autoscalers on loads, in virtual time, beside other autoscalers.
+/// Try autoscalers on loads, in virtual time, next to other autoscalers.
 ///
-/// Objects are decided by the rules that `podscale run` decides by; their targets, pods and metrics are
-/// simulated. Beside them run Kubernetes' HPA, KEDA, Knative's autoscaler and an oracle that knows the
-/// load to come, and all get scores: requests that went wrong, pod-hours, reversals. With --recording
-/// the load is recovered from recordings of a live cluster, and the question is what would have been
-/// different. The same seed gives the same output, byte for byte.
+/// Objects are decided by the same rules as in `podscale run`; their targets, pods and metrics are simulated.
+/// Kubernetes' HPA, KEDA, Knative's autoscaler and an oracle that knows the future load run next to them, and
+/// all get scores: requests refused or too slow, pod-hours, reversals. With --recording, the load is recovered from
+/// recordings of a live cluster, to show what would have been different. The same seed gives the same output,
+/// byte for byte.
 ///
 /// Exit codes: 0 done, 1 something cannot be simulated, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Who runs beside the objects: hpa-cpu, hpa-rps, keda, knative, fixed, oracle, each with
-    /// parameters as in knative:target=7,stable=120; none for nobody. May be given several times. If not given, all but
-    /// fixed; beside ScaledJobs keda, fixed and oracle.
+    /// What to run next to the objects: hpa-cpu, hpa-rps, keda, knative, fixed, oracle, each with parameters as
+    /// in knative:target=7,stable=120; or none. Repeatable. If not given, all but fixed; next to ScaledJobs
+    /// keda, fixed and oracle.
     #[arg(long = "policy", value_name = "NAME")]
     policies: Vec<String>,
 
-    /// Run the objects with changes beside them, such as spec.maxReplicas=20;spec.minReplicas=4, also with a
-    /// name, as in "larger: spec.maxReplicas=20"; may be given several times.
+    /// Also run the objects with changes, such as spec.maxReplicas=20;spec.minReplicas=4, optionally with a
+    /// name, as in "larger: spec.maxReplicas=20"; repeatable.
     #[arg(
         long = "variant",
         value_name = "[NAME: ]PATH=VALUE[;PATH=VALUE]",
@@ -58,16 +58,16 @@ pub struct Arguments {
     #[arg(long = "recording", value_name = "PATH", conflicts_with_all = ["scenario", "shapes", "traces", "start"])]
     recordings: Vec<PathBuf>,
 
-    /// Explain the decision that holds so long after the start, such as 12m30s.
+    /// Explain the decision in effect this long after the start, such as 12m30s.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     explain: Option<Duration>,
 
-    /// Leave out how long single requests take: several times as fast, but latencies and requests that are too slow
-    /// are not scored.
+    /// Do not simulate how long individual requests take: several times as fast, but latencies and slow
+    /// requests are not scored.
     #[arg(long, conflicts_with = "recordings")]
     without_requests: bool,
 
-    /// Write the first run of each object as a recording, which podscale replay decides again.
+    /// Write the first run of each object as a recording, for podscale replay.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 

@@ -12,12 +12,12 @@ use std::sync::Arc;
 #[group(id = "singlecloud")]
 #[command(next_help_heading = "Singlecloud")]
 pub struct Arguments {
-    /// Serve singlecloud's API for autoscalers on this port, with TLS. Unless --serve says so, no metrics
-    /// API is served then.
+    /// Serve singlecloud's API for autoscalers on this port, with TLS. No metrics API is then served, unless
+    /// --serve is given.
     #[arg(long, value_name = "PORT", env = "PODSCALE_SINGLECLOUD_PORT")]
     singlecloud_port: Option<u16>,
 
-    /// What the cluster is called in the paths of singlecloud's API.
+    /// The cluster's name in the paths of singlecloud's API.
     #[arg(
         long,
         value_name = "NAME",
@@ -27,8 +27,8 @@ pub struct Arguments {
     )]
     singlecloud_cluster: String,
 
-    /// Keep the rules of metrics in this ConfigMap of a prometheus-adapter, and restart the pods of the
-    /// Deployment of the same name when they change, instead of answering for these metrics here.
+    /// Maintain the metric rules in this ConfigMap of a prometheus-adapter, and restart the pods of the
+    /// Deployment of the same name when they change, instead of serving these metrics here.
     #[arg(
         long,
         value_name = "NAMESPACE/NAME[/KEY]",

@@ -16,21 +16,21 @@ use std::time::Duration;
 
 /// Show all autoscalers in the terminal, live.
 ///
-/// Asks a running `podscale run` or `podscale demo` through its admin port. Keys: q quits, / filters,
-/// arrows and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and
-/// trouble. If the output is not a terminal, or with --output, it prints the table once.
+/// Queries a running `podscale run` or `podscale demo` through its admin port. Keys: q quits, / filters, arrows
+/// and page keys move, and n, r, m, l and t sort by name, replicas, metric, last scale and trouble. If the
+/// output is not a terminal, or with --output, it prints the table once.
 ///
-/// Exit codes: 0 shown, 1 nothing to ask, 2 usage error.
+/// Exit codes: 0 shown, 1 no controller to query, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     ask: ask::Arguments,
 
-    /// Only those whose namespace/name or target has this in it.
+    /// Only autoscalers whose namespace/name or target contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
 
-    /// Which come first.
+    /// The sort order.
     #[arg(long, value_enum, default_value_t)]
     sort: Sort,
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
-    /// Print once, in this form.
+    /// Print once, in this format.
     #[arg(long, short, value_enum)]
     output: Option<Output>,
 }
@@ -47,7 +47,7 @@ pub struct Arguments {
 enum Output {
     /// The table.
     Text,
-    /// The table with what was decided last and why.
+    /// The table with the latest decision and its reason.
     Wide,
     /// One JSON object.
     Json,

@@ -25,13 +25,14 @@ use tokio::sync::watch;
 #[group(id = "trigger-flags")]
 #[command(next_help_heading = "Triggers")]
 pub struct Arguments {
-    /// Manage KEDA's ScaledObjects and ScaledJobs as well, ask the event sources that metrics of PodAutoscalers name, and
-    /// read the credentials that triggers refer to. KEDA must not manage these objects too.
+    /// Also manage KEDA's ScaledObjects and ScaledJobs, query the event sources that PodAutoscaler metrics
+    /// name, and read the credentials that triggers refer to. KEDA must not manage these objects at the same
+    /// time.
     #[arg(long, env = "PODSCALE_TRIGGERS")]
     triggers: bool,
 
-    /// Read Secrets, ConfigMaps and tokens for triggers only in these namespaces and the controller's own; in all if
-    /// not given.
+    /// Read Secrets, ConfigMaps and tokens for triggers only in these namespaces and the controller's own; in
+    /// all namespaces if not given.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -42,7 +43,7 @@ pub struct Arguments {
     )]
     trigger_namespaces: Vec<String>,
 
-    /// The folder with the files that filePath of ClusterTriggerAuthentications names.
+    /// The folder with the files that the filePath of ClusterTriggerAuthentications names.
     #[arg(long, value_name = "DIR", requires = "triggers", env = "PODSCALE_TRIGGER_FILES")]
     trigger_files: Option<PathBuf>,
 

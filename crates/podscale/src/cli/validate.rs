@@ -22,34 +22,34 @@ use serde_json::Value;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Check autoscalers and rules for metrics, offline.
+/// Check autoscalers and metric rules, offline.
 ///
-/// HorizontalPodAutoscalers of every version, PodAutoscalers, CHPAs, ScaledObjects and autoscalers of singlecloud's:
-/// every error that an API server would give, with file, line, column and field, and lints for what it accepts and experience
-/// shows to be wrong. Workloads in the same files are looked at for what autoscalers need of them. Also the
-/// configuration of prometheus-adapter (rules, externalRules, resourceRules), as a file and in the ConfigMaps that
-/// hold one under config.yaml. Other objects are passed over.
+/// Checks HorizontalPodAutoscalers of every version, PodAutoscalers, CHPAs, ScaledObjects and singlecloud's
+/// autoscalers: reports every error that an API server would report, with file, line, column and field, and
+/// lints for what it accepts but experience shows to be wrong. Workloads in the same files are checked for what
+/// autoscalers need from them. Also checks the configuration of prometheus-adapter (rules, externalRules,
+/// resourceRules), as a file and in the ConfigMaps that hold one under config.yaml. Other objects are ignored.
 ///
-/// A lint is silenced for one object by its annotation podscale.dev/ignore-lints, for all by --ignore. --cluster
-/// asks the cluster of the kubeconfig as well: whether targets exist, metrics answer and pods have requests. Queries
-/// of PodAutoscalers are asked of the Prometheus that --prometheus-url names.
+/// The annotation podscale.dev/ignore-lints silences a lint for one object, --ignore for all. --cluster also
+/// checks against the cluster of the kubeconfig: whether targets exist, metrics are available and pods have
+/// requests. Queries of PodAutoscalers are sent to the Prometheus that --prometheus-url names.
 ///
 /// Exit codes: 0 if nothing is wrong (warnings are allowed, unless --deny-warnings), 1 if something is, 2 if a
-/// file cannot be read, the cluster cannot be asked, or for a usage error.
+/// file cannot be read, the cluster cannot be queried, or for a usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     manifests: manifests::Arguments,
 
-    /// For people, for programs, or for code review tools.
+    /// The output format: for people, for programs, or for code review tools.
     #[arg(short, long, value_enum, default_value = "text", value_name = "FORMAT")]
     output: OutputFormat,
 
-    /// Lints that are not to be reported, separated by commas; may be given several times.
+    /// Lints not to report, separated by commas; repeatable.
     #[arg(long, value_name = "LINT", value_delimiter = ',', value_parser = known_lint)]
     ignore: Vec<String>,
 
-    /// Exit with 1 for warnings, too.
+    /// Also exit with 1 for warnings.
     #[arg(long)]
     deny_warnings: bool,
 

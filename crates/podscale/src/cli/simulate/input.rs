@@ -18,7 +18,7 @@ use std::time::Duration;
 /// What every command has that simulates: what is tried, and how the outcome is printed.
 #[derive(Debug, Args)]
 pub(super) struct Common<F: ValueEnum + Clone + Send + Sync + 'static> {
-    /// How the outcome is printed.
+    /// The output format.
     #[arg(short, long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(super) output: F,
 
@@ -33,41 +33,40 @@ pub(super) struct Input {
     #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
     pub(super) files: Vec<PathBuf>,
 
-    /// What the workloads are like and where they run: a built-in scenario (tour, queue) or a scenario
-    /// file. Without -f, its own autoscalers are tried.
+    /// The workloads and their environment: a built-in scenario (tour, queue) or a scenario file. Without -f,
+    /// its own autoscalers are tried.
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) scenario: Option<String>,
 
     /// A load, such as constant:100, sine:mean=100,amplitude=80,period=30m,
-    /// spike:base=20,peak=300,at=10m,hold=10m, steps:0=20,10m=200, or as in scenario files; may be given
-    /// several times. That of the scenario if there is none.
+    /// spike:base=20,peak=300,at=10m,hold=10m, steps:0=20,10m=200, or as in scenario files; repeatable. If not
+    /// given, the scenario's.
     #[arg(long = "load", value_name = "SHAPE")]
     pub(super) shapes: Vec<String>,
 
-    /// A recorded load: a built-in trace (azure_llm_conv_1s, mooncake_conv_3s, nab_nyc_taxi_1800s), a CSV
-    /// file with the columns seconds,value, also gzipped, or a folder of such files; may be given
-    /// several times.
+    /// A recorded load: a built-in trace (azure_llm_conv_1s, mooncake_conv_3s, nab_nyc_taxi_1800s), a CSV file
+    /// with the columns seconds,value, plain or gzipped, or a folder of such files; repeatable.
     #[arg(long = "trace", value_name = "NAME|PATH")]
     pub(super) traces: Vec<String>,
 
-    /// Scale traces so that their highest value is so many requests a second.
+    /// Scale traces so that their highest value is this many requests per second.
     #[arg(long, value_name = "RPS", value_parser = amount)]
     pub(super) peak: Option<f64>,
 
-    /// Play traces so many times as fast as they were recorded.
+    /// Play traces at this multiple of their recorded speed.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
     pub(super) compress: f64,
 
-    /// Begin traces so far from their start.
+    /// Skip this much of the beginning of traces.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(super) skip: Duration,
 
-    /// Go from one value of a trace to the next in a straight line instead of in steps.
+    /// Interpolate linearly between the values of a trace instead of in steps.
     #[arg(long)]
     pub(super) interpolate: bool,
 
-    /// When simulated time begins, such as 2026-11-16T06:00:00Z; matters to schedules. The beginning of
-    /// the year 2000 if not given.
+    /// When simulated time begins, such as 2026-11-16T06:00:00Z; matters for schedules. The beginning of the
+    /// year 2000 if not given.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(super) start: Option<Time>,
 
@@ -79,15 +78,15 @@ pub(super) struct Input {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(super) warm_up: Option<Duration>,
 
-    /// Where everything random comes from.
+    /// The seed of all randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
 
-    /// How many seeds are run, from that one on.
+    /// How many seeds to run, starting with that one.
     #[arg(long, value_name = "K", default_value = "3")]
     pub(super) seeds: NonZeroU32,
 
-    /// Change a field of the autoscalers, such as spec.maxReplicas=20; may be given several times.
+    /// Change a field of the autoscalers, such as spec.maxReplicas=20; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) edits: Vec<String>,
 

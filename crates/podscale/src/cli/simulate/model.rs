@@ -9,15 +9,13 @@ use std::time::Duration;
 
 /// What the workload is like, where no scenario says it.
 #[derive(Debug, Args)]
-#[command(
-    next_help_heading = "What the workload and the controller are like, instead of what the scenario says"
-)]
+#[command(next_help_heading = "Workload and controller settings, which override the scenario's")]
 pub(super) struct Model {
-    /// Whether requests want an answer, or wait in a queue.
+    /// Whether requests are answered directly or wait in a queue.
     #[arg(long, value_enum)]
     kind: Option<KindName>,
 
-    /// Requests a second that one pod serves at most.
+    /// The maximum number of requests per second that one pod serves.
     #[arg(long, value_name = "RPS", value_parser = amount)]
     rps_per_pod: Option<f64>,
 
@@ -45,19 +43,19 @@ pub(super) struct Model {
     #[arg(long, value_name = "DURATION", value_parser = sync_period)]
     sync_period: Option<Duration>,
 
-    /// How far the ratio of a metric to its target may be off 1 before anything moves.
+    /// How far the ratio of a metric to its target may deviate from 1 before the size changes.
     #[arg(long, value_name = "NUMBER", value_parser = amount, default_value = "0.1")]
     tolerance: f64,
 
-    /// How far back recommendations hold up a scale-down.
+    /// How far back recommendations can hold up a scale-down.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     downscale_stabilization: Duration,
 
-    /// How long after a pod's start its cpu samples may come from starting up.
+    /// How long after a pod's start its cpu samples may be due to initialization.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     cpu_initialization_period: Duration,
 
-    /// Up to how long after its start an unready pod counts as never having been ready.
+    /// How long after its start an unready pod may count as never having been ready.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     initial_readiness_delay: Duration,
 
@@ -65,18 +63,18 @@ pub(super) struct Model {
     #[arg(long, value_name = "DURATION", value_parser = period)]
     metric_resolution: Option<Duration>,
 
-    /// Which part of the scrapes is lost, from 0 to 1.
+    /// The share of scrapes that is lost, from 0 to 1.
     #[arg(long, value_name = "SHARE", value_parser = amount)]
     missing: Option<f64>,
 
-    /// The time that is computed in one step; longer is faster and coarser.
+    /// The time simulated in one step; longer is faster and coarser.
     #[arg(long, value_name = "DURATION", value_parser = period)]
     slot: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum KindName {
-    /// Requests want an answer.
+    /// Requests are answered directly.
     Service,
     /// Work waits in a queue.
     Consumer,

@@ -25,21 +25,21 @@ use std::process::ExitCode;
 /// No more settings of the frontier than these are tried on what is held out, and shown.
 const MOST_ROWS: usize = 12;
 
-/// Search settings of autoscalers: targets, windows, policies and what is done ahead of the demand.
+/// Search for autoscaler settings: targets, windows, policies and scaling ahead of demand.
 ///
-/// The end of each load is held out in parts. For each part settings are chosen by what comes before it, and
-/// scored in it alone, so that no score is of something that the search has seen. Shown are how they did, the
-/// frontier of violations and pod-hours in the last part, and the recommended object as YAML with what changes
-/// in it. The same seed gives the same output, byte for byte.
+/// The end of each load is held out in parts. For each part, settings are chosen on the load before it and
+/// scored on the part alone, so that no score covers anything the search has seen. The output shows how the
+/// settings did, the frontier of violations and pod-hours in the last part, and the recommended object as YAML
+/// with its changes. The same seed gives the same output, byte for byte.
 ///
 /// Exit codes: 0 done, 1 something cannot be simulated, 2 usage error.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Look for the fewest pod-hours with at most so many requests refused or too slow.
+    /// Minimize pod-hours with at most this percentage of requests refused or too slow.
     #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = percent)]
     max_violations: f64,
 
-    /// Look for the smallest sum instead: pod-hours, and so many of them for each percent of violations.
+    /// Minimize a sum instead: pod-hours, plus this many pod-hours for each percent of violations.
     #[arg(
         long,
         value_name = "POD-HOURS",
@@ -49,11 +49,11 @@ pub struct Arguments {
     )]
     weight: Option<f64>,
 
-    /// How much of each load is never held out, from 0.1 to 0.9.
+    /// The share of each load that is never held out, from 0.1 to 0.9.
     #[arg(long, value_name = "SHARE", default_value = "0.6", value_parser = share)]
     train: f64,
 
-    /// In how many parts, one after the other, the rest is held out. A search is made for each.
+    /// How many consecutive parts the rest is held out in. Each part takes one search.
     #[arg(long, value_name = "N", default_value = "2", value_parser = parts)]
     parts: NonZeroU32,
 
@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_most(MOST_SAMPLES))]
     samples: usize,
 
-    /// How many steps are made at most.
+    /// The maximum number of such steps.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = at_most(MOST_ROUNDS))]
     rounds: usize,
 
@@ -73,7 +73,7 @@ pub struct Arguments {
 enum Output {
     /// Tables, a chart, what changes, and the recommended objects.
     Text,
-    /// The recommended objects, to be applied; as they are where a change did worse in a part.
+    /// The recommended objects, ready to apply; unchanged where a change did worse in a part.
     Yaml,
 }
 

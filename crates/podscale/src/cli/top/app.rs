@@ -9,16 +9,16 @@ use std::cmp::Ordering;
 /// Which rows come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
-    /// In the order of names.
+    /// By name.
     #[default]
     Name,
-    /// The largest targets.
+    /// The largest targets first.
     Replicas,
-    /// Those whose metrics are furthest above their targets.
+    /// Metrics furthest above their targets first.
     Metric,
-    /// Those that were scaled last.
+    /// The most recently scaled first.
     LastScale,
-    /// Those in trouble.
+    /// Autoscalers in trouble first.
     Trouble,
 }
 

@@ -29,15 +29,15 @@ use std::sync::Arc;
 #[derive(Debug, Args)]
 #[group(id = "live")]
 pub(super) struct Arguments {
-    /// Ask the cluster, too: whether targets exist, metrics answer and pods have requests.
+    /// Also check against the cluster: whether targets exist, metrics are available and pods have requests.
     #[arg(long)]
     cluster: bool,
 
-    /// The kubeconfig; $KUBECONFIG, ~/.kube/config or the surrounding cluster if not given.
+    /// The kubeconfig; if not given, $KUBECONFIG, ~/.kube/config or the cluster it runs in.
     #[arg(long, value_name = "FILE", requires = "cluster")]
     kubeconfig: Option<PathBuf>,
 
-    /// The kubeconfig's context; its current one if not given.
+    /// The kubeconfig context; the current one if not given.
     #[arg(long, value_name = "NAME", requires = "cluster")]
     context: Option<String>,
 
