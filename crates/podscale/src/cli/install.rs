@@ -54,8 +54,8 @@ pub struct Arguments {
     #[arg(long)]
     original_chpas: bool,
 
-    /// Define Podscale's own kinds of autoscalers (PodAutoscaler), and grant the permissions to manage them;
-    /// with --triggers, also KEDA's kinds.
+    /// Define Podscale's own kinds of autoscalers (PodAutoscaler, CHPA), and grant the permissions to manage
+    /// them; with --triggers, also KEDA's kinds.
     #[arg(long)]
     crds: bool,
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// autoscalers: reports every error that an API server would report, with file, line, column and field, and
 /// lints for what it accepts but experience shows to be wrong. Workloads in the same files are checked for what
 /// autoscalers need from them. Also checks the configuration of prometheus-adapter (rules, externalRules,
-/// resourceRules), as a file and in the ConfigMaps that hold one under config.yaml. Other objects are ignored.
+/// resourceRules), as a file and in ConfigMaps that hold one. Other objects are ignored.
 ///
 /// The annotation podscale.dev/ignore-lints silences a lint for one object, --ignore for all. --cluster also
 /// checks against the cluster of the kubeconfig: whether targets exist, metrics are available and pods have
