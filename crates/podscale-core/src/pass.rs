@@ -152,17 +152,22 @@ impl<'a> Pass<'a> {
     #[must_use]
     #[inline]
     pub fn begin(snapshot: &'a Snapshot<'a>) -> Pass<'a> {
-        let mut decision = decide(snapshot);
-        let scale = match decision.rescale {
-            Some(_) if decision.steps.is_dry_run() => {
-                decision.steps.withheld = Some(Withheld::DryRun);
-                WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun))
-            }
-            Some(_) => WriteOutcome::Pending,
-            None => WriteOutcome::Unchanged,
+        // Decided in its place: a decision is large to move.
+        let mut outcome = Outcome {
+            decision: decide(snapshot),
+            scale: WriteOutcome::Unchanged,
+            status: WriteOutcome::Unchanged,
+            scale_ended_at: None,
         };
-        let status = WriteOutcome::Unchanged;
-        Pass { snapshot, outcome: Outcome { decision, scale, status, scale_ended_at: None } }
+        let Outcome { decision, scale, .. } = &mut outcome;
+        if decision.rescale.is_some() {
+            *scale = WriteOutcome::Pending;
+            if decision.steps.is_dry_run() {
+                decision.steps.withheld = Some(Withheld::DryRun);
+                *scale = WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun));
+            }
+        }
+        Pass { snapshot, outcome }
     }
 
     /// What is to be written now.

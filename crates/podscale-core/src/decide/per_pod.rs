@@ -132,6 +132,8 @@ pub(super) struct Usage {
 
 impl PodSamples<'_> {
     /// Sorts the pods and adds up those that are ready.
+    // Apart from the rest of a decision, so that all that the loop needs is in registers.
+    #[inline(never)]
     pub(super) fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
         let unmatched = self.readings.unmatched;
         let mut counts = PodCounts { unmatched: unmatched.count as u32, ..PodCounts::default() };
