@@ -36,7 +36,7 @@
 //! becomes of the status, so a driver may commit it before it writes the status. A driver that only
 //! observes discards it by not committing it.
 
-use crate::decide::decide;
+use crate::decide::decide_into;
 use crate::decision::{Decision, Rescale, StatusChange};
 use crate::history::Learned;
 use crate::snapshot::Snapshot;
@@ -153,13 +153,17 @@ impl<'a> Pass<'a> {
     #[inline]
     pub fn begin(snapshot: &'a Snapshot<'a>) -> Pass<'a> {
         // Decided in its place: a decision is large to move.
-        let mut outcome = Outcome {
-            decision: decide(snapshot),
-            scale: WriteOutcome::Unchanged,
-            status: WriteOutcome::Unchanged,
-            scale_ended_at: None,
+        let mut pass = Pass {
+            snapshot,
+            outcome: Outcome {
+                decision: Decision::undecided(),
+                scale: WriteOutcome::Unchanged,
+                status: WriteOutcome::Unchanged,
+                scale_ended_at: None,
+            },
         };
-        let Outcome { decision, scale, .. } = &mut outcome;
+        let Outcome { decision, scale, .. } = &mut pass.outcome;
+        decide_into(snapshot, decision);
         if decision.rescale.is_some() {
             *scale = WriteOutcome::Pending;
             if decision.steps.is_dry_run() {
@@ -167,7 +171,7 @@ impl<'a> Pass<'a> {
                 *scale = WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun));
             }
         }
-        Pass { snapshot, outcome }
+        pass
     }
 
     /// What is to be written now.

@@ -78,9 +78,19 @@ pub enum Group {
 impl Pod {
     /// Whether it runs and takes traffic.
     #[must_use]
+    #[inline]
     pub fn is_serving(&self) -> bool {
         self.phase == Phase::Running
             && matches!(self.ready, Some(Ready { status: ReadyStatus::True, .. }))
+    }
+
+    /// Whether it runs, takes traffic and had started before this time. If that is as long ago as a cpu sample may be
+    /// distrusted after a start, its sample counts for every metric.
+    #[inline]
+    pub(crate) fn is_settled(&self, started_before: Time) -> bool {
+        !self.deleting
+            && self.is_serving()
+            && self.started.is_some_and(|started| started < started_before)
     }
 
     /// The group of this pod for a metric. `ignores_startup` is true for cpu only: what a pod burns
