@@ -124,11 +124,17 @@ mod tests {
     #[test]
     fn many_at_once_are_as_each_of_them() {
         let starts = [-1e17, -3.3, -0.2, -0.13, 0.0, 0.1249, 0.62, 0.99, 12.3, 1e9, 4.4e15, 1e17];
-        for (start, step) in starts.into_iter().flat_map(|start| [(start, 1e-5), (start, 0.03), (start, 0.7)]) {
+        for (start, step) in
+            starts.into_iter().flat_map(|start| [(start, 1e-5), (start, 0.03), (start, 0.7)])
+        {
             let turns: [f64; 16] = std::array::from_fn(|place| start + place as f64 * step);
             let mut found = turns;
             sines(&mut found);
-            assert_eq!(found.map(f64::to_bits), turns.map(|turns| sine(turns).to_bits()), "{start} {step}");
+            assert_eq!(
+                found.map(f64::to_bits),
+                turns.map(|turns| sine(turns).to_bits()),
+                "{start} {step}"
+            );
         }
         sines(&mut []);
     }

@@ -205,7 +205,8 @@ impl Recorder {
 
     /// Whether slots can be taken in by [`Recorder::calm_slots`] if nothing waits in them.
     pub(crate) fn is_calm(&self, slots: &Coming<'_>) -> bool {
-        let first = slots.ends.first().is_some_and(|since| self.is_scored(self.start.after(*since)));
+        let first =
+            slots.ends.first().is_some_and(|since| self.is_scored(self.start.after(*since)));
         first && self.waited <= 0.0
     }
 
@@ -216,7 +217,9 @@ impl Recorder {
             self.age.forget();
         }
         self.sums.add_calm(slots, capacity_rps, pods.existing);
-        for ((&since, &seconds), &arrived) in slots.ends.iter().zip(slots.seconds).zip(slots.arrivals) {
+        for ((&since, &seconds), &arrived) in
+            slots.ends.iter().zip(slots.seconds).zip(slots.arrivals)
+        {
             let slow = match self.without_requests {
                 true => 0.0,
                 false => self.times.add_without_pile(arrived, capacity_rps * seconds, true),
@@ -224,7 +227,8 @@ impl Recorder {
             self.sums.slow += slow;
             self.minute.add(since, arrived, slow);
             if self.points.step > 0 {
-                let slot = Slot { seconds, arrived, served: arrived, capacity_rps, ..Slot::default() };
+                let slot =
+                    Slot { seconds, arrived, served: arrived, capacity_rps, ..Slot::default() };
                 self.draw(since, &slot, slow);
             }
         }

@@ -272,4 +272,27 @@ mod tests {
             close(usage.latency_seconds, alike.latency_seconds(), "latency");
         }
     }
+
+    /// Slots in which nothing waits leave the same bits, whichever way they pass; others are left alone.
+    #[test]
+    fn calm_slots_are_as_each_of_them() {
+        let spec: WorkloadSpec = serde_json::from_str(
+            r#"{"rpsPerPod":50,"cpuMsPerRequest":7,"baseCpuMillis":3,"timeoutSeconds":1}"#,
+        )
+        .unwrap();
+        let (seconds, ends) = ([0.3, 1.0, 1.0, 0.7], [Span(0); 4]);
+        let mut each = Flow::new(spec, Some(300.0), None).unwrap();
+        for (busy, is_calm) in [(0.9, true), (0.0, true), (1.0, true), (1.1, false), (0.7, false)] {
+            let arrivals = seconds.map(|seconds| seconds * each.rps_per_pod() * 3.0 * busy);
+            let slots =
+                Coming { ends: &ends, seconds: &seconds, rates: &seconds, arrivals: &arrivals };
+            let mut calm = each.clone();
+            assert_eq!(calm.pass_calmly(&slots, 3), is_calm, "{busy}");
+            assert!(!each.clone().pass_calmly(&slots, 0), "no pod serves");
+            let before = (each.totals, each.counters, each.last);
+            arrivals.iter().zip(seconds).for_each(|(arrivals, s)| each.slot(*arrivals, s, 3));
+            let expected = if is_calm { (each.totals, each.counters, each.last) } else { before };
+            assert_eq!((calm.totals, calm.counters, calm.last), expected, "{busy}");
+        }
+    }
 }
