@@ -283,7 +283,7 @@ mod tests {
         let (seconds, ends) = ([0.3, 1.0, 1.0, 0.7], [Span(0); 4]);
         let mut each = Flow::new(spec, Some(300.0), None).unwrap();
         for (busy, is_calm) in [(0.9, true), (0.0, true), (1.0, true), (1.1, false), (0.7, false)] {
-            let arrivals = seconds.map(|seconds| seconds * each.rps_per_pod() * 3.0 * busy);
+            let arrivals = seconds.map(|seconds| each.rps_per_pod() * 3.0 * seconds * busy);
             let slots =
                 Coming { ends: &ends, seconds: &seconds, rates: &seconds, arrivals: &arrivals };
             let mut calm = each.clone();
