@@ -302,10 +302,15 @@ impl Fleet {
         self.changes += 1;
         self.alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
         self.ready = self.pods.iter().filter(|pod| pod.stage == Stage::Ready).count();
-        let since =
-            |pod: &SimPod| pod.ready.filter(|_| pod.stage == Stage::Ready).map(|(at, _)| at);
-        let mut all_since = self.pods.iter().map(since);
-        self.all_ready = all_since.try_fold(Time(i64::MIN), |latest, at| Some(latest.max(at?)));
+        self.all_ready = self
+            .pods
+            .iter()
+            .map(
+                |pod| {
+                    if pod.serves_since(NEVER) { pod.ready.map(|(since, _)| since) } else { None }
+                },
+            )
+            .try_fold(Time(i64::MIN), |latest, since| Some(latest.max(since?)));
         let pods = self.pods.iter().map(|pod| pod.due).min().unwrap_or(NEVER);
         self.next_due = pods.min(self.nodes.next_due()).min(self.rollouts.next_due());
     }
