@@ -1,11 +1,11 @@
 //! Turns one snapshot into one decision. Never fails, never waits, never reads a clock.
 
 use crate::decision::{Decision, Event, MetricResults, Rescale, RescaleReason};
-use crate::history::{Learned, Recommendation};
+use crate::history::Recommendation;
 use crate::model::{Autoscaler, Extensions, Pace, Wording};
 use crate::snapshot::{Scale, ScaleError, Selection, Snapshot};
-use crate::status::{ConditionChanges, ConditionKind, ConditionStatus, Finding, Note, Status};
-use crate::steps::{Bound, End, Steps, Stop};
+use crate::status::{ConditionKind, ConditionStatus, Finding, Note, Status};
+use crate::steps::{Bound, End, Stop};
 use crate::text;
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -23,29 +23,21 @@ mod total;
 /// below only compute.
 #[must_use]
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut decision = Decision {
-        found: None,
-        desired: None,
-        rescale: None,
-        conditions: ConditionChanges::default(),
-        metrics: MetricResults::Untouched,
-        events: Vec::new(),
-        learned: Learned::default(),
-        rescaled_at: None,
-        error: None,
-        steps: Steps::default(),
-    };
+    let mut decision = Decision::undecided();
+    decide_into(snapshot, &mut decision);
+    decision
+}
+
+/// The same into a place where nothing was decided yet: a decision is large to move.
+pub(crate) fn decide_into(snapshot: &Snapshot<'_>, decision: &mut Decision) {
     match (snapshot.scale, snapshot.autoscaler.extensions.as_deref()) {
         (_, Some(Extensions { invalid: Some(why), wording, .. })) => {
-            without_spec(snapshot, why, *wording, &mut decision);
+            without_spec(snapshot, why, *wording, decision);
         }
-        (Ok(scale), None) => with_scale(snapshot, *scale, &mut decision),
-        (Ok(scale), Some(extensions)) => {
-            extended::decide(snapshot, extensions, *scale, &mut decision);
-        }
-        (Err(error), _) => without_scale(snapshot, error, &mut decision),
+        (Ok(scale), None) => with_scale(snapshot, *scale, decision),
+        (Ok(scale), Some(extensions)) => extended::decide(snapshot, extensions, *scale, decision),
+        (Err(error), _) => without_scale(snapshot, error, decision),
     }
-    decision
 }
 
 /// A spec that cannot be acted on is reported when it is found, and shown as long as it is there.

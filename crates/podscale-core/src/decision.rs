@@ -160,6 +160,23 @@ impl Event {
 const FAILED_COMPUTE: &str = "FailedComputeMetricsReplicas";
 
 impl Decision {
+    /// Nothing was decided yet.
+    #[inline]
+    pub(crate) fn undecided() -> Decision {
+        Decision {
+            found: None,
+            desired: None,
+            rescale: None,
+            conditions: ConditionChanges::default(),
+            metrics: MetricResults::Untouched,
+            events: Vec::new(),
+            learned: Learned::default(),
+            rescaled_at: None,
+            error: None,
+            steps: Steps::default(),
+        }
+    }
+
     /// The size that the target has in the end.
     #[must_use]
     pub fn replicas(&self) -> Option<i32> {

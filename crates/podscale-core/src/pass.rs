@@ -36,7 +36,7 @@
 //! becomes of the status, so a driver may commit it before it writes the status. A driver that only
 //! observes discards it by not committing it.
 
-use crate::decide::decide;
+use crate::decide::decide_into;
 use crate::decision::{Decision, Rescale, StatusChange};
 use crate::history::Learned;
 use crate::snapshot::Snapshot;
@@ -152,17 +152,26 @@ impl<'a> Pass<'a> {
     #[must_use]
     #[inline]
     pub fn begin(snapshot: &'a Snapshot<'a>) -> Pass<'a> {
-        let mut decision = decide(snapshot);
-        let scale = match decision.rescale {
-            Some(_) if decision.steps.is_dry_run() => {
-                decision.steps.withheld = Some(Withheld::DryRun);
-                WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun))
-            }
-            Some(_) => WriteOutcome::Pending,
-            None => WriteOutcome::Unchanged,
+        // Decided in its place: a decision is large to move.
+        let mut pass = Pass {
+            snapshot,
+            outcome: Outcome {
+                decision: Decision::undecided(),
+                scale: WriteOutcome::Unchanged,
+                status: WriteOutcome::Unchanged,
+                scale_ended_at: None,
+            },
         };
-        let status = WriteOutcome::Unchanged;
-        Pass { snapshot, outcome: Outcome { decision, scale, status, scale_ended_at: None } }
+        let Outcome { decision, scale, .. } = &mut pass.outcome;
+        decide_into(snapshot, decision);
+        if decision.rescale.is_some() {
+            *scale = WriteOutcome::Pending;
+            if decision.steps.is_dry_run() {
+                decision.steps.withheld = Some(Withheld::DryRun);
+                *scale = WriteOutcome::Ended(ScaleWrite::Withheld(Withheld::DryRun));
+            }
+        }
+        pass
     }
 
     /// What is to be written now.

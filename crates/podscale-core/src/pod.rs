@@ -78,9 +78,19 @@ pub enum Group {
 impl Pod {
     /// Whether it runs and takes traffic.
     #[must_use]
+    #[inline]
     pub fn is_serving(&self) -> bool {
         self.phase == Phase::Running
             && matches!(self.ready, Some(Ready { status: ReadyStatus::True, .. }))
+    }
+
+    /// Whether it runs, takes traffic and had started before this time. If that is as long ago as a cpu sample may be
+    /// distrusted after a start, its sample counts for every metric.
+    #[inline]
+    pub(crate) fn is_settled(&self, started_before: Time) -> bool {
+        !self.deleting
+            && self.is_serving()
+            && self.started.is_some_and(|started| started < started_before)
     }
 
     /// The group of this pod for a metric. `ignores_startup` is true for cpu only: what a pod burns
@@ -143,4 +153,38 @@ pub fn surge(pods: &[Pod], wanted: i32) -> Vec<usize> {
         unready.into_iter().take(surplus).map(|(place, _)| place).collect();
     places.sort_unstable();
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What settled pods are spared must lead to the same: with a sample they count for every metric.
+    #[test]
+    fn the_sample_of_a_settled_pod_counts() {
+        let (settings, now) = (Settings::default(), Time(0).after(Span::seconds(10_000)));
+        let settled_by = now.before(settings.cpu_initialization_period);
+        let sample = Sample { value: Milli(1), taken: now, window: Span::seconds(15) };
+        let mut settled = 0;
+        for started in [None, Some(Time(0)), Some(settled_by), Some(now)] {
+            for status in [ReadyStatus::True, ReadyStatus::False, ReadyStatus::Unknown] {
+                for phase in [Phase::Pending, Phase::Running, Phase::Failed, Phase::Unknown] {
+                    for deleting in [false, true] {
+                        let ready = Some(Ready { status, since: now });
+                        let pod = Pod { started, ready, phase, deleting };
+                        if pod.is_settled(settled_by) {
+                            settled += 1;
+                            for ignores_startup in [false, true] {
+                                let group =
+                                    pod.group(Some(&sample), ignores_startup, &settings, now);
+                                assert_eq!(group, Group::Ready, "{pod:?}");
+                            }
+                        }
+                        assert!(!pod.is_settled(Time(i64::MIN)), "{pod:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(settled, 1, "one that serves and started long ago");
+    }
 }

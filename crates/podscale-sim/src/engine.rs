@@ -1,14 +1,16 @@
 //! Virtual time: lets a workload, its pods, its metrics and a policy act on each other from event to
 //! event. A run is a function of its [`Plan`] and its policy: the same plan gives the same bytes.
 
-use crate::environment::{Arrivals, seconds};
+mod ahead;
+
+use crate::environment::seconds;
 use crate::plan::{Plan, PlanError};
 use crate::policy::Policy;
-use crate::random;
 use crate::request_time::RequestTimes;
 use crate::score::{Pods, Recorder, Run};
 use crate::workload::Flow;
 use crate::world::{Fleet, NEVER, Sensors, World};
+use ahead::Ahead;
 use podscale_core::{Span, Time};
 
 /// What the draws of arrivals are for.
@@ -23,18 +25,6 @@ pub fn simulate(plan: &Plan, policy: &mut dyn Policy) -> Result<Run, PlanError> 
     Ok(Engine::new(plan, flow, policy).run())
 }
 
-/// How many slots are looked at ahead of what becomes of them.
-const AHEAD: usize = 16;
-
-/// What comes in a slot.
-#[derive(Clone, Copy, Default)]
-struct Upcoming {
-    end: Time,
-    seconds: f64,
-    rate: f64,
-    arrivals: f64,
-}
-
 struct Engine<'a> {
     plan: &'a Plan,
     policy: &'a mut dyn Policy,
@@ -43,16 +33,11 @@ struct Engine<'a> {
     sensors: Sensors,
     recorder: Recorder,
     now: Time,
-    slot: Span,
-    slot_seconds: f64,
+    ahead: Ahead,
     /// From a decision until its size takes effect.
     api_latency: Span,
-    /// Where the slot ends that time is in.
-    boundary: Time,
     /// A size that was decided and takes effect later.
     pending: Option<(Time, i32)>,
-    /// The rate of the load, and until when it certainly stays.
-    rate: (f64, Time),
 }
 
 impl<'a> Engine<'a> {
@@ -62,18 +47,14 @@ impl<'a> Engine<'a> {
         let environment = &plan.environment;
         let sensors = Sensors::new(environment, &policy.needs(), &plan.metrics, &flow, at);
         let times = RequestTimes::new(&plan.workload, flow.rps_per_pod(), plan.objective_seconds);
-        let slot = seconds(environment.slot_seconds);
         Engine {
             fleet: Fleet::new(environment, plan.seed, plan.replicas, plan.start),
             sensors,
             recorder: Recorder::new(plan, times, flow.rps_per_pod()),
             now: plan.start,
-            slot,
-            slot_seconds: slot.0 as f64 / 1e6,
+            ahead: Ahead::new(plan),
             api_latency: seconds(environment.api_latency_seconds),
-            boundary: plan.start,
             pending: None,
-            rate: (0.0, Time(i64::MIN)),
             plan,
             policy,
             flow,
@@ -101,54 +82,20 @@ impl<'a> Engine<'a> {
         // No pod comes or goes meanwhile.
         let ready = self.fleet.ready();
         let pods = Pods { existing: self.fleet.existing() as f64, created: self.fleet.created() };
-        let mut ahead = [Upcoming::default(); AHEAD];
-        while self.now < until {
-            let count = self.look_ahead(until, &mut ahead);
-            for slot in &ahead[..count] {
-                self.flow.slot(slot.arrivals, slot.seconds, ready);
+        while let Some(slots) = self.ahead.look(self.plan, until) {
+            if self.recorder.is_calm(&slots) && self.flow.pass_calmly(&slots, ready) {
+                self.recorder.calm_slots(&slots, self.flow.last().capacity_rps, pods);
+                continue;
+            }
+            for (place, since) in slots.ends.iter().enumerate() {
+                self.flow.slot(slots.arrivals[place], slots.seconds[place], ready);
                 // Not a copy of it: what was just written in parts is slow to be read as a whole.
                 let (last, totals) = (self.flow.last(), self.flow.totals());
-                self.recorder.slot(slot.end, last, slot.rate, pods, totals);
+                let end = self.plan.start.after(*since);
+                self.recorder.slot(end, last, slots.rates[place], pods, totals);
             }
         }
-    }
-
-    /// What comes in the next slots until the given time, and how many those are: at least one. A processor works on many
-    /// of them at once, since none depends on what becomes of another.
-    fn look_ahead(&mut self, until: Time, slots: &mut [Upcoming; AHEAD]) -> usize {
-        let start = self.plan.start;
-        let mut count = 0;
-        for slot in slots {
-            if self.boundary <= self.now {
-                self.boundary = self.boundary.after(self.slot);
-            }
-            let end = self.boundary.min(until);
-            let length = end.since(self.now);
-            let seconds = match length == self.slot {
-                true => self.slot_seconds,
-                false => length.0 as f64 / 1e6,
-            };
-            let middle = self.now.after(Span(length.0 / 2));
-            if middle >= self.rate.1 {
-                let since = middle.since(start);
-                let (rate, steady) = self.plan.load.rate_and_steady(since);
-                self.rate = (rate, start.after(steady));
-            }
-            let expected = self.rate.0 * seconds;
-            let arrivals = match self.plan.environment.arrivals {
-                Arrivals::Even => expected,
-                Arrivals::Random => {
-                    random::poisson(expected, self.plan.seed, self.now.0.cast_unsigned(), ARRIVALS)
-                }
-            };
-            *slot = Upcoming { end, seconds, rate: self.rate.0, arrivals };
-            self.now = end;
-            count += 1;
-            if end >= until {
-                break;
-            }
-        }
-        count
+        self.now = until;
     }
 
     /// Lets everything happen that is due now, always in the same order.

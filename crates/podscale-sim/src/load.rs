@@ -234,12 +234,19 @@ impl Load {
     pub fn rate_and_steady(&self, since_start: Span) -> (f64, Span) {
         match self.parts.as_slice() {
             // Nearly all loads are one, and are asked for every second of a run.
-            [Part::Sine(sine)] => (sine.rate(since_start), since_start),
             [only] => {
                 let rate = in_range(only.rate(since_start));
                 (rate, only.steady_until(since_start).max(since_start))
             }
             _ => (self.rate(since_start), self.steady_until(since_start)),
+        }
+    }
+
+    /// The wave that is all of it, if it is one.
+    pub(crate) fn as_wave(&self) -> Option<&Sine> {
+        match self.parts.as_slice() {
+            [Part::Sine(wave)] => Some(wave),
+            _ => None,
         }
     }
 
@@ -266,7 +273,12 @@ impl Load {
 
 /// A rate within bounds; `NaN` counts as zero.
 fn in_range(rps: f64) -> f64 {
-    if rps > 0.0 { rps.min(MAX_RPS) } else { 0.0 }
+    // Compared by hand: `min` also looks for what is no number, which is not above zero.
+    match rps > 0.0 {
+        true if rps < MAX_RPS => rps,
+        true => MAX_RPS,
+        false => 0.0,
+    }
 }
 
 impl Part {
@@ -325,8 +337,28 @@ impl Part {
 impl Sine {
     /// Requests per second so long after the start.
     fn rate(&self, since_start: Span) -> f64 {
-        let turns = (since_start.0 as f64 / 1e6 - self.phase_seconds) / self.period_seconds;
-        in_range(self.mean_rps + self.amplitude_rps * wave::sine(turns))
+        self.at(wave::sine(self.turns(since_start)))
+    }
+
+    /// The same for many times in order: no number differs from that of its own, but they take a fraction of the time.
+    pub(crate) fn rates(&self, times: &[Span], rates: &mut [f64]) {
+        for (turns, since_start) in rates.iter_mut().zip(times) {
+            *turns = self.turns(*since_start);
+        }
+        wave::sines(rates);
+        for rate in rates {
+            *rate = self.at(*rate);
+        }
+    }
+
+    /// How many turns it has made so long after the start.
+    fn turns(&self, since_start: Span) -> f64 {
+        (since_start.0 as f64 / 1e6 - self.phase_seconds) / self.period_seconds
+    }
+
+    /// Its rate where the sine is this.
+    fn at(&self, sine: f64) -> f64 {
+        in_range(self.mean_rps + self.amplitude_rps * sine)
     }
 }
 

@@ -33,7 +33,7 @@ pub fn salted(hash: u64, salt: u64) -> f64 {
 /// on nothing but the three given: the number of ones among 64 random bits, smoothed.
 #[must_use]
 pub fn normal(hash: u64, slot: u64, purpose: u64) -> f64 {
-    let bits = mix(hash ^ mix(slot ^ mix(purpose)));
+    let bits = mix(hash ^ salt(slot, purpose));
     let between = (mix(bits) >> 11).cast_signed() as f64 / (1u64 << 53) as f64 - 0.5;
     // Times what a division by the deviation would be: this is needed for every second of a run.
     (f64::from(bits.count_ones()) - 32.0 + between) * (1.0 / NORMAL_DEVIATION)
@@ -49,7 +49,7 @@ pub fn poisson(expected: f64, hash: u64, slot: u64, purpose: u64) -> f64 {
     if expected.is_nan() || expected <= 0.0 {
         return 0.0;
     }
-    if expected > 30.0 {
+    if expected > MANY {
         return nearest((expected + expected.sqrt() * normal(hash, slot, purpose)).max(0.0));
     }
     // By inversion: the first count whose cumulated probability exceeds a uniform number.
@@ -64,13 +64,41 @@ pub fn poisson(expected: f64, hash: u64, slot: u64, purpose: u64) -> f64 {
     count
 }
 
+/// Above what is expected, counts are drawn from the normal distribution.
+const MANY: f64 = 30.0;
+/// From here on, every number is whole.
+const WHOLE: f64 = (1_i64 << 52) as f64;
+/// The largest number below a half: a half would lift what is just below one.
+const HALF: f64 = 0.5 - f64::EPSILON / 4.0;
+
+/// Turns what is expected in slots into how many happen in them, each as [`poisson`] says. Where many are expected in all
+/// of them, which is the rule, nothing branches, so that a processor works on several of them at once.
+pub(crate) fn poissons(
+    expected: &mut [f64],
+    hash: u64,
+    slots: impl Iterator<Item = u64>,
+    purpose: u64,
+) {
+    /// What is far from the numbers that are always whole, also with all that may come on top.
+    const MOST: f64 = WHOLE / 8.0;
+    let all_many = expected.iter().all(|expected| *expected > MANY && *expected < MOST);
+    for (expected, slot) in expected.iter_mut().zip(slots) {
+        *expected = match all_many {
+            true => {
+                let drawn = *expected + expected.sqrt() * normal(hash, slot, purpose);
+                let raised = if drawn > 0.0 { drawn + HALF } else { HALF };
+                // Without its fraction: the sum has no room for one, and is rounded up or down.
+                let rounded = (raised + WHOLE) - WHOLE;
+                if rounded > raised { rounded - 1.0 } else { rounded }
+            }
+            false => poisson(*expected, hash, slot, purpose),
+        };
+    }
+}
+
 /// The nearest whole number to one that is not negative, as `round` gives it. That is a call of a function where machines
 /// of every age are to run this, and one is needed for every second of a run; a branch would be guessed wrongly half the time.
 fn nearest(number: f64) -> f64 {
-    /// The largest number below a half: a half would lift what is just below one.
-    const HALF: f64 = 0.5 - f64::EPSILON / 4.0;
-    /// From here on, every number is whole.
-    const WHOLE: f64 = (1_i64 << 52) as f64;
     if number >= WHOLE { number } else { ((number + HALF) as i64) as f64 }
 }
 
@@ -123,5 +151,20 @@ mod tests {
         }
         assert_eq!(poisson(0.0, 1, 2, 3), 0.0);
         assert_eq!(poisson(f64::NAN, 1, 2, 3), 0.0);
+    }
+
+    #[test]
+    fn many_at_once_are_as_each_of_them() {
+        let near: [f64; 16] = std::array::from_fn(|place| 30.5 + place as f64 * 0.7);
+        let far: [f64; 16] = std::array::from_fn(|place| 10f64.powi(place as i32 - 1) * 31.3);
+        for seed in 0..2_000 {
+            for expected in [near, near.map(|expected| expected - 10.0), far] {
+                let mut counts = expected;
+                poissons(&mut counts, seed, 100.., 7);
+                let each: Vec<f64> =
+                    (100..).zip(expected).map(|(slot, e)| poisson(e, seed, slot, 7)).collect();
+                assert_eq!(counts.as_slice(), each, "{expected:?}");
+            }
+        }
     }
 }

@@ -90,21 +90,26 @@ impl RequestTimes {
         if slot.served <= 0.0 {
             return 0.0;
         }
-        let possible = slot.capacity_rps * slot.seconds;
-        let busy = (slot.served / possible.max(f64::MIN_POSITIVE)).min(MAX_BUSY);
         if pile_seconds <= 0.0 {
-            // In range: busy is at most 0.95. To 32 bits it is one step.
-            let degree = (busy / MAX_BUSY * (DEGREES - 1) as f64) as u32 as usize;
-            let degree = degree.min(DEGREES - 1);
-            if scored {
-                self.by_degree[degree] += slot.served;
-            }
-            return slot.served * self.slow[degree];
+            return self.add_without_pile(slot.served, slot.capacity_rps * slot.seconds, scored);
         }
+        let busy = busy(slot.served, slot.capacity_rps * slot.seconds);
         if scored {
             self.spread(slot.served, busy, pile_seconds);
         }
         slot.served * self.longer_than(self.objective_seconds, busy, pile_seconds)
+    }
+
+    /// The same for a slot in which so many requests were served of so many that could be, without a pile.
+    #[inline]
+    pub(crate) fn add_without_pile(&mut self, served: f64, possible: f64, scored: bool) -> f64 {
+        // In range: busy is at most 0.95. To 32 bits it is one step.
+        let degree = (busy(served, possible) / MAX_BUSY * (DEGREES - 1) as f64) as u32 as usize;
+        let degree = degree.min(DEGREES - 1);
+        if scored {
+            self.by_degree[degree] += served;
+        }
+        served * self.slow[degree]
     }
 
     /// Takes in requests of which it is known how long they waited; gives how many of them were too slow.
@@ -173,6 +178,11 @@ impl RequestTimes {
     fn rate(&self, busy: f64) -> f64 {
         self.servers * (1.0 - busy) / self.latency_seconds.max(1e-9)
     }
+}
+
+/// How busy pods are that serve so many requests of so many that they could.
+fn busy(served: f64, possible: f64) -> f64 {
+    (served / possible.max(f64::MIN_POSITIVE)).min(MAX_BUSY)
 }
 
 fn busy_of(degree: usize) -> f64 {

@@ -18,6 +18,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use flow::Coming;
 pub use flow::{Counters, Flow, Slot};
 pub use spec::{Kind, MAX_LATENCY_SECONDS, SpecError, WorkloadSpec};
 

@@ -8,6 +8,7 @@ use crate::snapshot::{PodReadings, Sample, Scale, Snapshot};
 use crate::status::Current;
 use crate::steps::{PodCounts, Proposal, Verdict};
 use crate::text::MetricError;
+use crate::time::Time;
 
 /// The size that a metric with a value per pod asks for: pods are sorted, the ratio of use to target
 /// is taken over those that count, and pods without a usable sample soften the answer.
@@ -28,7 +29,8 @@ pub(super) fn propose(
         pod.group(sample, ignores_startup, snapshot.settings, snapshot.now)
     };
 
-    let (counts, mut sums) = lined_up.sort(group);
+    let settled_by = snapshot.now.before(snapshot.settings.cpu_initialization_period);
+    let (counts, mut sums) = lined_up.sort(settled_by, group);
     if sums.metrics == 0 {
         return Err(MetricError::NoneUsable);
     }
@@ -131,8 +133,15 @@ pub(super) struct Usage {
 }
 
 impl PodSamples<'_> {
-    /// Sorts the pods and adds up those that are ready.
-    pub(super) fn sort(&self, group: impl Fn(&Pod, Option<&Sample>) -> Group) -> (PodCounts, Sums) {
+    /// Sorts the pods and adds up those that are ready: a pod with a sample that is settled by this time is, and nearly
+    /// all are, so that only of the others is asked in which group they are.
+    // Apart from the rest of a decision, so that all that the loop needs is in registers.
+    #[inline(never)]
+    pub(super) fn sort(
+        &self,
+        settled_by: Time,
+        group: impl Fn(&Pod, Option<&Sample>) -> Group,
+    ) -> (PodCounts, Sums) {
         let unmatched = self.readings.unmatched;
         let mut counts = PodCounts { unmatched: unmatched.count as u32, ..PodCounts::default() };
         let mut sums = Sums::default();
@@ -142,7 +151,11 @@ impl PodSamples<'_> {
         }
         for (place, pod) in self.pods.iter().enumerate() {
             let sample = self.sample(place);
-            match group(pod, sample) {
+            let group = match sample {
+                Some(_) if pod.is_settled(settled_by) => Group::Ready,
+                _ => group(pod, sample),
+            };
+            match group {
                 Group::Ready => {
                     counts.ready += 1;
                     sums.used = sums.used.wrapping_add(sample.map_or(0, |s| s.value.0));

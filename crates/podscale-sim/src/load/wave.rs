@@ -6,18 +6,72 @@ use std::f64::consts::TAU;
 /// From here on, every number is whole.
 const WHOLE: f64 = (1_i64 << 52) as f64;
 
+/// Which quarter of which turn an angle is closest to.
+#[derive(Clone, Copy, PartialEq)]
+struct Quarter {
+    /// The whole turns before it.
+    turn: f64,
+    number: i32,
+}
+
+impl Quarter {
+    /// The closest to so many turns; nothing where every number is whole.
+    fn of(turns: f64) -> Option<Quarter> {
+        if turns.abs() >= WHOLE {
+            return None;
+        }
+        // As `trunc` does, which is a call of a function where machines of every age are to run this.
+        let turn = (turns as i64) as f64;
+        let part = turns - turn;
+        Some(Quarter { turn, number: (part * 4.0 + 0.5_f64.copysign(part)) as i32 })
+    }
+
+    /// How far so many turns are from it: at most an eighth of a turn to either side, where few terms are enough.
+    fn angle(self, turns: f64) -> f64 {
+        (turns - self.turn - f64::from(self.number) * 0.25) * TAU
+    }
+
+    fn is_even(self) -> bool {
+        self.number & 1 == 0
+    }
+
+    /// The sign of the sine in it.
+    fn sign(self) -> f64 {
+        if self.number & 2 == 0 { 1.0 } else { -1.0 }
+    }
+}
+
 /// The sine of so many turns, to about the last bit.
 pub(super) fn sine(turns: f64) -> f64 {
-    if turns.abs() >= WHOLE {
-        return 0.0;
+    let Some(quarter) = Quarter::of(turns) else { return 0.0 };
+    let angle = quarter.angle(turns);
+    let value = if quarter.is_even() { sine_near_zero(angle) } else { cosine_near_zero(angle) };
+    value * quarter.sign()
+}
+
+/// Turns in order into their sines. Those that are close to each other are in the same quarter: that is found once, and
+/// what is left has no branches, so that a processor works on several of them at once.
+pub(super) fn sines(turns: &mut [f64]) {
+    if let [only] = turns {
+        *only = sine(*only);
+        return;
     }
-    // As `fract` does, which is a call of a function where machines of every age are to run this.
-    let part = turns - (turns as i64) as f64;
-    let quarter = (part * 4.0 + 0.5_f64.copysign(part)) as i32;
-    // At most an eighth of a turn to either side of a whole quarter, where few terms are enough.
-    let angle = (part - f64::from(quarter) * 0.25) * TAU;
-    let value = if quarter & 1 == 0 { sine_near_zero(angle) } else { cosine_near_zero(angle) };
-    if quarter & 2 == 0 { value } else { -value }
+    let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return };
+    match (Quarter::of(*first), Quarter::of(*last)) {
+        (Some(quarter), Some(last)) if quarter == last => {
+            let sign = quarter.sign();
+            if quarter.is_even() {
+                for turns in turns {
+                    *turns = sine_near_zero(quarter.angle(*turns)) * sign;
+                }
+            } else {
+                for turns in turns {
+                    *turns = cosine_near_zero(quarter.angle(*turns)) * sign;
+                }
+            }
+        }
+        _ => turns.iter_mut().for_each(|turns| *turns = sine(*turns)),
+    }
 }
 
 /// The terms of the series up to the fifteenth power; what is left out is less than half of the last bit. Terms are
@@ -65,5 +119,23 @@ mod tests {
         let expected = [0.0, 1.0, 0.0, -1.0, 0.0, 1.0, -1.0, 0.0, 1.0, 0.0, 0.0];
         assert_eq!(quarters.map(|turns| sine(turns).abs()), expected.map(f64::abs));
         assert_eq!([0.25, 0.75, -0.25, -0.75].map(sine), [1.0, -1.0, -1.0, 1.0]);
+    }
+
+    #[test]
+    fn many_at_once_are_as_each_of_them() {
+        let starts = [-1e17, -3.3, -0.2, -0.13, 0.0, 0.1249, 0.62, 0.99, 12.3, 1e9, 4.4e15, 1e17];
+        for (start, step) in
+            starts.into_iter().flat_map(|start| [(start, 1e-5), (start, 0.03), (start, 0.7)])
+        {
+            let turns: [f64; 16] = std::array::from_fn(|place| start + place as f64 * step);
+            let mut found = turns;
+            sines(&mut found);
+            assert_eq!(
+                found.map(f64::to_bits),
+                turns.map(|turns| sine(turns).to_bits()),
+                "{start} {step}"
+            );
+        }
+        sines(&mut []);
     }
 }

@@ -193,19 +193,17 @@ impl Policy for Reconciler<'_> {
             readings: &self.readings,
         };
         let (observer, pod_ids) = (&mut self.observer, &self.pod_ids);
-        let explains = self.explains;
-        let (changed, steps) = self.controlled.pass(&seen, |snapshot, outcome| {
+        let (explains, last) = (self.explains, &mut self.last);
+        self.controlled.pass(&seen, |snapshot, outcome| {
             if let Some(observer) = observer {
                 observer.passed(snapshot, outcome, pod_ids);
             }
             let is_written = outcome.scale == WriteOutcome::Ended(ScaleWrite::Written);
-            let changed = outcome.decision.rescale.filter(|_| is_written).map(|rescale| rescale.to);
-            (changed, explains.then(|| outcome.decision.steps.clone()))
-        });
-        if let Some(steps) = steps {
-            self.last = Some((steps, world.now));
-        }
-        changed
+            if explains {
+                *last = Some((outcome.decision.steps.clone(), world.now));
+            }
+            outcome.decision.rescale.filter(|_| is_written).map(|rescale| rescale.to)
+        })
     }
 
     fn explain(&self) -> Vec<String> {

@@ -15,13 +15,18 @@ pub(super) struct Age {
 }
 
 impl Age {
+    /// Takes in that nothing waits.
+    pub(super) fn forget(&mut self) {
+        if !self.came.is_empty() {
+            self.came.clear();
+        }
+    }
+
     /// Takes in how much has come and gone until now; gives how long what is next has waited, in
     /// seconds.
     pub(super) fn take(&mut self, now: Time, came: f64, gone: f64, waiting: f64) -> f64 {
         if waiting <= 0.0 {
-            if !self.came.is_empty() {
-                self.came.clear();
-            }
+            self.forget();
             return 0.0;
         }
         if self.came.len() >= MAX_ENTRIES {

@@ -4,7 +4,7 @@ use super::age::Age;
 use super::{Change, Moment, Point, Run, Scores};
 use crate::plan::Plan;
 use crate::request_time::RequestTimes;
-use crate::workload::{Flow, Kind, Slot, Totals};
+use crate::workload::{Coming, Flow, Kind, Slot, Totals};
 use podscale_core::{Span, Time};
 
 /// The most changes of size that are kept.
@@ -45,7 +45,7 @@ pub(crate) struct Recorder {
 }
 
 /// Sums over what is scored.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Sums {
     seconds: f64,
     arrived: f64,
@@ -58,6 +58,33 @@ struct Sums {
     changes: u64,
     reversals: u64,
     decisions: u64,
+}
+
+impl Sums {
+    fn add(&mut self, slot: &Slot, rate: f64, existing: f64, slow: f64, pile_seconds: f64) {
+        self.seconds += slot.seconds;
+        self.arrived += slot.arrived;
+        self.dropped += slot.dropped;
+        self.slow += slow;
+        self.pod_seconds += existing * slot.seconds;
+        self.below_seconds += if rate > slot.capacity_rps { slot.seconds } else { 0.0 };
+        self.age_seconds += pile_seconds * slot.seconds;
+        self.oldest = if pile_seconds > self.oldest { pile_seconds } else { self.oldest };
+    }
+
+    /// Adds slots in which nothing waits; how many requests were slow is added by whom that is known to.
+    fn add_calm(&mut self, slots: &Coming<'_>, capacity_rps: f64, existing: f64) {
+        // Kept at hand until the end: what is written in every slot is slow to be read in the next.
+        let Sums { mut seconds, mut arrived, mut pod_seconds, mut below_seconds, .. } = *self;
+        let columns = slots.seconds.iter().zip(slots.arrivals).zip(slots.rates);
+        for ((of_slot, arrivals), rate) in columns {
+            seconds += of_slot;
+            arrived += arrivals;
+            pod_seconds += existing * of_slot;
+            below_seconds += if *rate > capacity_rps { *of_slot } else { 0.0 };
+        }
+        *self = Sums { seconds, arrived, pod_seconds, below_seconds, ..*self };
+    }
 }
 
 /// The minute that is being counted, and the worst one so far.
@@ -94,6 +121,8 @@ struct Points {
     step: i64,
     done: Vec<Point>,
     number: i64,
+    /// When the step ends that is being counted, from the start.
+    end: i64,
     seconds: f64,
     requests: f64,
     sum: Point,
@@ -102,10 +131,10 @@ struct Points {
 impl Points {
     /// Adds a part of a slot; all sums are over time, but for what went wrong.
     fn add(&mut self, since_start: Span, seconds: f64, of: Point, requests: f64, bad: f64) {
-        let number = since_start.0.saturating_sub(1).max(0) / self.step;
-        if number != self.number {
+        if since_start.0 > self.end {
             self.close();
-            self.number = number;
+            self.number = (since_start.0 - 1) / self.step;
+            self.end = self.number.saturating_add(1).saturating_mul(self.step);
         }
         self.seconds += seconds;
         self.requests += requests;
@@ -158,7 +187,7 @@ impl Recorder {
             minute: Minute::default(),
             replicas: plan.replicas,
             direction: 0,
-            points: Points { step, ..Points::default() },
+            points: Points { step, end: step, ..Points::default() },
             changes: Vec::new(),
             moment: None,
         }
@@ -172,6 +201,37 @@ impl Recorder {
             false => self.times.add(slot, pile_seconds, self.is_scored(end)),
         };
         self.count(end, slot, rate, pods, slow, pile_seconds);
+    }
+
+    /// Whether slots can be taken in by [`Recorder::calm_slots`] if nothing waits in them.
+    pub(crate) fn is_calm(&self, slots: &Coming<'_>) -> bool {
+        let first =
+            slots.ends.first().is_some_and(|since| self.is_scored(self.start.after(*since)));
+        first && self.waited <= 0.0
+    }
+
+    /// Takes in slots in which nothing waits and all that comes is served: as [`Recorder::slot`] does with each of them,
+    /// without what follows from waiting. Each sum gets its parts in the same order, so that no bit of it differs.
+    pub(crate) fn calm_slots(&mut self, slots: &Coming<'_>, capacity_rps: f64, pods: Pods) {
+        if self.kind == Kind::Consumer {
+            self.age.forget();
+        }
+        self.sums.add_calm(slots, capacity_rps, pods.existing);
+        for ((&since, &seconds), &arrived) in
+            slots.ends.iter().zip(slots.seconds).zip(slots.arrivals)
+        {
+            let slow = match self.without_requests {
+                true => 0.0,
+                false => self.times.add_without_pile(arrived, capacity_rps * seconds, true),
+            };
+            self.sums.slow += slow;
+            self.minute.add(since, arrived, slow);
+            if self.points.step > 0 {
+                let slot =
+                    Slot { seconds, arrived, served: arrived, capacity_rps, ..Slot::default() };
+                self.draw(since, &slot, slow);
+            }
+        }
     }
 
     /// Whether a slot that ends at this time is scored.
@@ -201,35 +261,29 @@ impl Recorder {
         let bad = slow + slot.dropped;
         let since = end.since(self.start);
         if scored {
-            let sums = &mut self.sums;
-            sums.seconds += slot.seconds;
-            sums.arrived += slot.arrived;
-            sums.dropped += slot.dropped;
-            sums.slow += slow;
-            sums.pod_seconds += pods.existing * slot.seconds;
-            if rate > slot.capacity_rps {
-                sums.below_seconds += slot.seconds;
-            }
-            sums.age_seconds += pile_seconds * slot.seconds;
-            sums.oldest = sums.oldest.max(pile_seconds);
+            self.sums.add(slot, rate, pods.existing, slow, pile_seconds);
             let requests = slot.arrived.max(slot.served + slot.dropped);
             self.minute.add(since, requests, bad);
         } else {
             self.created_before = pods.created;
         }
         if self.points.step > 0 {
-            let ready =
-                if self.rps_per_pod > 0.0 { slot.capacity_rps / self.rps_per_pod } else { 0.0 };
-            let point = Point {
-                offered_rps: slot.arrived / slot.seconds,
-                capacity_rps: slot.capacity_rps,
-                replicas: f64::from(self.replicas),
-                ready,
-                waiting: slot.waiting,
-                ..Point::default()
-            };
-            self.points.add(since, slot.seconds, point, slot.arrived, bad);
+            self.draw(since, slot, bad);
         }
+    }
+
+    /// Adds a slot to the course of the run.
+    fn draw(&mut self, since_start: Span, slot: &Slot, bad: f64) {
+        let ready = if self.rps_per_pod > 0.0 { slot.capacity_rps / self.rps_per_pod } else { 0.0 };
+        let point = Point {
+            offered_rps: slot.arrived / slot.seconds,
+            capacity_rps: slot.capacity_rps,
+            replicas: f64::from(self.replicas),
+            ready,
+            waiting: slot.waiting,
+            ..Point::default()
+        };
+        self.points.add(since_start, slot.seconds, point, slot.arrived, bad);
     }
 
     /// How long what was served in a slot had waited for it.

@@ -3,6 +3,7 @@
 
 use super::spec::CpuBounds;
 use super::{Kind, SpecError, Totals, WorkloadSpec};
+use podscale_core::Span;
 
 /// What one pod has done since the beginning if it was always ready, and if it always idled. What a
 /// pod did in a time is the difference between its ends.
@@ -40,6 +41,19 @@ impl Slot {
         let possible = self.capacity_rps * self.seconds;
         if possible > 0.0 { (self.arrived + self.waiting) / possible } else { f64::INFINITY }
     }
+}
+
+/// What comes in slots that follow each other, one column for each of what there is to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming<'a> {
+    /// When they end, counted from the start.
+    pub(crate) ends: &'a [Span],
+    /// How long they are.
+    pub(crate) seconds: &'a [f64],
+    /// Requests per second that the load says.
+    pub(crate) rates: &'a [f64],
+    /// How many requests come.
+    pub(crate) arrivals: &'a [f64],
 }
 
 /// A workload whose pods are all alike.
@@ -125,11 +139,7 @@ impl Flow {
         let served = (before.waiting + arrivals).min(capacity_rps * seconds);
         self.totals = self.spec.settle(before, arrivals, served, capacity_rps);
         let each = if ready > 0.0 { served / ready } else { 0.0 };
-        if self.slot_seconds != seconds {
-            self.slot_seconds = seconds;
-            self.cpu_bounds = self.spec.cpu_bounds(seconds, self.cpu_limit_millis);
-            self.idle_cpu_seconds = self.spec.cpu_seconds(0.0, 1.0, self.cpu_bounds);
-        }
+        self.turn_to(seconds);
         self.counters.served += each;
         self.counters.busy_cpu_seconds += self.spec.cpu_seconds(each, 1.0, self.cpu_bounds);
         self.counters.idle_cpu_seconds += self.idle_cpu_seconds;
@@ -142,6 +152,43 @@ impl Flow {
             waiting: self.totals.waiting,
             capacity_rps,
         };
+    }
+
+    /// Lets slots pass as [`Flow::slot`] does, if nothing waits before, in or after any of them, and says whether that is
+    /// so. Then all that comes is served, and what [`Flow::slot`] finds out of waiting need not be.
+    pub(crate) fn pass_calmly(&mut self, slots: &Coming<'_>, ready: usize) -> bool {
+        let ready = ready as f64;
+        let capacity_rps = self.rps_per_pod * ready;
+        let mut all = slots.arrivals.iter().zip(slots.seconds);
+        let is_calm = |(arrivals, seconds): (&f64, &f64)| *arrivals <= capacity_rps * *seconds;
+        if self.totals.waiting > 0.0 || ready <= 0.0 || !all.all(is_calm) {
+            return false;
+        }
+        // Kept at hand until the end: what is written in every slot is slow to be read in the next.
+        let (mut totals, mut counters) = (self.totals, self.counters);
+        for (&arrivals, &seconds) in slots.arrivals.iter().zip(slots.seconds) {
+            self.turn_to(seconds);
+            let each = arrivals / ready;
+            totals.arrived += arrivals;
+            totals.served += arrivals;
+            counters.served += each;
+            counters.busy_cpu_seconds += self.spec.cpu_seconds(each, 1.0, self.cpu_bounds);
+            counters.idle_cpu_seconds += self.idle_cpu_seconds;
+            self.last = Slot { seconds, arrived: arrivals, served: arrivals, ..Slot::default() };
+        }
+        self.last.capacity_rps = capacity_rps;
+        self.last_ready = ready;
+        (self.totals, self.counters) = (totals, counters);
+        true
+    }
+
+    /// Finds what follows from how long a slot is.
+    fn turn_to(&mut self, seconds: f64) {
+        if self.slot_seconds != seconds {
+            self.slot_seconds = seconds;
+            self.cpu_bounds = self.spec.cpu_bounds(seconds, self.cpu_limit_millis);
+            self.idle_cpu_seconds = self.spec.cpu_seconds(0.0, 1.0, self.cpu_bounds);
+        }
     }
 
     /// The memory of a ready pod and of one that idles, after the last slot.
@@ -185,7 +232,7 @@ impl Flow {
 mod tests {
     use super::*;
     use crate::{Load, PodInput, Workload};
-    use podscale_core::{Span, Time};
+    use podscale_core::Time;
 
     /// Both forms of the model give the same numbers for pods that are alike.
     #[test]
@@ -223,6 +270,29 @@ mod tests {
             close(usage.pods[0].cpu_seconds_total, counters.busy_cpu_seconds, "cpu");
             close(usage.pods[0].memory_bytes, alike.memory_bytes().0, "memory");
             close(usage.latency_seconds, alike.latency_seconds(), "latency");
+        }
+    }
+
+    /// Slots in which nothing waits leave the same bits, whichever way they pass; others are left alone.
+    #[test]
+    fn calm_slots_are_as_each_of_them() {
+        let spec: WorkloadSpec = serde_json::from_str(
+            r#"{"rpsPerPod":50,"cpuMsPerRequest":7,"baseCpuMillis":3,"timeoutSeconds":1}"#,
+        )
+        .unwrap();
+        let (seconds, ends) = ([0.3, 1.0, 1.0, 0.7], [Span(0); 4]);
+        let mut each = Flow::new(spec, Some(300.0), None).unwrap();
+        for (busy, is_calm) in [(0.9, true), (0.0, true), (1.0, true), (1.1, false), (0.7, false)] {
+            let arrivals = seconds.map(|seconds| each.rps_per_pod() * 3.0 * seconds * busy);
+            let slots =
+                Coming { ends: &ends, seconds: &seconds, rates: &seconds, arrivals: &arrivals };
+            let mut calm = each.clone();
+            assert_eq!(calm.pass_calmly(&slots, 3), is_calm, "{busy}");
+            assert!(!each.clone().pass_calmly(&slots, 0), "no pod serves");
+            let before = (each.totals, each.counters, each.last);
+            arrivals.iter().zip(seconds).for_each(|(arrivals, s)| each.slot(*arrivals, s, 3));
+            let expected = if is_calm { (each.totals, each.counters, each.last) } else { before };
+            assert_eq!((calm.totals, calm.counters, calm.last), expected, "{busy}");
         }
     }
 }

@@ -187,7 +187,8 @@ impl WorkloadSpec {
     /// CPU time of one pod that served so many requests in a slot, never beyond its limit.
     pub(super) fn cpu_seconds(&self, served: f64, stray: f64, bounds: CpuBounds) -> f64 {
         let wanted = (bounds.base + served * bounds.per_request) * stray;
-        wanted.min(bounds.most)
+        // Compared by hand: `min` also looks for what is no number, and this is needed for every second of a run.
+        if wanted < bounds.most { wanted } else { bounds.most }
     }
 
     /// A factor around 1, the same for the same seed, pod, slot and purpose.

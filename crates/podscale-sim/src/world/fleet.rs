@@ -122,6 +122,8 @@ pub(crate) struct Fleet {
     spec_replicas: i32,
     alive: usize,
     ready: usize,
+    /// Since when all pods serve, if they do.
+    all_ready: Option<Time>,
     next_due: Time,
     /// How often pods were changed.
     changes: u64,
@@ -142,6 +144,7 @@ impl Fleet {
             spec_replicas: replicas.max(0),
             alive: 0,
             ready: 0,
+            all_ready: None,
             next_due: NEVER,
             changes: 0,
         };
@@ -172,6 +175,11 @@ impl Fleet {
     /// How many pods serve.
     pub(crate) fn ready(&self) -> usize {
         self.ready
+    }
+
+    /// Whether all pods serve, and have since this time.
+    pub(crate) fn all_serve_since(&self, at: Time) -> bool {
+        self.all_ready.is_some_and(|since| since <= at)
     }
 
     /// How many pods there are, whatever they do.
@@ -294,6 +302,15 @@ impl Fleet {
         self.changes += 1;
         self.alive = self.pods.iter().filter(|pod| pod.stage != Stage::Stopping).count();
         self.ready = self.pods.iter().filter(|pod| pod.stage == Stage::Ready).count();
+        self.all_ready = self
+            .pods
+            .iter()
+            .map(
+                |pod| {
+                    if pod.serves_since(NEVER) { pod.ready.map(|(since, _)| since) } else { None }
+                },
+            )
+            .try_fold(Time(i64::MIN), |latest, since| Some(latest.max(since?)));
         let pods = self.pods.iter().map(|pod| pod.due).min().unwrap_or(NEVER);
         self.next_due = pods.min(self.nodes.next_due()).min(self.rollouts.next_due());
     }

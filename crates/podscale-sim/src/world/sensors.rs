@@ -217,8 +217,8 @@ impl Sensors {
             *reading = refused;
             return;
         }
-        let mut readings = per_pod(reading);
-        if let Some(readable) = self.resource.read(now, self.seed) {
+        per_pod(reading, |samples| {
+            let Some(readable) = self.resource.read(now, self.seed) else { return };
             let value = |window: &Window, pod: u64, mean: f64| match resource {
                 Resource::Cpu => cpu_milli(shown.of(window.strayed(pod, mean))),
                 Resource::Memory => Milli(whole(shown.of(mean)).saturating_mul(1000)),
@@ -240,15 +240,22 @@ impl Sensors {
                     let mut window = Window::new(self);
                     window.turn_to(measured);
                     let mean = mean(&window, measured);
-                    readings.samples.extend(pods.map(|pod| match pod.serves_since(ready_by) {
-                        true => Some(window.sample(value(&window, pod.id, mean))),
-                        false => sample(pod),
-                    }));
+                    if fleet.all_serve_since(ready_by) && matches!(resource, Resource::Cpu) {
+                        // Mostly it is all of them, and then nothing is asked for each.
+                        samples.extend(pods.map(|pod| {
+                            let cores = shown.of(window.strayed(pod.id, mean));
+                            Some(window.sample(cpu_milli(cores)))
+                        }));
+                    } else {
+                        samples.extend(pods.map(|pod| match pod.serves_since(ready_by) {
+                            true => Some(window.sample(value(&window, pod.id, mean))),
+                            false => sample(pod),
+                        }));
+                    }
                 }
-                None => readings.samples.extend(pods.map(sample)),
+                None => samples.extend(pods.map(sample)),
             }
-        }
-        give(reading, readings);
+        });
     }
 
     fn read_pods(&self, name: &str, now: Time, fleet: &Fleet, reading: &mut Reading) {
@@ -259,10 +266,10 @@ impl Sensors {
         let quantity = self.quantity(name);
         let ready = fleet.ready().max(1) as f64;
         let whole = self.whole.iter().rev().find(|whole| whole.visible <= now);
-        let mut readings = per_pod(reading);
-        if let Some(readable) = self.custom.read(now, self.seed) {
+        per_pod(reading, |samples| {
+            let Some(readable) = self.custom.read(now, self.seed) else { return };
             let mut window = Window::new(self);
-            readings.samples.extend(fleet.pods().iter().map(|pod| {
+            samples.extend(fleet.pods().iter().map(|pod| {
                 let measured = readable.of(pod)?;
                 window.turn_to(&measured);
                 let serves = measured.served > 0.0;
@@ -276,8 +283,7 @@ impl Sensors {
                 };
                 Some(window.sample(milli(value)))
             }));
-        }
-        give(reading, readings);
+        });
     }
 
     /// What an event source says, which is active while there is anything.
@@ -367,21 +373,17 @@ impl Window {
     }
 }
 
-/// The place for a value per pod; kept from the last time if it was one.
-fn per_pod(reading: &mut Reading) -> PodReadings {
-    match std::mem::replace(reading, Reading::Empty) {
-        Reading::PerPod(mut readings) => {
-            readings.samples.clear();
-            readings
-        }
-        _ => PodReadings::default(),
+/// Fills in a value per pod, where it is: what was there last time is used again. Without any value there is no reading.
+fn per_pod(reading: &mut Reading, fill: impl FnOnce(&mut Vec<Option<Sample>>)) {
+    if !matches!(reading, Reading::PerPod(_)) {
+        *reading = Reading::PerPod(PodReadings::default());
     }
-}
-
-/// Puts values per pod back, unless there is none.
-fn give(reading: &mut Reading, readings: PodReadings) {
-    if readings.samples.iter().any(Option::is_some) {
-        *reading = Reading::PerPod(readings);
+    if let Reading::PerPod(PodReadings { samples, .. }) = reading {
+        samples.clear();
+        fill(samples);
+        if !samples.iter().any(Option::is_some) {
+            *reading = Reading::Empty;
+        }
     }
 }
 

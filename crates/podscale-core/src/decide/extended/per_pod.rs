@@ -30,7 +30,8 @@ pub(super) fn propose(
     let judge = Judge::of(context, metric, place);
     let group = |pod: &Pod, sample: Option<&Sample>| judge.group(pod, sample);
 
-    let (counts, mut sums) = samples.sort(group);
+    // Its own rules judge every pod, however long it has been there.
+    let (counts, mut sums) = samples.sort(Time(i64::MIN), group);
     if sums.metrics == 0 {
         let newest = readings.samples.iter().flatten().map(|sample| sample.taken).max();
         ask::check_age(newest, rules, context.snapshot.now)?;
