@@ -66,7 +66,7 @@ impl Account {
         let given = password.as_ref().or(keytab.as_ref()).cloned().unwrap_or_default();
         let texts =
             [user.clone(), given, Secret::from(realm.as_str()), Secret::from(config.as_str())];
-        match Account::new(user.expose(), password, keytab.as_ref(), &realm, &config) {
+        match Account::understand(user.expose(), password, keytab.as_ref(), &realm, &config) {
             Ok((client, proof, config)) => Some(Account { client, proof, config, texts }),
             Err((problem, hint)) => {
                 fields.refuse(problem, hint);
@@ -75,7 +75,7 @@ impl Account {
         }
     }
 
-    fn new(
+    fn understand(
         user: &str,
         password: Option<Secret>,
         keytab: Option<&Secret>,

@@ -136,7 +136,6 @@ fn of_text(operator: Operator, found: &str, wanted: &str) -> bool {
     }
 }
 
-#[expect(clippy::float_cmp, reason = "numbers of documents are compared as they are")]
 fn of_number(operator: Operator, found: f64, wanted: f64) -> bool {
     match operator {
         Operator::Equal => found == wanted,

@@ -175,7 +175,7 @@ fn selections_modifiers_and_conditions_are_those_of_gjson() {
 fn what_is_made_of_a_document_is_bounded() {
     let twice = |times: usize| vec!["[@this,@this]"; times].join("|");
     assert!(Path::parse(&twice(6)).is_ok());
-    for path in [twice(7), vec!["@tostr"; 7].join("|"), format!("[{}]", vec!["a"; 65].join(","))] {
+    for path in [twice(7), ["@tostr"; 7].join("|"), format!("[{}]", ["a"; 65].join(","))] {
         let error = Path::parse(&path).expect_err(&path);
         assert_eq!(error, "it would repeat what it finds more than 64 times");
     }
