@@ -6,13 +6,13 @@ mod config;
 mod crypto;
 mod der;
 mod gss;
+mod kdc;
 mod keytab;
 mod message;
 #[cfg(test)]
 mod tests;
 
 use crate::context::{Clock, Context};
-use crate::stream::Opener;
 use crate::trigger::{ServerKey, TriggerError};
 use crypto::Etype;
 use gss::{Agreed, Broken, Initiator};
@@ -23,7 +23,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -37,8 +36,6 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// How long a KDC may take: alone, or beside others that can be asked within a poll's time.
 const ALONE: Duration = Duration::from_millis(2500);
 const BESIDE_OTHERS: Duration = Duration::from_secs(1);
-/// The longest answer of a KDC.
-const MOST_BYTES: u32 = 128 << 10;
 /// How many tickets are kept at most.
 const MOST_TICKETS: usize = 256;
 /// Through how many realms the way to a service may lead.
@@ -245,7 +242,7 @@ impl Kerberos {
         for number in (0..kdcs.len()).map(|number| number.wrapping_add(first)) {
             let Some(kdc) = kdcs.get(number % kdcs.len()) else { continue };
             let name: Arc<str> = format!("KDC {kdc}").into();
-            match tokio::time::timeout(patience, exchange(kdc, &name, request)).await {
+            match tokio::time::timeout(patience, kdc::exchange(kdc, &name, request)).await {
                 Ok(Ok(bytes)) => {
                     self.answered.store(number, Ordering::Relaxed);
                     return message::answer(&bytes).map_err(|_| {
@@ -317,29 +314,6 @@ impl Ticket {
     fn lasts(&self, now: Timestamp) -> bool {
         now.checked_add(EARLY).is_ok_and(|soon| soon < self.ends)
     }
-}
-
-/// Sends a request to a KDC and reads the answer.
-async fn exchange(kdc: &str, name: &Arc<str>, request: &[u8]) -> Result<Vec<u8>, TriggerError> {
-    let lost = |problem: String| TriggerError::unreachable(name.clone(), problem);
-    let mut stream = match Opener::tcp(kdc).await {
-        Ok(stream) => stream,
-        Err(TriggerError::Unreachable { problem, .. }) => return Err(lost(problem.to_string())),
-        Err(error) => return Err(error),
-    };
-    let length = u32::try_from(request.len()).map_err(|error| lost(error.to_string()))?;
-    let mut ask = async || {
-        stream.write_all(&[&length.to_be_bytes()[..], request].concat()).await?;
-        stream.flush().await?;
-        let length = stream.read_u32().await?;
-        if length > MOST_BYTES {
-            let problem = "it answers something that is not Kerberos, or too much";
-            return Err(std::io::Error::other(problem));
-        }
-        let mut answer = vec![0; usize::try_from(length).unwrap_or_default()];
-        stream.read_exact(&mut answer).await.map(|_| answer)
-    };
-    ask().await.map_err(|error| lost(error.to_string()))
 }
 
 /// A proof that was begun.

@@ -7,6 +7,7 @@ use crate::secret::Secret;
 use crate::trigger::TriggerSpec;
 use der::{application, integer, sequence, value};
 use parking_lot::Mutex as Lock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// Answers every request with the next of some answers, and counts them.
