@@ -24,6 +24,8 @@ mod hmac;
 #[cfg(feature = "http-client")]
 mod http;
 mod identity;
+#[cfg(feature = "kerberos")]
+mod kerberos;
 mod metadata;
 #[cfg(feature = "push")]
 mod push;
@@ -45,7 +47,7 @@ pub mod vault;
 
 pub use context::{Clock, Cluster, Context, Endpoint, PodPlace, Variables};
 pub use identity::{AwsIdentity, AzureIdentity, Federation, Identity};
-pub use metadata::{MetadataErrors, Problem};
+pub use metadata::{MetadataErrors, Problem, is_file};
 pub use scaler::{Parsed, Scaler, TargetField};
 pub use secret::Secret;
 pub use sources::{KINDS, connect, parse, parse_alone};

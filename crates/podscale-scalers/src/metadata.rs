@@ -40,6 +40,12 @@ pub(crate) const METADATA: &[Place] = &[Place::Metadata];
 /// In the authentication only.
 pub(crate) const AUTH: &[Place] = &[Place::Auth];
 
+/// Whether a parameter of an authentication is a file that need not be a text; sources expect it in base64.
+#[must_use]
+pub fn is_file(parameter: &str) -> bool {
+    parameter == "keytab"
+}
+
 /// The fields of one trigger, and what was found to be wrong with them.
 pub(crate) struct Fields<'a> {
     spec: &'a TriggerSpec,

@@ -1,11 +1,11 @@
 //! What the authentication of a trigger gives, by parameter.
 
-use super::lookup::{LookupError, Reads, Store};
+use super::lookup::{Key, LookupError, Reads, Store};
 use super::{AuthenticationName, Triggers};
 use podscale_api::keda::authentication::{AuthenticationSpec, KeyRef};
 use podscale_api::keda::check;
 use podscale_api::keda::scaled_object::ScaleTarget;
-use podscale_scalers::{Identity, Secret};
+use podscale_scalers::{Identity, Secret, is_file};
 use std::collections::BTreeMap;
 
 /// Parameters with their values.
@@ -118,7 +118,8 @@ impl Triggers {
         reference: &KeyRef,
     ) -> Result<Secret, LookupError> {
         let KeyRef { parameter, name, key } = reference;
-        let value = self.value(reads, store, namespace, name, key).await?;
+        let wanted = if is_file(parameter) { Key::File(key) } else { Key::Text(key) };
+        let value = self.value(reads, store, namespace, name, wanted).await?;
         value.ok_or_else(|| {
             LookupError::Missing(format!(
                 "{name:?} of namespace {namespace:?} has no key {key:?}, which is to give {parameter:?}"

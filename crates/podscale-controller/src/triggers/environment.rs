@@ -2,7 +2,7 @@
 //! a trigger names, so that no other Secret is read.
 
 use super::Triggers;
-use super::lookup::{LookupError, Reads, Store};
+use super::lookup::{Key, LookupError, Reads, Store};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use podscale_api::keda::scaled_object::ScaleTarget;
@@ -190,7 +190,7 @@ impl Triggers {
         key: &str,
     ) -> Result<Option<Secret>, LookupError> {
         let name = text(reference, "name").unwrap_or_default();
-        let value = self.value(reads, store, &environment.namespace, name, key).await;
+        let value = self.value(reads, store, &environment.namespace, name, Key::Text(key)).await;
         match value {
             Err(LookupError::Missing(_))
                 if reference.get("optional") == Some(&Value::Bool(true)) =>

@@ -53,6 +53,15 @@ pub(super) enum Store {
     ConfigMap,
 }
 
+/// A key of a Secret or ConfigMap.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Key<'a> {
+    /// Its value is a text.
+    Text(&'a str),
+    /// Its value is a file, which need not be a text.
+    File(&'a str),
+}
+
 impl Store {
     fn kind(self) -> &'static str {
         match self {
@@ -77,6 +86,16 @@ impl Store {
         let decoded = STANDARD.decode(text).map_err(|_| "is not base64");
         let text = decoded.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "is not a text"));
         Some(text.map(Secret::from))
+    }
+
+    /// As [`Store::value`], but a file that is no text stays in base64, as its source expects it.
+    fn file(self, object: &Value, key: &str) -> Option<Result<Secret, &'static str>> {
+        let text = object.get("data")?.get(key)?.as_str()?;
+        let is_binary = |bytes: &Vec<u8>| bytes.contains(&0);
+        match self == Store::Secret && STANDARD.decode(text).as_ref().is_ok_and(is_binary) {
+            true => Some(Ok(text.into())),
+            false => self.value(object, key),
+        }
     }
 }
 
@@ -152,14 +171,18 @@ impl Triggers {
         store: Store,
         namespace: &str,
         name: &str,
-        key: &str,
+        key: Key<'_>,
     ) -> Result<Option<Secret>, LookupError> {
         self.limits.allow(namespace)?;
         let (kind, plural) = (store.kind(), store.plural());
         let what = format!("{kind} {name:?} of namespace {namespace:?}");
         let path = format!("/api/v1/namespaces/{}/{plural}/{}", segment(namespace), segment(name));
         let object = self.read(reads, &what, &path, About { resource: plural, name }).await?;
-        let value = store.value(&object, key).transpose();
+        let (value, key) = match key {
+            Key::Text(key) => (store.value(&object, key), key),
+            Key::File(key) => (store.file(&object, key), key),
+        };
+        let value = value.transpose();
         value.map_err(|problem| LookupError::Missing(format!("key {key:?} of {what} {problem}")))
     }
 
@@ -208,5 +231,28 @@ impl Triggers {
         let values: HashMap<String, String> = serde_json::from_slice(&text)
             .map_err(|_| wrong("it is not a JSON object of texts".to_owned()))?;
         Ok(values.into_iter().map(|(name, value)| (name, Secret::from(value))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_need_not_be_texts() {
+        let keytab = STANDARD.encode([5, 2, 0, 0, 0, 255]);
+        let secret = json!({"data": {"file": keytab, "text": STANDARD.encode("BQIA"), "odd": "%"}});
+        for (key, as_text, as_file) in [
+            ("file", Err("is not a text"), Ok(keytab.as_str())),
+            ("text", Ok("BQIA"), Ok("BQIA")),
+            ("odd", Err("is not base64"), Err("is not base64")),
+        ] {
+            let expose = |value: Option<Result<Secret, &'static str>>| {
+                value.expect("a key").map(|value| value.expose().to_owned())
+            };
+            assert_eq!(expose(Store::Secret.value(&secret, key)), as_text.map(str::to_owned));
+            assert_eq!(expose(Store::Secret.file(&secret, key)), as_file.map(str::to_owned));
+        }
+        assert!(Store::Secret.file(&secret, "absent").is_none());
     }
 }

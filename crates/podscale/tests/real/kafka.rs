@@ -20,10 +20,23 @@ pub(crate) struct Broker {
     port: u16,
     /// Where it wants to know who asks.
     guarded: u16,
+    /// Of the virtual machine.
+    option: Option<String>,
 }
 
 impl Broker {
-    fn new(jars: PathBuf) -> Broker {
+    /// One that trusts a KDC besides, with the properties and the option that it needs for that.
+    pub(crate) fn with_kerberos(properties: &str, option: &str) -> Option<Broker> {
+        let version = provided("kafka/.version", "e2e/jars/build")?;
+        Some(Broker::new(version.with_file_name("*"), ",GSSAPI", properties, Some(option)))
+    }
+
+    /// Where it wants to know who asks.
+    pub(crate) fn guarded(&self) -> u16 {
+        self.guarded
+    }
+
+    fn new(jars: PathBuf, mechanisms: &str, properties: &str, option: Option<&str>) -> Broker {
         let (folder, port, guarded) = (Folder::new("kafka"), free_port(), free_port());
         let controller = free_port();
         let users = format!("required user_asker=\"{PLANTED}\";");
@@ -36,7 +49,7 @@ impl Broker {
                  advertised.listeners=OPEN://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded}\n\
                  listener.security.protocol.map=OPEN:PLAINTEXT,GUARDED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n\
                  inter.broker.listener.name=OPEN\n\
-                 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER\n\
+                 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER{mechanisms}\n{properties}\
                  listener.name.guarded.oauthbearer.sasl.jaas.config=\
                  org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
                  unsecuredLoginStringClaim_sub=\"broker\";\n\
@@ -52,7 +65,8 @@ impl Broker {
                 folder.path("data")
             ),
         );
-        let broker = Broker { jars, folder, config, port, guarded };
+        let option = option.map(str::to_owned);
+        let broker = Broker { jars, folder, config, port, guarded, option };
         let user = |hash: &str| format!("SCRAM-SHA-{hash}=[name=asker,password={PLANTED}]");
         let format =
             ["format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--config", &broker.config];
@@ -63,7 +77,7 @@ impl Broker {
 
     fn java(&self, class: &str) -> Command {
         let mut command = Command::new("java");
-        command.arg("-Xmx256m").arg("-cp").arg(&self.jars).arg(class);
+        command.arg("-Xmx256m").args(&self.option).arg("-cp").arg(&self.jars).arg(class);
         command
     }
 
@@ -99,7 +113,7 @@ impl Broker {
 impl Server for Broker {
     fn installed() -> Option<Broker> {
         let version = provided("kafka/.version", "e2e/jars/build")?;
-        Some(Broker::new(version.with_file_name("*")))
+        Some(Broker::new(version.with_file_name("*"), "", "", None))
     }
 
     fn start(&self) -> Process {

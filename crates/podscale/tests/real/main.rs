@@ -13,6 +13,7 @@ mod etcd;
 mod external;
 mod harness;
 mod kafka;
+mod kerberos;
 mod mysql;
 mod nats;
 mod planted;

@@ -208,7 +208,7 @@ impl KafkaClient {
         }
         let mut connection = Connection::new(self.opener.open(address).await?);
         if let Some(login) = &self.login {
-            log_in(server, &mut connection, login).await?;
+            log_in(server, address, &mut connection, login).await?;
         }
         let answer = connection.call(api, request).await;
         let answer = answer.map_err(|error| unreachable(server, &error))?;

@@ -1,9 +1,10 @@
-//! Logging in to a broker: by a password, or by a token.
+//! Logging in to a broker: by a password, by a token, or by a ticket.
 
 use super::refusal::{check, unreachable};
 use super::sasl::{Bearer, Login, Password};
 use super::scram::Scram;
 use super::wire::{self, Connection, Reader, Writer};
+use crate::kerberos::Kerberos;
 use crate::trigger::TriggerError;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
@@ -12,18 +13,24 @@ use std::sync::Arc;
 /// What a broker's answer says that refuses a proof.
 const REFUSED: i16 = 58;
 
-/// Says who asks.
+/// Says who asks to the broker at an address.
 ///
 /// # Errors
 /// The broker cannot be reached, or refuses.
 pub(super) async fn log_in(
     server: &Arc<str>,
+    address: &str,
     connection: &mut Connection,
     login: &Login,
 ) -> Result<(), TriggerError> {
     match login {
         Login::Password(password) => by_password(server, connection, password).await,
         Login::Token(bearer) => by_token(server, connection, bearer).await,
+        Login::Tickets { kerberos, service } => {
+            let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            by_ticket(server, connection, kerberos, (service, host)).await
+        }
     }
 }
 
@@ -78,6 +85,30 @@ async fn by_token(
     Err(refused(server, if repeats { "it does not accept the token" } else { problem }))
 }
 
+async fn by_ticket(
+    server: &Arc<str>,
+    connection: &mut Connection,
+    kerberos: &Kerberos,
+    (service, host): (&str, &str),
+) -> Result<(), TriggerError> {
+    let (begun, token) = kerberos.begin(service, host).await?;
+    begin(server, connection, "GSSAPI").await?;
+    let wrong = |problem: String| refused(server, &problem);
+    let prove = async {
+        let proved = begun.proved(&exchange(server, connection, &token).await?).map_err(wrong)?;
+        // The broker goes on once it knows that its proof was read.
+        let offered = exchange(server, connection, &[]).await?;
+        let choice = proved.choose(&offered).map_err(wrong)?;
+        exchange(server, connection, &choice).await.map(drop)
+    };
+    let answered = prove.await;
+    if let Err(TriggerError::Unauthorized { .. }) = &answered {
+        // Brokers may have other keys by now than those that the tickets are for.
+        kerberos.forget().await;
+    }
+    answered
+}
+
 /// Says how it will be proved who asks.
 async fn begin(
     server: &Arc<str>,
@@ -92,14 +123,24 @@ async fn begin(
     check(server, "logging in", code)
 }
 
-/// One step of logging in.
+/// One step of logging in, in texts.
 async fn authenticate(
     server: &Arc<str>,
     connection: &mut Connection,
     message: &str,
 ) -> Result<String, TriggerError> {
+    let answer = exchange(server, connection, message.as_bytes()).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// One step of logging in.
+async fn exchange(
+    server: &Arc<str>,
+    connection: &mut Connection,
+    message: &[u8],
+) -> Result<Vec<u8>, TriggerError> {
     let mut request = Writer::default();
-    request.bytes(message.as_bytes());
+    request.bytes(message);
     let answer = connection.call(wire::SASL_AUTHENTICATE, &request).await;
     let answer = answer.map_err(|error| unreachable(server, &error))?;
     let (code, problem, bytes) = proved(&answer).map_err(|error| unreachable(server, &error))?;
@@ -107,7 +148,7 @@ async fn authenticate(
         return Err(refused(server, &problem));
     }
     check(server, "logging in", code)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }
 
 fn nonce() -> Option<String> {

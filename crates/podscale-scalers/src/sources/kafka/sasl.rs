@@ -6,6 +6,7 @@ use crate::aws::signer::msk_token;
 use crate::context::{Clock, Context};
 use crate::http::oauth::{ClientCredentials, OAuth};
 use crate::http::token::TokenSource;
+use crate::kerberos::{Account, Kerberos};
 use crate::metadata::{AUTH, Fields, METADATA};
 use crate::secret::Secret;
 use crate::tls::Tls;
@@ -24,6 +25,8 @@ pub(super) enum Sasl {
     Token { oauth: OAuth, tls: Tls, extensions: Vec<(String, Secret)> },
     /// A token for Amazon's Kafka.
     Amazon { asker: Asker, region: String },
+    /// Tickets of Kerberos for brokers, which are services of a name.
+    Tickets { account: Box<Account>, service: String },
 }
 
 /// A name and a password, and how they are proved.
@@ -53,11 +56,10 @@ impl Sasl {
         let hash = match mode {
             "none" => return None,
             "gssapi" => {
-                fields.refuse(
-                    "sasl gssapi is not supported: Kerberos is not spoken here",
-                    "use plaintext, scram_sha256, scram_sha512 or oauthbearer",
-                );
-                return None;
+                let service = fields.field(&["kerberosServiceName"], AUTH).text();
+                let service = if service.is_empty() { "kafka".to_owned() } else { service };
+                let account = Box::new(Account::read(fields, user, password)?);
+                return Some(Sasl::Tickets { account, service });
             }
             "oauthbearer" if provider == "aws_msk_iam" => return amazon(fields, is_encrypted),
             "oauthbearer" => return token(fields, user, password, tls),
@@ -97,6 +99,11 @@ impl Sasl {
                 key.extend(asker.key());
                 key
             }
+            Sasl::Tickets { account, service } => {
+                let mut key = vec!["GSSAPI", service.as_str()];
+                key.extend(account.key());
+                key
+            }
         }
     }
 
@@ -113,6 +120,9 @@ impl Sasl {
             Sasl::Amazon { asker, region } => {
                 let keys = asker.keys(context, &region)?;
                 Login::Token(Bearer::Amazon { keys, region, clock: context.clock.clone() })
+            }
+            Sasl::Tickets { account, service } => {
+                Login::Tickets { kerberos: account.share(context)?, service }
             }
         })
     }
@@ -179,6 +189,7 @@ fn amazon(fields: &mut Fields<'_>, has_tls: bool) -> Option<Sasl> {
 pub(super) enum Login {
     Password(Password),
     Token(Bearer),
+    Tickets { kerberos: Arc<Kerberos>, service: String },
 }
 
 /// Where tokens come from.

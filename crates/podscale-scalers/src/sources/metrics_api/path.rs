@@ -1,11 +1,16 @@
 //! Where in a JSON document a value is, in the syntax of GJSON that KEDA uses: `a.b`, `list.0`, `list.#`,
-//! `list.#(name=="x").size`, `list.#.size|0`, `odd\.name`, `wild*`, `@this`, `object.@keys.#`.
+//! `list.#(name=="x").size`, `list.#.size|0`, `odd\.name`, `wild*`, `@this`, `object.@keys.#`, `[a.x,b.y].#`.
+//! Objects are not kept in their order, so nothing is answered that depends on it.
 
+mod condition;
 mod modifier;
+mod selectors;
 #[cfg(test)]
 mod tests;
 
+use condition::{Condition, is_like};
 use modifier::Modifier;
+use selectors::Selectors;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -13,6 +18,10 @@ use std::borrow::Cow;
 const MOST_STEPS: usize = 64;
 /// How deep conditions may stand in conditions: each takes some of the stack.
 const MOST_NESTED: usize = 8;
+/// How often a value may come to stand in what is made of it.
+const MOST_COPIES: usize = 64;
+/// From how many elements of lists new ones are made at most: each takes much more room than in the document.
+const MOST_MADE: usize = 10_000;
 /// How long a path is at most.
 const LONGEST_BYTES: usize = 1024;
 
@@ -30,38 +39,9 @@ enum Step {
     Find { path: Box<Path>, condition: Condition, all: bool },
     /// Something that is made of the value.
     Modify(Modifier),
+    /// An object or a list of what several paths find.
+    Select(Selectors),
 }
-
-#[derive(Clone, Debug, PartialEq)]
-enum Condition {
-    Exists,
-    Is(Operator, Value),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Like,
-    NotLike,
-}
-
-/// The longer ones first.
-const OPERATORS: [(&str, Operator); 9] = [
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("!%", Operator::NotLike),
-    ("=", Operator::Equal),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
-    ("%", Operator::Like),
-];
 
 impl Path {
     /// Reads a path.
@@ -98,7 +78,20 @@ impl Path {
         }
         let path = Path(segments);
         path.refuse_unordered()?;
+        if path.copies() > MOST_COPIES {
+            return Err(format!("it would repeat what it finds more than {MOST_COPIES} times"));
+        }
         Ok(path)
+    }
+
+    /// How many times as much as it is given it may make.
+    fn copies(&self) -> usize {
+        let copies = self.0.iter().flatten().map(|step| match step {
+            Step::Modify(modifier) => modifier.copies(),
+            Step::Select(selectors) => selectors.copies(),
+            _ => 1,
+        });
+        copies.fold(1, usize::saturating_mul)
     }
 
     /// Members of an object can be counted, and no more: which of them comes first is not known.
@@ -117,18 +110,27 @@ impl Path {
         };
         match counts {
             true => Ok(()),
-            false => Err("of @keys and @values only the number is known: let # follow, or #(…)#|#"
+            false => Err("of @keys, @values and @dig only the number is known: let # follow, or \
+                          #(…)#|#"
                 .to_owned()),
         }
     }
 
     /// What is there; nothing is `null`.
     pub(super) fn get<'a>(&self, document: &'a Value) -> Cow<'a, Value> {
-        let mut at = Cow::Borrowed(document);
+        self.find(Some(document)).unwrap_or(Cow::Owned(Value::Null))
+    }
+
+    /// What is there, if anything.
+    fn find<'a>(&self, document: Option<&'a Value>) -> Option<Cow<'a, Value>> {
+        let mut at = document.map(Cow::Borrowed);
         for segment in &self.0 {
             at = match at {
-                Cow::Borrowed(value) => walk(segment, value),
-                Cow::Owned(value) => Cow::Owned(walk(segment, &value).into_owned()),
+                Some(Cow::Borrowed(value)) => walk(segment, Some(value)),
+                Some(Cow::Owned(value)) => {
+                    walk(segment, Some(&value)).map(|found| Cow::Owned(found.into_owned()))
+                }
+                None => walk(segment, None),
             };
         }
         at
@@ -138,12 +140,18 @@ impl Path {
 /// Adds a step to the last segment. A modifier begins one: it applies to all that is before it.
 fn add(segments: &mut Vec<Vec<Step>>, step: Step, text: &str) -> Result<(), String> {
     let is_modifier = matches!(step, Step::Modify(_));
+    let is_selection = matches!(step, Step::Select(_));
     let is_of_each = |step: &Step| matches!(step, Step::Each | Step::Find { all: true, .. });
     match segments.last_mut() {
         Some(last) if is_modifier && last.iter().any(is_of_each) => {
             Err(format!("{text:?} would apply to each element: write a pipe before it"))
         }
-        Some(last) if !is_modifier || last.is_empty() => {
+        // Of each element something is selected; of what is not there, nothing is.
+        Some(last)
+            if is_selection && (last.is_empty() || last.iter().any(is_of_each))
+                || !is_modifier && !is_selection
+                || last.is_empty() =>
+        {
             last.push(step);
             Ok(())
         }
@@ -167,20 +175,23 @@ fn step(text: &str, nested: usize) -> Result<(Step, &str), String> {
             Some(after) => (true, after),
             None => (false, after),
         };
-        let inside = nested.checked_sub(1).ok_or_else(|| {
-            format!("conditions stand in conditions more than {MOST_NESTED} deep")
-        })?;
-        let (path, condition) = find(condition, inside)?;
+        let (path, condition) = Condition::parse(condition, inside(nested)?)?;
         return Ok((Step::Find { path: Box::new(path), condition, all }, after));
     }
     if let Some(rest) = text.strip_prefix('@') {
-        let (modifier, rest) = Modifier::parse(rest)?;
+        let (modifier, rest) = Modifier::parse(rest, nested)?;
         return Ok((Step::Modify(modifier), rest));
     }
-    if let Some(first) = text.chars().next().filter(|first| "!{[".contains(*first)) {
-        return Err(format!(
-            "{first:?} begins a part of GJSON that is not supported; use names, numbers, # and #(…)"
-        ));
+    if text.starts_with(['{', '[']) {
+        let (selectors, rest) = Selectors::parse(text, inside(nested)?)?;
+        return Ok((Step::Select(selectors), rest));
+    }
+    if text.starts_with('!') {
+        return Err(
+            "'!' begins a literal of GJSON, which is not supported; use names, numbers, #, \
+                    #(…), {…} and […]"
+                .to_owned(),
+        );
     }
     let mut name = Vec::new();
     let mut chars = text.char_indices();
@@ -193,6 +204,13 @@ fn step(text: &str, nested: usize) -> Result<(Step, &str), String> {
         }
     }
     Ok((Step::Key { name }, ""))
+}
+
+/// How deep what is inside may go.
+fn inside(nested: usize) -> Result<usize, String> {
+    nested.checked_sub(1).ok_or_else(|| {
+        format!("conditions and selections stand in each other more than {MOST_NESTED} deep")
+    })
 }
 
 /// Where the bracket closes that was opened before a text, quotes left out.
@@ -214,121 +232,52 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// What is compared, and with what.
-fn find(condition: &str, nested: usize) -> Result<(Path, Condition), String> {
-    let found = condition.char_indices().find_map(|(at, _)| {
-        let of = |(text, operator): &(&str, Operator)| {
-            condition[at..].starts_with(text).then_some((at, text.len(), *operator))
-        };
-        OPERATORS.iter().find_map(of)
-    });
-    let Some((at, length, operator)) = found else {
-        return Ok((Path::parse_within(condition.trim(), nested)?, Condition::Exists));
-    };
-    let wanted = condition[at + length..].trim();
-    if wanted.starts_with('~') {
-        return Err("comparisons with ~ are not supported".to_owned());
-    }
-    // What is no JSON is a text without quotes.
-    let wanted = serde_json::from_str(wanted).unwrap_or_else(|_| Value::from(wanted));
-    let path = Path::parse_within(condition[..at].trim(), nested)?;
-    Ok((path, Condition::Is(operator, wanted)))
-}
-
-fn walk<'a>(steps: &[Step], value: &'a Value) -> Cow<'a, Value> {
-    let nothing = Cow::Owned(Value::Null);
-    let Some((step, rest)) = steps.split_first() else { return Cow::Borrowed(value) };
+fn walk<'a>(steps: &[Step], value: Option<&'a Value>) -> Option<Cow<'a, Value>> {
+    let Some((step, rest)) = steps.split_first() else { return value.map(Cow::Borrowed) };
+    let on = |made: Value| walk(rest, Some(&made)).map(|found| Cow::Owned(found.into_owned()));
     match (step, value) {
         (Step::Modify(modifier), value) => match modifier.apply(value) {
-            Cow::Borrowed(value) => walk(rest, value),
-            Cow::Owned(value) => Cow::Owned(walk(rest, &value).into_owned()),
+            Some(Cow::Borrowed(value)) => walk(rest, Some(value)),
+            Some(Cow::Owned(made)) => on(made),
+            None => walk(rest, None),
         },
-        (Step::Key { name }, Value::Object(members)) => {
+        (Step::Select(selectors), value) => on(selectors.select(value)),
+        (Step::Key { name }, Some(Value::Object(members))) => {
             let member = members.iter().find(|(key, _)| is_like(key, name));
-            member.map_or(nothing, |(_, value)| walk(rest, value))
+            walk(rest, Some(member?.1))
         }
-        (Step::Key { name }, Value::Array(list)) => {
+        (Step::Key { name }, Some(Value::Array(list))) => {
             let index: String = name.iter().map(|(found, _)| *found).collect();
-            let element = index.parse::<usize>().ok().and_then(|index| list.get(index));
-            element.map_or(nothing, |value| walk(rest, value))
+            walk(rest, Some(list.get(index.parse::<usize>().ok()?)?))
         }
-        (Step::Each, Value::Array(list)) if rest.is_empty() => Cow::Owned(list.len().into()),
-        (Step::Each, Value::Array(list)) => {
-            let found = list.iter().map(|value| walk(rest, value)).filter(|found| !found.is_null());
-            Cow::Owned(found.map(Cow::into_owned).collect())
+        (Step::Each, Some(Value::Array(list))) if rest.is_empty() => {
+            Some(Cow::Owned(list.len().into()))
         }
-        (Step::Find { path, condition, all: false }, Value::Array(list)) => {
-            let found = list.iter().find(|element| condition.meets(&path.get(element)));
-            found.map_or(nothing, |value| walk(rest, value))
+        (Step::Each, Some(Value::Array(list)))
+            if list.len() > MOST_MADE
+                && rest.iter().any(|step| matches!(step, Step::Select(_))) =>
+        {
+            None
         }
-        (Step::Find { path, condition, all: true }, Value::Array(list)) => {
-            let found = list.iter().filter(|element| condition.meets(&path.get(element)));
-            let found = Value::Array(found.cloned().collect());
+        (Step::Each, Some(Value::Array(list))) => {
+            let found = list.iter().filter_map(|value| walk(rest, Some(value)));
+            Some(Cow::Owned(found.map(Cow::into_owned).collect()))
+        }
+        (Step::Find { path, condition, all: false }, Some(Value::Array(list))) => {
+            let found = |element: &&Value| condition.meets(path.find(Some(*element)).as_deref());
+            walk(rest, Some(list.iter().find(found)?))
+        }
+        (Step::Find { path, condition, all: true }, Some(Value::Array(list))) => {
+            let found = |element: &&Value| condition.meets(path.find(Some(*element)).as_deref());
+            let found = Value::Array(list.iter().filter(found).cloned().collect());
             let each = [&[Step::Each][..], rest].concat();
             let steps = match rest {
-                [] => return Cow::Owned(found),
+                [] => return Some(Cow::Owned(found)),
                 [Step::Each] => rest,
                 _ => &each,
             };
-            Cow::Owned(walk(steps, &found).into_owned())
+            walk(steps, Some(&found)).map(|found| Cow::Owned(found.into_owned()))
         }
-        _ => nothing,
+        _ => None,
     }
-}
-
-impl Condition {
-    fn meets(&self, found: &Value) -> bool {
-        let Condition::Is(operator, wanted) = self else { return !found.is_null() };
-        let order = match (found, wanted) {
-            (Value::String(found), Value::String(wanted)) => Some(found.cmp(wanted)),
-            (Value::Number(found), Value::Number(wanted)) => {
-                found.as_f64().partial_cmp(&wanted.as_f64())
-            }
-            (found, wanted) if found == wanted => Some(std::cmp::Ordering::Equal),
-            _ => None,
-        };
-        let like = || match (found, wanted) {
-            (Value::String(found), Value::String(wanted)) => is_like(found, &pattern(wanted)),
-            _ => false,
-        };
-        match operator {
-            Operator::Equal => order.is_some_and(std::cmp::Ordering::is_eq),
-            Operator::NotEqual => !order.is_some_and(std::cmp::Ordering::is_eq),
-            Operator::Less => order.is_some_and(std::cmp::Ordering::is_lt),
-            Operator::LessOrEqual => order.is_some_and(std::cmp::Ordering::is_le),
-            Operator::Greater => order.is_some_and(std::cmp::Ordering::is_gt),
-            Operator::GreaterOrEqual => order.is_some_and(std::cmp::Ordering::is_ge),
-            Operator::Like => like(),
-            Operator::NotLike => !like(),
-        }
-    }
-}
-
-fn pattern(text: &str) -> Vec<(char, bool)> {
-    text.chars().map(|found| (found, matches!(found, '*' | '?'))).collect()
-}
-
-/// Whether a text matches a pattern, whose wild characters are marked. Goes back to the last star only, so it
-/// takes no longer than both lengths multiplied.
-fn is_like(text: &str, pattern: &[(char, bool)]) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut seen, mut star) = (0, 0, None);
-    while at < text.len() {
-        match pattern.get(seen) {
-            Some(('*', true)) => {
-                star = Some((seen, at));
-                seen += 1;
-            }
-            Some((wanted, wild)) if *wild || *wanted == text[at] => {
-                at += 1;
-                seen += 1;
-            }
-            _ => {
-                let Some((place, began)) = star else { return false };
-                star = Some((place, began + 1));
-                (seen, at) = (place + 1, began + 1);
-            }
-        }
-    }
-    pattern[seen..].iter().all(|wild| *wild == ('*', true))
 }

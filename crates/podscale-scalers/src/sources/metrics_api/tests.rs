@@ -42,9 +42,10 @@ fn fields_are_checked_in_the_words_of_keda() {
              supported modes: [apiKey basic tls bearer]",
         ),
         (
-            "url=http://a;valueLocation=@ugly;targetValue=1".to_owned(),
-            "error parsing metrics API metadata: parameter \"valueLocation\" cannot be used: @ugly is not \
-             supported; known are @this, @keys, @values, @reverse, @flatten",
+            "url=http://a;valueLocation=@upper;targetValue=1".to_owned(),
+            "error parsing metrics API metadata: parameter \"valueLocation\" cannot be used: @upper is not \
+             supported; known are @this, @keys, @values, @reverse, @flatten, @join, @tostr, @fromstr, @group, @valid, \
+             @ugly, @pretty, @dig",
         ),
     ] {
         let found = outcome("metrics-api", &text);
