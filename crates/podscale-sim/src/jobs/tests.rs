@@ -49,6 +49,7 @@ fn policy(strategy: JobStrategy) -> JobPolicy {
             counts_taken: true,
             pods: 1,
         },
+        inherited: Inherited::default(),
     }
 }
 
@@ -90,6 +91,50 @@ fn jobs_come_with_the_work_and_go_with_it() {
     assert_eq!((at(4).replicas, at(29).replicas), (0.0, 0.0), "nobody is there without work");
     assert!(at(8).replicas > 5.0, "{:?}", at(8));
     assert!(found.changes.iter().all(|change| change.to <= 20 && !change.why.is_empty()));
+}
+
+/// Keeps how many Jobs there were, and how many were created.
+#[derive(Default)]
+struct Creations(Vec<(Time, i32, i32)>);
+
+impl PollObserver for Creations {
+    fn polled(&mut self, now: Time, snapshot: &JobSnapshot, plan: JobPlan) {
+        self.0.push((now, snapshot.counts.running, plan.create));
+    }
+}
+
+#[test]
+fn jobs_that_are_known_lead_to_the_same_run_as_deciding_them() {
+    let (plan, policy) = (plan(spike(), 30), policy(JobStrategy::Default));
+    let mut creations = Creations::default();
+    let decided = simulate_jobs(&plan, &policy, Some(&mut creations)).unwrap();
+    let created = creations.0.iter().filter(|(_, _, create)| *create > 0);
+    let created: Vec<(Span, i32)> =
+        created.map(|(at, _, create)| (at.since(plan.start), *create)).collect();
+    // Slots end where polls are, so that a run with fewer of those differs by moments.
+    let followed = follow_jobs(&plan, &policy, &created).unwrap().scores;
+    assert_eq!(followed.pods_started, decided.scores.pods_started);
+    assert!((followed.pod_hours / decided.scores.pod_hours - 1.0).abs() < 0.03, "{followed:?}");
+    assert_eq!(followed.decisions, 0);
+    let nobody = follow_jobs(&plan, &policy, &[]).unwrap().scores;
+    assert_eq!((nobody.pods_started, nobody.pod_hours), (0, 0.0));
+}
+
+#[test]
+fn a_run_goes_on_from_what_was_there() {
+    let mut policy = policy(JobStrategy::Default);
+    let jobs = podscale_core::jobs::JobCounts { running: 4, pending: 1 };
+    policy.inherited = Inherited { items: 100, jobs };
+    let mut plan = plan(crate::Load::none(), 10);
+    plan.environment.sync_moment_seconds = Some(0.0);
+    let mut creations = Creations::default();
+    let run = simulate_jobs(&plan, &policy, Some(&mut creations)).unwrap();
+    // A hundred items by ten each ask for ten Jobs, of which there are four.
+    assert_eq!(creations.0[0], (START, 4, 6));
+    assert_eq!(run.changes[0].to, 10);
+    assert_eq!(run.points.last().map(|point| point.waiting), Some(0.0), "all are done");
+    let started: i32 = creations.0.iter().map(|(_, _, create)| create).sum();
+    assert_eq!(run.scores.pods_started, u64::from(started.unsigned_abs()));
 }
 
 #[test]
