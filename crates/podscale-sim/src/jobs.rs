@@ -2,9 +2,11 @@
 //! many are created is decided by [`podscale_core::jobs`], as in production; here only what it is decided on is simulated.
 
 mod crew;
+mod known;
 mod queue;
 mod work;
 
+pub use known::{KnownPoll, known_jobs};
 pub use work::{Inherited, JobSpec, JobWork};
 
 use crate::environment::{Arrivals, Environment, seconds};
@@ -13,7 +15,6 @@ use crate::random;
 use crate::request_time::RequestTimes;
 use crate::score::{Pods, Recorder, Run};
 use crate::workload::Slot;
-use crate::world::NEVER;
 use crew::{Crew, Taken};
 use podscale_core::jobs::{self, JobPlan, JobRules, JobSnapshot, JobTrigger, Load};
 use podscale_core::model::Milli;
@@ -75,29 +76,10 @@ pub fn simulate_jobs<'a>(
     Ok(Engine::new(plan, policy, rate, observer).run())
 }
 
-/// Runs a plan to its end with Jobs of which it is known when, counted from the start, how many were created; in order of
-/// time. Nothing is decided.
-///
-/// # Errors
-/// The plan makes no sense.
-pub fn follow_jobs(
-    plan: &Plan,
-    policy: &JobPolicy,
-    created: &[(Span, i32)],
-) -> Result<Run, PlanError> {
-    let rate = plan.flow()?.rps_per_pod();
-    let mut engine = Engine::new(plan, policy, rate, None);
-    engine.known = Some(created);
-    engine.next_poll = engine.next_known();
-    Ok(engine.run())
-}
-
 struct Engine<'a> {
     plan: &'a Plan,
     policy: &'a JobPolicy,
     observer: Option<&'a mut dyn PollObserver>,
-    /// The Jobs that are still to be created, if that is known and nothing is decided.
-    known: Option<&'a [(Span, i32)]>,
     /// Items a second that one Job does.
     rate: f64,
     queue: Queue,
@@ -131,7 +113,6 @@ impl<'a> Engine<'a> {
         Engine {
             policy,
             observer,
-            known: None,
             rate,
             queue,
             crew,
@@ -151,10 +132,7 @@ impl<'a> Engine<'a> {
         let mut boundary = self.plan.start;
         while self.now < end {
             if self.next_poll <= self.now {
-                match self.known {
-                    None => self.poll(),
-                    Some(known) => self.follow(known),
-                }
+                self.poll();
             }
             if boundary <= self.now {
                 boundary = boundary.after(slot);
@@ -249,24 +227,6 @@ impl<'a> Engine<'a> {
             let latency = self.plan.environment.api_latency_seconds;
             self.crew.create(created, self.since_start(now) + latency);
         }
-    }
-
-    /// Creates what is known to have been created now.
-    fn follow(&mut self, known: &[(Span, i32)]) {
-        let Some(((_, created), _)) = known.split_first() else { return };
-        let counts = self.crew.counts(self.since_start(self.now), false);
-        let to = counts.running.saturating_add(*created);
-        self.recorder.changed(self.now, counts.running, to, Vec::new());
-        let latency = self.plan.environment.api_latency_seconds;
-        self.crew.create(*created, self.since_start(self.now) + latency);
-        self.known = self.known.and_then(|known| known.get(1..));
-        self.next_poll = self.next_known();
-    }
-
-    /// When Jobs that are known are created next.
-    fn next_known(&self) -> Time {
-        let next = self.known.and_then(|known| known.first());
-        next.map_or(NEVER, |(at, _)| self.plan.start.after(*at))
     }
 
     fn snapshot(&self) -> JobSnapshot {

@@ -2,28 +2,31 @@
 //! on it. Every step is decided again, which gives pods and readings in the form that rules see; from
 //! usage, sizes and queues follows the demand. What cannot be known is said.
 
+mod error;
 mod fit;
 mod jobs;
 mod observed;
 
+pub use error::DemandError;
+pub use jobs::Polls;
+
 use super::{START, Subject, Tried};
 use fit::Fitted;
-pub use jobs::Polls;
 use observed::Observed;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
 use podscale_api::meta::ObjectMeta;
-use podscale_api::recording::{AnyRecording, Origin, Recording, RecordingError, RecordingReader};
+use podscale_api::recording::{AnyRecording, Origin, Recording, RecordingReader};
 use podscale_api::replay::Replayer;
 use podscale_api::translate::scaled_object::was_left_to_hpa;
 use podscale_controller::dialect;
-use podscale_controller::dialect::read::ReadError;
 use podscale_core::{Settings, Span, Time};
 use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
+use podscale_sim::jobs::KnownPoll;
 use podscale_sim::load::TraceShape;
 use podscale_sim::plan::{Detail, PodTemplate};
 use podscale_sim::policy::Scripted;
 use podscale_sim::trace::Point;
-use podscale_sim::{Load, Plan, PlanError, Run, Shape, Trace, follow_jobs, simulate};
+use podscale_sim::{Load, Plan, PlanError, Run, Shape, Trace, known_jobs, simulate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,73 +36,6 @@ use std::sync::Arc;
 const MAX_FILES: usize = 10_000;
 /// So many periods without a step are a gap.
 const LONG_GAP: f64 = 4.0;
-
-/// Why no load can be recovered; its text is one line.
-#[derive(Debug, thiserror::Error)]
-pub enum DemandError {
-    /// A file or folder cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// Which one.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A line is no Recording.
-    #[error("{}: {source}", path.display())]
-    Recording {
-        /// In which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: RecordingError,
-    },
-    /// There are no Recordings.
-    #[error("there is no recording of an autoscaler with any step")]
-    None,
-    /// The recorded object makes no sense.
-    #[error("{name}: {source}")]
-    Object {
-        /// Which autoscaler.
-        name: String,
-        /// What is wrong with it.
-        source: ReadError,
-    },
-    /// The recording is too short.
-    #[error(
-        "{name}: {steps} steps are too few to recover a load from; at least {least} are needed"
-    )]
-    Short {
-        /// Which autoscaler.
-        name: String,
-        /// How many there are.
-        steps: usize,
-        /// How many are needed.
-        least: usize,
-    },
-    /// No metric tells the demand.
-    #[error(
-        "{0}: no metric tells how much there was to do: cpu, a rate of requests or the length of a \
-         queue would"
-    )]
-    Unknown(String),
-    /// No trigger of a ScaledJob tells how much there was to do.
-    #[error(
-        "{0}: no trigger tells how much there was to do: one that is the length of a queue would, and those of cpu and \
-         memory do not"
-    )]
-    NoQueue(String),
-    /// No Job of a ScaledJob was seen from its beginning to its end.
-    #[error(
-        "{0}: no Job was seen from its beginning to its end, so that nothing tells how long one works; give a longer recording"
-    )]
-    NoJobs(String),
-    /// Jobs of a ScaledJob were not its own doing.
-    #[error(
-        "{0}: its Jobs were created by another controller (a dry run or a conflict), so that nothing tells how long one \
-         works; give a recording of the controller that created them"
-    )]
-    Withheld(String),
-}
 
 /// Triggers are asked when something is decided: so old is what they say at most.
 const ASKED_SECONDS: f64 = 1.0;
@@ -115,8 +51,8 @@ pub struct Recovered {
     /// The sizes that were recorded: when, counted from the beginning, and which; of a ScaledJob, how many unfinished Jobs
     /// there were after each poll.
     pub sizes: Vec<(Span, i32)>,
-    /// How many Jobs a ScaledJob created, and when, counted from the beginning.
-    pub created: Vec<(Span, i32)>,
+    /// What was known at the polls of a ScaledJob.
+    pub known: Vec<KnownPoll>,
     /// Replicas, or unfinished Jobs, times the hours that they were there.
     pub hours: f64,
     /// What cannot be known, in sentences.
@@ -124,14 +60,14 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Plays the recovered load to what was recorded: its sizes, or the Jobs that were created.
+    /// Plays the recovered load to what was recorded: its sizes, or its Jobs and what they took.
     ///
     /// # Errors
     /// The plan makes no sense.
     pub fn replayed(&self, plan: &Plan) -> Result<Run, PlanError> {
         match &self.subject.object {
             Tried::Scale(_) => simulate(plan, &mut Scripted::new(self.sizes.clone())),
-            Tried::Jobs(jobs) => follow_jobs(plan, &jobs.policy, &self.created),
+            Tried::Jobs(jobs) => known_jobs(plan, jobs.policy.inherited, &self.known),
         }
     }
 }
@@ -323,7 +259,7 @@ pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
     let subject =
         Subject { object: Tried::Scale(object), settings: last.settings, plan, notes: Vec::new() };
     let hours = replica_hours(&sizes, length.0 as f64 / 1e6);
-    Ok(Recovered { subject, sizes, created: Vec::new(), hours, unknown })
+    Ok(Recovered { subject, sizes, known: Vec::new(), hours, unknown })
 }
 
 /// The moments of a live cluster are kept, so that differences can be found there again.

@@ -156,10 +156,12 @@ fn compare(
 /// The object as it is to be: the one of the same name among those given, with the changes made.
 fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject, String> {
     let autoscaler = subject.autoscaler();
-    let object = match given.named(&autoscaler.namespace, &autoscaler.name) {
+    let of_jobs = matches!(subject.object, Tried::Jobs(_));
+    let object = match given.named(of_jobs, &autoscaler.namespace, &autoscaler.name) {
         Some(object) => object,
         None if edits.is_empty() && given.has_autoscalers() => {
-            return Err(format!("{}: no file has an autoscaler of this name", subject.name()));
+            let what = if of_jobs { "a ScaledJob" } else { "an autoscaler" };
+            return Err(format!("{}: no file has {what} of this name", subject.name()));
         }
         None => subject.object.written(),
     };

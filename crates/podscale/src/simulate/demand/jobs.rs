@@ -18,7 +18,7 @@ use podscale_core::jobs::JobCounts;
 use podscale_core::{Settings, Span, Time};
 use podscale_sim::Plan;
 use podscale_sim::environment::{Arrivals, Delay, Environment};
-use podscale_sim::jobs::{Inherited, JobWork};
+use podscale_sim::jobs::{Inherited, KnownPoll};
 use podscale_sim::plan::{Detail, PodTemplate, Quantity};
 use podscale_sim::workload::Kind;
 use std::collections::BTreeMap;
@@ -101,7 +101,8 @@ impl Segment {
         let mut object = recording.autoscaler.clone();
         object.status = None;
         let mut segment = Segment { from, polls: Vec::new(), object, idle: 0, withheld: 0 };
-        let mut follows = false;
+        // Live controllers begin a new Recording after a while; what is missing between two shows in their times.
+        let mut follows = true;
         for step in &recording.steps {
             if let Some(spec) = &step.spec {
                 segment.object.spec = spec.clone();
@@ -213,7 +214,6 @@ fn recovered(
     let since = |at: Time| at.since(start);
     let sizes =
         seen.iter().map(|poll| (since(poll.at), poll.counts.running.saturating_add(poll.created)));
-    let created = seen.iter().filter(|poll| poll.created > 0);
     let plan = Plan {
         load: load_of(&fitted.demand, start),
         workload: sizes::spec(Kind::Consumer, 1.0 / fitted.item_seconds),
@@ -231,7 +231,7 @@ fn recovered(
     };
     Recovered {
         sizes: sizes.collect(),
-        created: created.map(|poll| (since(poll.at), poll.created)).collect(),
+        known: known(polls, fitted),
         hours: hours(&seen),
         subject: Subject {
             object: Tried::Jobs(Box::new(tried)),
@@ -241,6 +241,34 @@ fn recovered(
         },
         unknown,
     }
+}
+
+/// What was known at polls, with how fast Jobs took items then: by how much what waited became less, and what came.
+fn known(polls: &[Poll], fitted: &Fitted) -> Vec<KnownPoll> {
+    let counts_taken = fitted.work.counts_taken;
+    let mut demand = fitted.demand.iter().peekable();
+    let (mut rate, mut owed) = (0.0, 0.0);
+    let mut found = Vec::with_capacity(polls.len());
+    for (place, poll) in polls.iter().enumerate() {
+        if let Some((_, came)) = demand.next_if(|(at, _)| *at <= poll.at) {
+            rate = *came;
+        }
+        let taken_per_second = polls.get(place + 1).map_or(0.0, |next| {
+            let seconds = (next.at.since(poll.at).0 as f64 / 1e6).max(0.001);
+            let gone = poll.waiting(counts_taken) - next.waiting(counts_taken);
+            let taken = gone + rate * seconds + owed;
+            owed = taken.min(0.0);
+            taken.max(0.0) / seconds
+        });
+        found.push(KnownPoll {
+            at: poll.at.since(polls[0].at),
+            unfinished: poll.unfinished,
+            working: poll.working(),
+            created: poll.created,
+            taken_per_second,
+        });
+    }
+    found
 }
 
 /// The polls at which the first trigger that is a queue's length had a value, if those are most of them; and its metric.

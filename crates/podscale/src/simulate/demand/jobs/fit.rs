@@ -10,6 +10,10 @@ const LEAST_JOBS: usize = 3;
 /// A queue that falls for so many polls, by this part of its length, is emptied by Jobs faster than it fills.
 const LEAST_FALLS: usize = 2;
 const FALLEN: f64 = 0.5;
+/// No more polls than these are looked at together.
+const MOST_FALLS: usize = 256;
+/// So many Jobs' work tells how fast they are.
+const SEVERAL_JOBS: f64 = 4.0;
 /// If what was seen is between these parts of what the target says, the target is taken.
 const AS_THE_TARGET: std::ops::Range<f64> = 0.6..1.3;
 /// Rates are larger by this part, so that the last of several items is not lost to rounding.
@@ -34,14 +38,16 @@ impl Fitted {
         counts_taken: bool,
         unknown: &mut Vec<String>,
     ) -> Option<Fitted> {
-        let fall = steepest_fall(&lives.intervals);
+        let length = mean(&lives.busy).or_else(|| mean(&lives.all)).unwrap_or(0.0);
+        let fall = steepest_fall(&lives.intervals, length * SEVERAL_JOBS);
         let (items, item_seconds) = match mean(&lives.busy) {
             Some(seconds) => of_busy(seconds, fall, target, unknown),
             None => {
                 let each = of_quiet(lives, fall)?;
                 unknown.push(format!(
-                    "no {LEAST_JOBS} Jobs ended while there was always more to do: one is taken to do {target} items, as the \
-                     target of its trigger suggests, in {each:.2} s each, which may be too much"
+                    "no {LEAST_JOBS} Jobs ended while there was always more to do: one is taken to do {}, as the \
+                     target of its trigger suggests, in {each:.2} s each, which may be too much",
+                    count(target as f64)
                 ));
                 (target, each)
             }
@@ -66,33 +72,40 @@ fn of_busy(seconds: f64, fall: Option<f64>, target: u64, unknown: &mut Vec<Strin
     let seconds = seconds.max(0.001);
     // The conversion keeps what is compared.
     let target_items = target.max(1) as f64;
-    let worked = format!("Jobs worked for {seconds:.0} s while there was always more to do");
-    let items = match fall.map(|per_second| per_second * seconds) {
-        Some(seen) if !AS_THE_TARGET.contains(&(seen / target_items)) => {
-            let items = seen.round().max(1.0);
-            unknown.push(format!(
-                "what one Job does is not known: {worked}, and {items:.0} items each are taken, since the queue fell by so many for \
-                 each at its steepest, and not the {target} of the target of its trigger; it may be more"
-            ));
-            items
-        }
-        Some(seen) => {
-            unknown.push(format!(
-                "what one Job does is not known: {worked}, and {target} items each are taken, as the target of its trigger \
-                 suggests; at its steepest the queue fell by {seen:.1} for each"
-            ));
-            target_items
-        }
-        None => {
-            unknown.push(format!(
-                "what one Job does is not known: {worked}, and {target} items each are taken, as the target of its trigger \
-                 suggests; the queue never fell for long enough to tell"
-            ));
-            target_items
-        }
+    let seen = fall.map(|per_second| per_second * seconds);
+    let (taken, why) = match seen {
+        Some(seen) if !AS_THE_TARGET.contains(&(seen / target_items)) => (
+            seen.round().max(1.0),
+            format!(
+                "since the queue fell by so much for each at its steepest, and not {} as the target of its trigger suggests; it \
+                 may be more",
+                count(target_items)
+            ),
+        ),
+        Some(seen) => (
+            target_items,
+            format!(
+                "as the target of its trigger suggests; at its steepest the queue fell by {seen:.1} for each"
+            ),
+        ),
+        None => (
+            target_items,
+            "as the target of its trigger suggests; the queue never fell for long enough to tell"
+                .to_owned(),
+        ),
     };
+    unknown.push(format!(
+        "what one Job does is not known: Jobs worked for {seconds:.0} s while there was always more to do, which is taken for {}, \
+         {why}",
+        count(taken)
+    ));
     // The cast saturates.
-    (items as u64, seconds / items)
+    (taken as u64, seconds / taken)
+}
+
+/// So many items in words.
+fn count(items: f64) -> String {
+    if items == 1.0 { "1 item".to_owned() } else { format!("{items:.0} items") }
 }
 
 /// How long an item takes where Jobs always ran out of them: by the steepest fall, or else by what they did find.
@@ -107,34 +120,31 @@ fn of_quiet(lives: &Lives, fall: Option<f64>) -> Option<f64> {
     Some(fall.map_or(by_items, |per_second| 1.0 / per_second).max(0.001))
 }
 
-/// How many items a second each Job took at most while the queue fell for a while and something was left in it.
-fn steepest_fall(intervals: &[Interval]) -> Option<f64> {
+/// How many items a second each Job took at most while the queue fell for a while, by much of its length, and something was
+/// left in it. Jobs must have worked for so long all together, so that no single one of them decides it.
+fn steepest_fall(intervals: &[Interval], least_seconds: f64) -> Option<f64> {
+    let falls = |interval: &Interval| interval.is_busy && interval.queue.1 < interval.queue.0;
+    let goes_on =
+        |one: &Interval, next: &Interval| falls(one) == falls(next) && one.from + 1 == next.from;
+    let runs = intervals.chunk_by(goes_on).filter(|run| run.first().is_some_and(falls));
     let mut steepest: Option<f64> = None;
-    let mut run: Vec<&Interval> = Vec::new();
-    let close = |run: &mut Vec<&Interval>, steepest: &mut Option<f64>| {
-        let ends = run.first().zip(run.last()).map(|(first, last)| (first.queue.0, last.queue.1));
-        let worked: f64 = run.iter().map(|interval| interval.worked_seconds).sum();
-        if let Some((from, to)) = ends
-            && run.len() >= LEAST_FALLS
-            && from - to >= from * FALLEN
-            && worked > 0.0
-        {
-            let each = (from - to) / worked;
-            *steepest = Some(steepest.map_or(each, |known| known.max(each)));
+    for run in runs.filter(|run| run.len() >= LEAST_FALLS) {
+        let (from, to) = (run[0].queue.0, run[run.len() - 1].queue.1);
+        if from - to < from * FALLEN {
+            continue;
         }
-        run.clear();
-    };
-    for interval in intervals {
-        let falls = interval.is_busy && interval.queue.1 < interval.queue.0;
-        let follows = run.last().is_none_or(|last| last.from + 1 == interval.from);
-        if !falls || !follows {
-            close(&mut run, &mut steepest);
-        }
-        if falls {
-            run.push(interval);
+        for last in LEAST_FALLS - 1..run.len() {
+            let mut worked = 0.0;
+            for first in (0..=last).rev().take(MOST_FALLS) {
+                worked += run[first].worked_seconds;
+                if last - first + 1 >= LEAST_FALLS && worked >= least_seconds && worked > 0.0 {
+                    let each = (run[first].queue.0 - run[last].queue.1) / worked;
+                    steepest = Some(steepest.map_or(each, |known| known.max(each)));
+                    break;
+                }
+            }
         }
     }
-    close(&mut run, &mut steepest);
     steepest
 }
 
