@@ -189,18 +189,12 @@ fn changes_lead_to_what_they_would_have_led_to() {
     assert!(wrong.contains("spec.maxReplicas: there is no such field"), "{wrong}");
 }
 
-/// What is found for the example under waves of mails.
+/// What is found for the example under waves of mails, where each Job is said to be for three times what it does.
 fn tuned(more: &[&str]) -> Result<String, String> {
-    let waves = ["--load", "sine:mean=2,amplitude=1.9,period=20m", "--length", "1h"];
+    let waves = ["--load", "sine:mean=2,amplitude=1.5,period=10m", "--length", "2h"];
     let few = ["--seeds", "1", "--samples", "6", "--rounds", "1", "--weight", "1"];
-    let all: Vec<&str> = ["tune", "--scenario", MAIL]
-        .iter()
-        .chain(&waves)
-        .chain(&few)
-        .chain(more)
-        .copied()
-        .collect();
-    said(&all)
+    let object = ["tune", "--scenario", MAIL, "--set", "spec.triggers[0].metadata.value=60"];
+    said(&[&object[..], &waves[..], &few[..], more].concat())
 }
 
 #[test]
@@ -214,6 +208,7 @@ fn settings_of_scaled_jobs_are_searched() {
         "scalingStrategy.strategy=\"",
         "pollingInterval=",
         "what changes:",
+        "-     strategy: default\n+     strategy: accurate",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
