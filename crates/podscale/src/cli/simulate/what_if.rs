@@ -165,7 +165,7 @@ fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject
         }
         None => subject.object.written(),
     };
-    subject.with_object(object, edits).map_err(|error| error.to_string())
+    subject.with_object(object, edits).map_err(|error| format!("{}: {error}", subject.name()))
 }
 
 impl Fidelity {

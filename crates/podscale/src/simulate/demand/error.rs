@@ -54,7 +54,7 @@ pub enum DemandError {
     Unknown(String),
     /// No trigger of a ScaledJob tells how much there was to do.
     #[error(
-        "{0}: no trigger tells how much there was to do: one that is the length of a queue would, and those of cpu and \
+        "{0}: no trigger tells how much there was to do: the length of a queue would, and cron, external, external-push, cpu and \
          memory do not"
     )]
     NoQueue(String),

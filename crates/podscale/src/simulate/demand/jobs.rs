@@ -26,6 +26,9 @@ use std::collections::BTreeMap;
 /// More Jobs than these at a time are not followed.
 const MOST_JOBS: i32 = 100_000;
 
+/// Types of triggers that say nothing of how much there is to do.
+const TELL_NOTHING: [&str; 5] = ["cron", "external", "external-push", "cpu", "memory"];
+
 /// What was recorded of one ScaledJob, in order of time.
 #[derive(Debug, Default)]
 pub struct Polls {
@@ -148,6 +151,9 @@ pub(super) fn recover(recorded: &Polls) -> Result<Recovered, DemandError> {
     let Some(last) = recorded.segments.last() else { return Err(DemandError::None) };
     let metadata = &last.object.metadata;
     let name = format!("ScaledJob {}/{}", metadata.namespace, metadata.name);
+    if last.object.spec.triggers.iter().all(|trigger| TELL_NOTHING.contains(&&*trigger.r#type)) {
+        return Err(DemandError::NoQueue(name));
+    }
     let fail = |source| DemandError::Object { name: name.clone(), source };
     let object = serde_json::to_value(&last.object).map_err(|error| fail(error.into()))?;
     let object = read_jobs(&object).map_err(fail)?;

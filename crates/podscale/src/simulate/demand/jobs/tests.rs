@@ -167,11 +167,16 @@ fn what_tells_nothing_is_left_out_by_name() {
     let cpu = json!({"type": "cpu", "metadata": {"value": "60", "type": "Utilization"}});
     let told = json!({"type": "external", "metadata": {"scalerAddress": "scaler:9090"}});
     let all = || steps(&WORK, &json!({}));
+    let no_queue =
+        "ScaledJob shop/mail: no trigger tells how much there was to do: the length of a queue";
+    let mut mixed = recording(&redis(), all());
+    mixed.autoscaler.spec.triggers.push(serde_json::from_value(cron.clone()).expect("a trigger"));
     let waiting: Vec<(i64, (i32, i32), i32)> = WORK.iter().map(|_| (5, (2, 0), 0)).collect();
     for (recording, expected) in [
-        (recording(&cron, all()), "ScaledJob shop/mail: triggers[0] (cron) is a schedule"),
-        (recording(&told, all()), "ScaledJob shop/mail: triggers[0] (external)"),
-        (recording(&cpu, all()), "ScaledJob shop/mail: "),
+        (recording(&cron, all()), no_queue),
+        (recording(&told, all()), no_queue),
+        (recording(&cpu, all()), no_queue),
+        (mixed, "ScaledJob shop/mail: triggers[1] (cron) is a schedule"),
         (
             recording(&redis(), all()[..4].to_vec()),
             "ScaledJob shop/mail: 4 steps are too few to recover a load from",
@@ -184,10 +189,7 @@ fn what_tells_nothing_is_left_out_by_name() {
             recording(&redis(), steps(&waiting, &json!({}))),
             "ScaledJob shop/mail: no Job was seen from its beginning to its end",
         ),
-        (
-            recording(&redis(), steps(&WORK, &json!({"answers": []}))),
-            "ScaledJob shop/mail: no trigger tells how much there was to do",
-        ),
+        (recording(&redis(), steps(&WORK, &json!({"answers": []}))), no_queue),
     ] {
         let error = recovered(&[recording]).expect_err(expected).to_string();
         assert!(error.starts_with(expected), "{error}");
