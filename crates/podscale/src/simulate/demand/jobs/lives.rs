@@ -125,14 +125,19 @@ impl Lives {
             ends.extend(job.map(|(since, began)| (at + after - since, began)));
         }
         self.intervals.push(interval);
+        self.note(&ends);
+    }
+
+    /// Takes in Jobs that have ended: how long each worked, and since which interval.
+    fn note(&mut self, ends: &[(f64, usize)]) {
         for (length, began) in ends {
-            let lived = &self.intervals[began..];
-            if lived.iter().all(|interval| interval.is_busy) {
-                self.busy.push(length);
-            } else if lived.iter().all(|interval| !interval.is_busy) {
-                self.quiet.push(length);
+            let mut lived = self.intervals[*began..].iter();
+            if lived.clone().all(|interval| interval.is_busy) {
+                self.busy.push(*length);
+            } else if lived.all(|interval| !interval.is_busy) {
+                self.quiet.push(*length);
             }
-            self.all.push(length);
+            self.all.push(*length);
         }
     }
 }
