@@ -2,10 +2,12 @@
 //! many are created is decided by [`podscale_core::jobs`], as in production; here only what it is decided on is simulated.
 
 mod crew;
+mod known;
 mod queue;
 mod work;
 
-pub use work::{JobSpec, JobWork};
+pub use known::{KnownPoll, known_jobs};
+pub use work::{Inherited, JobSpec, JobWork};
 
 use crate::environment::{Arrivals, Environment, seconds};
 use crate::plan::{Plan, PlanError, Quantity};
@@ -51,6 +53,8 @@ pub struct JobPolicy {
     pub pending_until_ready: bool,
     /// What one Job does.
     pub work: JobWork,
+    /// What is there at the beginning.
+    pub inherited: Inherited,
 }
 
 /// Hears of every poll.
@@ -99,15 +103,20 @@ impl<'a> Engine<'a> {
     ) -> Engine<'a> {
         let rate = rate * f64::from(policy.work.pods.max(1));
         let times = RequestTimes::new(&plan.workload, rate, plan.objective_seconds);
-        // Nobody is there at the beginning, whatever size the plan begins with.
-        let empty = Plan { replicas: 0, ..plan.clone() };
+        let Inherited { items, jobs } = policy.inherited;
+        // Nobody else is there at the beginning, whatever size the plan begins with.
+        let begun = Plan { replicas: jobs.running, ..plan.clone() };
+        let mut queue = Queue::default();
+        queue.add(0.0, items, u64::MAX);
+        let mut crew = Crew::new(&plan.environment, plan.seed, policy.work, rate);
+        crew.inherit(jobs);
         Engine {
             policy,
             observer,
             rate,
-            queue: Queue::default(),
-            crew: Crew::new(&plan.environment, plan.seed, policy.work, rate),
-            recorder: Recorder::new(&empty, times, rate),
+            queue,
+            crew,
+            recorder: Recorder::new(&begun, times, rate),
             now: plan.start,
             next_poll: plan.start.after(first_poll(&plan.environment, plan.seed, policy.polling)),
             part: 0.0,

@@ -22,7 +22,7 @@ pub mod world;
 
 pub use engine::simulate;
 pub use environment::Environment;
-pub use jobs::simulate_jobs;
+pub use jobs::{known_jobs, simulate_jobs};
 pub use load::{Load, LoadError, Shape};
 pub use plan::{Plan, PlanError};
 pub use podscale_core::Time;

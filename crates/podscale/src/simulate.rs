@@ -1,6 +1,7 @@
 //! Simulations of autoscaler objects: from objects and scenarios to plans that `podscale-sim` runs, and
 //! from runs to Recordings.
 
+pub mod course;
 pub mod demand;
 pub mod edit;
 pub mod jobs;
@@ -9,6 +10,7 @@ pub mod objects;
 pub mod record;
 pub mod tune;
 
+pub use course::Course;
 pub use demand::Recovered;
 pub use jobs::TriedJobs;
 pub use model::ModelOptions;
@@ -18,6 +20,7 @@ use podscale_controller::dialect::pod_autoscaler::POD_AUTOSCALER;
 use podscale_controller::dialect::read::Understood;
 use podscale_controller::dialect::scaled_object::SCALED_OBJECT;
 use podscale_controller::settings::span;
+use podscale_controller::triggers::offline::TriggerTarget;
 use podscale_core::{Autoscaler, Settings, Time};
 use podscale_sim::policy::Reconciler;
 use podscale_sim::{Plan, PlanError, Run, simulate, simulate_jobs};
@@ -57,6 +60,15 @@ impl Tried {
             Tried::Jobs(jobs) => &jobs.object.object,
         }
     }
+
+    /// Where its triggers have their targets.
+    #[must_use]
+    pub fn targets(&self) -> &[TriggerTarget] {
+        match self {
+            Tried::Scale(understood) => &understood.targets,
+            Tried::Jobs(jobs) => &jobs.object.targets,
+        }
+    }
 }
 
 impl Subject {
@@ -85,6 +97,26 @@ impl Subject {
         match &self.object {
             Tried::Scale(understood) => simulate(&plan, &mut self.policy(understood)),
             Tried::Jobs(jobs) => simulate_jobs(&plan, &jobs.policy, None),
+        }
+    }
+
+    /// Runs a plan and follows the size: of a ScaledJob, how many unfinished Jobs there are after each poll. The plan keeps
+    /// changes.
+    ///
+    /// # Errors
+    /// The plan makes no sense.
+    pub fn followed(&self, plan: &Plan) -> Result<(Run, Course), PlanError> {
+        match &self.object {
+            Tried::Scale(_) => {
+                let run = self.run(plan)?;
+                let course = Course::of_changes(&run, plan);
+                Ok((run, course))
+            }
+            Tried::Jobs(jobs) => {
+                let mut course = Course::new(plan.start, jobs.policy.inherited.jobs.running);
+                let run = simulate_jobs(&self.seen(plan), &jobs.policy, Some(&mut course))?;
+                Ok((run, course))
+            }
         }
     }
 

@@ -292,6 +292,14 @@ fn the_examples_of_the_documentation_work() {
         "--record",
         recording.to_str().expect("UTF-8"),
     ]);
+    let mail = root.join("docs/examples/mail.yaml");
+    let of_jobs = recordings.join("mail.jsonl");
+    let (mail, of_jobs) = (mail.to_str().expect("UTF-8"), of_jobs.to_str().expect("UTF-8"));
+    let output = podscale(
+        &["simulate", "--scenario", mail, "--seeds", "1", "--policy", "none", "--record", of_jobs],
+        "",
+    );
+    assert!(output.status.success());
     let changed = folder.join("changed.yaml");
     std::fs::write(&changed, OBJECTS.replace("maxReplicas: 20", "maxReplicas: 5")).expect("a file");
     let page = std::fs::read_to_string(root.join("docs/simulate.md")).expect("the page");

@@ -63,6 +63,22 @@ impl Crew {
         }
     }
 
+    /// Takes over Jobs that are there at the beginning; those that work have done different parts of what they do.
+    pub(super) fn inherit(&mut self, counts: JobCounts) {
+        let working = counts.running.saturating_sub(counts.pending).max(0);
+        self.create(working, 0.0);
+        let places = f64::from(working) + 1.0;
+        for (place, job) in (1..).zip(&mut self.jobs) {
+            let done = f64::from(place) / places;
+            let since = self.work.run_seconds.unwrap_or(0.0) * done;
+            (job.starts, job.ready, job.free) = (Some(-since), 0.0, 0.0);
+            // The cast saturates.
+            let left = self.work.items.map(|items| (items as f64 * (1.0 - done)).ceil() as u64);
+            job.left = left.unwrap_or(u64::MAX).max(1);
+        }
+        self.create(counts.pending.min(counts.running), 0.0);
+    }
+
     /// How many were ever created.
     pub(super) fn created(&self) -> u64 {
         self.created
@@ -244,6 +260,17 @@ mod tests {
         assert_eq!(waits, [4.0, 4.0, 6.0, 6.0, 8.0]);
         // One ends after three items, at 10 s; the other finds nothing at 8 s.
         assert_eq!(there, 10.0 + 8.0);
+    }
+
+    #[test]
+    fn jobs_that_are_there_already_do_the_rest_of_their_part() {
+        let mut crew = crew(WORK, 0);
+        crew.inherit(JobCounts { running: 3, pending: 1 });
+        assert_eq!(crew.counts(0.0, false), JobCounts { running: 3, pending: 1 });
+        assert_eq!((crew.working(0.0), crew.created()), (2, 3));
+        // Of three items each, one has two left and the other one; the third starts with all of them.
+        crew.place(0.0, Time(0));
+        assert_eq!(course(&mut crew, 9, 20).0, [0.0, 0.0, 2.0, 4.0, 6.0, 8.0]);
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn policy(strategy: JobStrategy) -> JobPolicy {
             counts_taken: true,
             pods: 1,
         },
+        inherited: Inherited::default(),
     }
 }
 
@@ -90,6 +91,33 @@ fn jobs_come_with_the_work_and_go_with_it() {
     assert_eq!((at(4).replicas, at(29).replicas), (0.0, 0.0), "nobody is there without work");
     assert!(at(8).replicas > 5.0, "{:?}", at(8));
     assert!(found.changes.iter().all(|change| change.to <= 20 && !change.why.is_empty()));
+}
+
+/// Keeps how many Jobs there were, and how many were created.
+#[derive(Default)]
+struct Creations(Vec<(Time, i32, i32)>);
+
+impl PollObserver for Creations {
+    fn polled(&mut self, now: Time, snapshot: &JobSnapshot, plan: JobPlan) {
+        self.0.push((now, snapshot.counts.running, plan.create));
+    }
+}
+
+#[test]
+fn a_run_goes_on_from_what_was_there() {
+    let mut policy = policy(JobStrategy::Default);
+    let jobs = jobs::JobCounts { running: 4, pending: 1 };
+    policy.inherited = Inherited { items: 100, jobs };
+    let mut plan = plan(crate::Load::none(), 10);
+    plan.environment.sync_moment_seconds = Some(0.0);
+    let mut creations = Creations::default();
+    let run = simulate_jobs(&plan, &policy, Some(&mut creations)).unwrap();
+    // A hundred items by ten each ask for ten Jobs, of which there are four.
+    assert_eq!(creations.0[0], (START, 4, 6));
+    assert_eq!(run.changes[0].to, 10);
+    assert_eq!(run.points.last().map(|point| point.waiting), Some(0.0), "all are done");
+    let started: i32 = creations.0.iter().map(|(_, _, create)| create).sum();
+    assert_eq!(run.scores.pods_started, u64::from(started.unsigned_abs()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What one Job does before it ends, as scenario files say it, and as a run knows it.
 
 use crate::workload::SpecError;
+use podscale_core::jobs::JobCounts;
 use serde::{Deserialize, Serialize};
 
 /// The longest time that a Job works or waits, in seconds (a year).
@@ -58,6 +59,15 @@ pub struct JobWork {
     pub counts_taken: bool,
     /// How many pods it has, all of which take items.
     pub pods: u32,
+}
+
+/// What is there when a run begins: nothing, unless it goes on from something that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// Items that wait, and that no Job has taken.
+    pub items: u64,
+    /// The Jobs that are not finished; how much of its part each has done is not known, and they are taken to be spread evenly.
+    pub jobs: JobCounts,
 }
 
 #[cfg(test)]

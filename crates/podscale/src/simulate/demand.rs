@@ -2,24 +2,31 @@
 //! on it. Every step is decided again, which gives pods and readings in the form that rules see; from
 //! usage, sizes and queues follows the demand. What cannot be known is said.
 
+mod error;
 mod fit;
+mod jobs;
 mod observed;
+
+pub use error::DemandError;
+pub use jobs::Polls;
 
 use super::{START, Subject, Tried};
 use fit::Fitted;
 use observed::Observed;
 use podscale_api::hpa::v2::HorizontalPodAutoscaler;
-use podscale_api::recording::{AnyRecording, Origin, Recording, RecordingError, RecordingReader};
+use podscale_api::meta::ObjectMeta;
+use podscale_api::recording::{AnyRecording, Origin, Recording, RecordingReader};
 use podscale_api::replay::Replayer;
 use podscale_api::translate::scaled_object::was_left_to_hpa;
 use podscale_controller::dialect;
-use podscale_controller::dialect::read::ReadError;
-use podscale_core::{Settings, Span};
+use podscale_core::{Settings, Span, Time};
 use podscale_sim::environment::{Arrivals, Delay, Environment, Pipeline};
+use podscale_sim::jobs::KnownPoll;
 use podscale_sim::load::TraceShape;
 use podscale_sim::plan::{Detail, PodTemplate};
+use podscale_sim::policy::Scripted;
 use podscale_sim::trace::Point;
-use podscale_sim::{Load, Plan, Shape, Trace};
+use podscale_sim::{Load, Plan, PlanError, Run, Shape, Trace, known_jobs, simulate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,62 +36,6 @@ use std::sync::Arc;
 const MAX_FILES: usize = 10_000;
 /// So many periods without a step are a gap.
 const LONG_GAP: f64 = 4.0;
-
-/// Why no load can be recovered; its text is one line.
-#[derive(Debug, thiserror::Error)]
-pub enum DemandError {
-    /// A file or folder cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// Which one.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A line is no Recording.
-    #[error("{}: {source}", path.display())]
-    Recording {
-        /// In which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: RecordingError,
-    },
-    /// There are no Recordings.
-    #[error("there is no recording of an object that gives its target a size")]
-    None,
-    /// It is of a ScaledJob: what its Jobs did with which items is not recorded.
-    #[error(
-        "ScaledJob {0}: what if is not there for ScaledJobs, since recordings do not tell what Jobs did; try podscale \
-         simulate with --variant"
-    )]
-    Jobs(String),
-    /// The recorded object makes no sense.
-    #[error("{name}: {source}")]
-    Object {
-        /// Which autoscaler.
-        name: String,
-        /// What is wrong with it.
-        source: ReadError,
-    },
-    /// The recording is too short.
-    #[error(
-        "{name}: {steps} steps are too few to recover a load from; at least {least} are needed"
-    )]
-    Short {
-        /// Which autoscaler.
-        name: String,
-        /// How many there are.
-        steps: usize,
-        /// How many are needed.
-        least: usize,
-    },
-    /// No metric tells the demand.
-    #[error(
-        "{0}: no metric tells how much there was to do: cpu, a rate of requests or the length of a \
-         queue would"
-    )]
-    Unknown(String),
-}
 
 /// Triggers are asked when something is decided: so old is what they say at most.
 const ASKED_SECONDS: f64 = 1.0;
@@ -97,10 +48,50 @@ const LEAST_STEPS: usize = 8;
 pub struct Recovered {
     /// The object as it was last recorded, with a plan that plays the recovered load.
     pub subject: Subject,
-    /// The sizes that were recorded: when, counted from the beginning, and which.
+    /// The sizes that were recorded: when, counted from the beginning, and which; of a ScaledJob, how many unfinished Jobs
+    /// there were after each poll.
     pub sizes: Vec<(Span, i32)>,
+    /// What was known at the polls of a ScaledJob.
+    pub known: Vec<KnownPoll>,
+    /// Replicas, or unfinished Jobs, times the hours that they were there.
+    pub hours: f64,
     /// What cannot be known, in sentences.
     pub unknown: Vec<String>,
+}
+
+impl Recovered {
+    /// Plays the recovered load to what was recorded: its sizes, or its Jobs and what they took.
+    ///
+    /// # Errors
+    /// The plan makes no sense.
+    pub fn replayed(&self, plan: &Plan) -> Result<Run, PlanError> {
+        match &self.subject.object {
+            Tried::Scale(_) => simulate(plan, &mut Scripted::new(self.sizes.clone())),
+            Tried::Jobs(jobs) => known_jobs(plan, jobs.policy.inherited, &self.known),
+        }
+    }
+}
+
+/// What was recorded of one object.
+#[derive(Debug)]
+pub enum Gathered {
+    /// Of one that gives its target a size.
+    Scale(Recorded),
+    /// Of a ScaledJob.
+    Jobs(Polls),
+}
+
+impl Gathered {
+    /// Recovers the load behind it.
+    ///
+    /// # Errors
+    /// It is too short, or nothing tells the demand.
+    pub fn recover(&self) -> Result<Recovered, DemandError> {
+        match self {
+            Gathered::Scale(recorded) => recover(recorded),
+            Gathered::Jobs(polls) => jobs::recover(polls),
+        }
+    }
 }
 
 /// What was recorded of one autoscaler, in order of time: of every step no more than is needed, since
@@ -158,13 +149,13 @@ impl Segment {
     }
 }
 
-/// Reads all Recordings of files and folders, those of one autoscaler put together; those of ScaledJobs are named last.
+/// Reads all Recordings of files and folders, those of one object put together; those of ScaledJobs come last.
 ///
 /// # Errors
 /// Something cannot be read, or there is nothing.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Result<Recorded, DemandError>>, DemandError> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Gathered>, DemandError> {
     let mut by_name: BTreeMap<(String, String, String), Recorded> = BTreeMap::new();
-    let mut of_jobs = BTreeSet::new();
+    let mut of_jobs: BTreeMap<(String, String), Polls> = BTreeMap::new();
     for path in paths {
         for file in files(path)? {
             let read = |source| DemandError::Read { path: file.clone(), source };
@@ -174,8 +165,9 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Result<Recorded, DemandError>>, Dem
                 let recording = match line.parse_any().map_err(wrong)? {
                     AnyRecording::Scale(recording) => recording,
                     AnyRecording::Jobs(recording) => {
-                        let metadata = &recording.autoscaler.metadata;
-                        of_jobs.insert(format!("{}/{}", metadata.namespace, metadata.name));
+                        let ObjectMeta { namespace, name, .. } = &recording.autoscaler.metadata;
+                        let key = (namespace.clone(), name.clone());
+                        of_jobs.entry(key).or_default().add(&recording);
                         continue;
                     }
                 };
@@ -188,11 +180,12 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Result<Recorded, DemandError>>, Dem
         }
     }
     by_name.retain(|_, recorded| !recorded.segments.is_empty());
+    of_jobs.retain(|_, polls| !polls.is_empty());
     if by_name.is_empty() && of_jobs.is_empty() {
         return Err(DemandError::None);
     }
-    let left_out = of_jobs.into_iter().map(|name| Err(DemandError::Jobs(name)));
-    Ok(by_name.into_values().map(Ok).chain(left_out).collect())
+    let sizes = by_name.into_values().map(Gathered::Scale);
+    Ok(sizes.chain(of_jobs.into_values().map(Gathered::Jobs)).collect())
 }
 
 /// A file, or the Recordings of a folder in order of their names.
@@ -244,18 +237,18 @@ pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
     let fitted = Fitted::of(&observed, autoscaler, &template, &mut unknown)
         .ok_or(DemandError::Unknown(name))?;
     let start = observed[0].at;
-    let sizes = observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
+    let sizes: Vec<(Span, i32)> =
+        observed.iter().map(|step| (step.at.since(start), step.replicas)).collect();
     let length = observed[observed.len() - 1].at.since(start);
     let starts = recorded.segments.iter().flat_map(|segment| segment.starts.iter().copied());
     let environment = environment(&observed, &starts.collect(), &mut unknown);
     let plan = Plan {
-        load: load(&fitted, start),
+        load: load_of(&fitted.demand, start),
         workload: fitted.workload,
         template,
         environment,
         metrics: fitted.metrics,
-        // The moments of a live cluster are kept, so that differences can be found there again.
-        start: if start.0 > 0 { start } else { START },
+        start: start_time(start),
         length: Span(length.0.max(Span::seconds(1).0)),
         warm_up: Span(0),
         replicas: observed[0].replicas,
@@ -265,12 +258,28 @@ pub fn recover(recorded: &Recorded) -> Result<Recovered, DemandError> {
     };
     let subject =
         Subject { object: Tried::Scale(object), settings: last.settings, plan, notes: Vec::new() };
-    Ok(Recovered { subject, sizes, unknown })
+    let hours = replica_hours(&sizes, length.0 as f64 / 1e6);
+    Ok(Recovered { subject, sizes, known: Vec::new(), hours, unknown })
 }
 
-fn load(fitted: &Fitted, start: podscale_core::Time) -> Load {
-    let mut points: Vec<Point> = Vec::with_capacity(fitted.demand.len());
-    for (at, value) in &fitted.demand {
+/// The moments of a live cluster are kept, so that differences can be found there again.
+fn start_time(first: Time) -> Time {
+    if first.0 > 0 { first } else { START }
+}
+
+/// Replicas times hours of sizes that each hold until the next.
+fn replica_hours(sizes: &[(Span, i32)], until: f64) -> f64 {
+    let at = |place: usize| sizes.get(place).map_or(until, |(at, _)| at.0 as f64 / 1e6);
+    let hours = sizes.iter().enumerate().map(|(place, (from, size))| {
+        f64::from(*size) * (at(place + 1) - from.0 as f64 / 1e6).max(0.0) / 3600.0
+    });
+    hours.sum()
+}
+
+/// The load that came from each time on.
+fn load_of(demand: &[(Time, f64)], start: Time) -> Load {
+    let mut points: Vec<Point> = Vec::with_capacity(demand.len());
+    for (at, value) in demand {
         let at = Span(at.since(start).0.max(0));
         match points.last_mut() {
             Some(last) if last.at >= at => last.value = *value,
@@ -300,14 +309,7 @@ fn environment(
     let gaps: Vec<f64> = gaps.collect();
     let period = fit::median(gaps.clone()).unwrap_or(15.0).clamp(0.1, 3600.0);
     let long: Vec<f64> = gaps.into_iter().filter(|gap| *gap > LONG_GAP * period).collect();
-    if !long.is_empty() {
-        unknown.push(format!(
-            "nothing was recorded in {} gaps of {:.0} s together: the load before each is taken to have \
-             gone on",
-            long.len(),
-            long.iter().sum::<f64>()
-        ));
-    }
+    note_gaps(&long, unknown);
     let windows = observed.iter().filter_map(|step| step.window_seconds);
     let window = fit::median(windows.collect()).unwrap_or(period).clamp(0.1, 3600.0);
     let ages = observed.iter().filter_map(|step| step.age_seconds);
@@ -345,6 +347,18 @@ fn environment(
         direct_metrics: triggers(observed, period),
         arrivals: Arrivals::Even,
         ..Environment::default()
+    }
+}
+
+/// Says that there are gaps of so many seconds, if there are any.
+fn note_gaps(gaps: &[f64], unknown: &mut Vec<String>) {
+    if !gaps.is_empty() {
+        unknown.push(format!(
+            "nothing was recorded in {} gaps of {:.0} s together: the load before each is taken to have \
+             gone on",
+            gaps.len(),
+            gaps.iter().sum::<f64>()
+        ));
     }
 }
 

@@ -13,7 +13,7 @@ use podscale_controller::dialect::read::{UnderstoodJobs, read_jobs};
 use podscale_controller::settings::duration;
 use podscale_core::model::{Milli, Source, TargetRef, Trigger as ModelTrigger, TriggerOf};
 use podscale_core::{Autoscaler, Metric, Span};
-use podscale_sim::jobs::{JobPolicy, JobSpec, JobWork, Measured};
+use podscale_sim::jobs::{Inherited, JobPolicy, JobSpec, JobWork, Measured};
 use podscale_sim::plan::{PodTemplate, Quantity};
 use podscale_sim::workload::Kind;
 use serde::Deserialize;
@@ -36,7 +36,13 @@ pub struct TriedJobs {
 }
 
 impl TriedJobs {
-    fn new(object: UnderstoodJobs, names: &BTreeMap<String, Quantity>, work: JobWork) -> TriedJobs {
+    /// Jobs that do this, and of which this is there already.
+    pub(super) fn new(
+        object: UnderstoodJobs,
+        names: &BTreeMap<String, Quantity>,
+        work: JobWork,
+        inherited: Inherited,
+    ) -> TriedJobs {
         let model = model(&object);
         let spec = &object.job.spec;
         let triggers = externals(&object).map(|(name, targets, _)| Measured {
@@ -51,7 +57,8 @@ impl TriedJobs {
             triggers: triggers.collect(),
             polling: Span::seconds(i64::from(spec.polling_interval_seconds())),
             pending_until_ready: conditions.iter().any(|kind| kind.ends_with("Ready")),
-            work: JobWork { pods: parallelism(&object), ..work },
+            work,
+            inherited,
         };
         TriedJobs { object, model, policy }
     }
@@ -63,7 +70,12 @@ impl TriedJobs {
         edits: &[Edit],
         names: &BTreeMap<String, Quantity>,
     ) -> Result<TriedJobs, InputError> {
-        Ok(TriedJobs::new(read(object, edits)?, names, self.policy.work))
+        let object = read(object, edits)?;
+        let JobPolicy { work, inherited, .. } = self.policy;
+        // Of a recorded one it is not known how many pods its Jobs had: a Job then stays what it was.
+        let is_recorded = self.object.job.spec.job_target_ref.get("template").is_none();
+        let pods = if is_recorded { work.pods } else { parallelism(&object) };
+        Ok(TriedJobs::new(object, names, JobWork { pods, ..work }, inherited))
     }
 }
 
@@ -72,7 +84,7 @@ fn read(object: &Value, edits: &[Edit]) -> Result<UnderstoodJobs, InputError> {
 }
 
 /// The triggers that ask an event source: name, targets, and which trigger it is.
-fn externals(
+pub(super) fn externals(
     object: &UnderstoodJobs,
 ) -> impl Iterator<Item = (&Arc<str>, &podscale_core::model::Targets, &Trigger)> {
     let triggers = object.metrics.iter().zip(&object.job.spec.triggers);
@@ -133,7 +145,7 @@ impl Objects {
         let template = template(&object, container, &mut notes);
         let names = &self.simulation().metrics;
         let work = work(&self.simulation().jobs, &object, &mut notes);
-        let tried = TriedJobs::new(object, names, work);
+        let tried = TriedJobs::new(object, names, work, Inherited::default());
         let mut spec = workload.map(|workload| workload.model.clone());
         if let Some(service) = spec.as_mut().filter(|spec| spec.kind == Kind::Service) {
             service.kind = Kind::Consumer;
@@ -177,13 +189,10 @@ fn work(spec: &JobSpec, object: &UnderstoodJobs, notes: &mut Vec<String>) -> Job
     let run_time = run_time.and_then(|text| duration(text).ok()).map(|time| time.as_secs_f64());
     let run_time = run_time.filter(|_| spec.items_per_job.is_none());
     let run_seconds = spec.run_seconds.or(run_time);
-    let targets = externals(object).map(|(_, targets, _)| targets.average_value);
-    let target = targets.flatten().find(|target| *target > Milli(0));
     let items = match (spec.items_per_job, run_seconds) {
         (Some(items), _) => Some(items),
         (None, Some(_)) => None,
-        // The cast saturates.
-        (None, None) => Some(target.map_or(1, |Milli(target)| (target as f64 / 1e3).ceil() as u64)),
+        (None, None) => Some(items_by_target(object)),
     };
     match (items, run_seconds) {
         (Some(items), None) if spec.items_per_job.is_none() => notes.push(format!(
@@ -196,7 +205,7 @@ fn work(spec: &JobSpec, object: &UnderstoodJobs, notes: &mut Vec<String>) -> Job
         _ => {}
     }
     let counts_taken = spec.counts_taken.unwrap_or_else(|| {
-        let counts = !externals(object).all(|(_, _, trigger)| pops(&trigger.r#type));
+        let counts = counts_taken(object);
         let what = if counts {
             "still counts in the queue until it is done"
         } else {
@@ -209,6 +218,19 @@ fn work(spec: &JobSpec, object: &UnderstoodJobs, notes: &mut Vec<String>) -> Job
     let stays = items.is_none();
     let idle_seconds = spec.idle_seconds.unwrap_or(if stays { f64::INFINITY } else { 0.0 });
     JobWork { items, run_seconds, idle_seconds, counts_taken, pods: parallelism(object) }
+}
+
+/// How many items the target of its first trigger says are for one Job.
+pub(super) fn items_by_target(object: &UnderstoodJobs) -> u64 {
+    let targets = externals(object).map(|(_, targets, _)| targets.average_value);
+    let target = targets.flatten().find(|target| *target > Milli(0));
+    // The cast saturates.
+    target.map_or(1, |Milli(target)| (target as f64 / 1e3).ceil() as u64)
+}
+
+/// Whether what a Job has taken still counts in what triggers say, if nobody says it.
+pub(super) fn counts_taken(object: &UnderstoodJobs) -> bool {
+    !externals(object).all(|(_, _, trigger)| pops(&trigger.r#type))
 }
 
 /// Whether taking an item from what triggers of this type ask removes it: lists of Redis are popped, and brokers keep an

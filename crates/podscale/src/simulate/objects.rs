@@ -230,16 +230,20 @@ impl Objects {
     /// Whether files have any autoscaler.
     #[must_use]
     pub fn has_autoscalers(&self) -> bool {
-        self.own.iter().any(is_autoscaler)
+        self.own.iter().any(|object| is_autoscaler(object) || is_scaled_job(object))
     }
 
-    /// The autoscaler of this name that files have.
+    /// The ScaledJob, or else the autoscaler of a target, of this name that files have.
     #[must_use]
-    pub fn named(&self, namespace: &str, name: &str) -> Option<&Value> {
+    pub fn named(&self, of_jobs: bool, namespace: &str, name: &str) -> Option<&Value> {
         let text = |object: &Value, pointer: &str| {
             object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        self.own.iter().filter(|object| is_autoscaler(object)).find(|object| {
+        let is_meant = |object: &&Value| match of_jobs {
+            true => is_scaled_job(object),
+            false => is_autoscaler(object),
+        };
+        self.own.iter().filter(is_meant).find(|object| {
             let own = text(object, "/metadata/namespace");
             text(object, "/metadata/name") == name
                 && (own == namespace || own.is_empty() && namespace == "default")

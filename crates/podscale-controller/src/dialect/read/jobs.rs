@@ -3,7 +3,7 @@
 use super::{ReadError, admit};
 use crate::dialect::scaled_job::SCALED_JOB;
 use crate::triggers::Triggered;
-use crate::triggers::offline::measured;
+use crate::triggers::offline::{Measured, TriggerTarget, measured};
 use podscale_api::keda::ScaledJob;
 use podscale_api::keda::check;
 use podscale_api::translate::scaled_object::TriggerMetric;
@@ -24,6 +24,8 @@ pub struct UnderstoodJobs {
     pub metrics: Vec<TriggerMetric>,
     /// Above which values they are active, by the names of their metrics.
     pub activations: BTreeMap<Arc<str>, Milli>,
+    /// Where they have their targets.
+    pub targets: Vec<TriggerTarget>,
 }
 
 /// Whether an object is a ScaledJob.
@@ -42,9 +44,10 @@ pub fn read_jobs(object: &Value) -> Result<UnderstoodJobs, ReadError> {
     admit(&mut job.metadata);
     job.status = None;
     check::scaled_job(&job).map_err(|wrong| ReadError::Invalid(wrong.to_string()))?;
-    let measured = measured(&Triggered::from(&job)).map_err(ReadError::Invalid)?;
+    let Measured { metrics, activations, targets } =
+        measured(&Triggered::from(&job)).map_err(ReadError::Invalid)?;
     let object = serde_json::to_value(&job)?;
-    Ok(UnderstoodJobs { job, object, metrics: measured.metrics, activations: measured.activations })
+    Ok(UnderstoodJobs { job, object, metrics, activations, targets })
 }
 
 #[cfg(test)]
@@ -74,6 +77,7 @@ mod tests {
         };
         assert_eq!((&**name, targets.average_value), ("s0-redis-mails", Some(Milli(7000))));
         assert_eq!(read.activations.get(name), Some(&Milli(2000)));
+        assert_eq!(read.targets[0].path, "spec.triggers[0].metadata.listLength");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use super::input::Common;
 use super::loads::NamedLoad;
 use super::table::span;
 use super::{Failure, finish};
+use crate::simulate::Subject;
 use crate::simulate::tune::{
     Choice, HeldOut, Objective, Search, Space, Tried, Worth, frontier, held_out, share_of,
 };
-use crate::simulate::{self, Subject};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use podscale_controller::settings::amount;
@@ -25,7 +25,8 @@ use std::process::ExitCode;
 /// No more settings of the frontier than these are tried on what is held out, and shown.
 const MOST_ROWS: usize = 12;
 
-/// Search for autoscaler settings: targets, windows, policies and scaling ahead of demand.
+/// Search for autoscaler settings: targets, windows, policies, scaling ahead of demand, and strategies and polling
+/// intervals of ScaledJobs.
 ///
 /// The end of each load is held out in parts. For each part, settings are chosen on the load before it and
 /// scored on the part alone, so that no score covers anything the search has seen. The output shows how the
@@ -119,13 +120,6 @@ fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
     let pool = workers(input).map_err(Failure::Cannot)?;
     let mut out = String::new();
     for subject in &subjects {
-        let simulate::Tried::Scale(object) = &subject.object else {
-            return Err(Failure::Cannot(format!(
-                "ScaledJob {} cannot be tuned: which settings of ScaledJobs to search is not known; try changes of it with podscale \
-                 simulate --variant",
-                subject.name()
-            )));
-        };
         let loads = input.loads(&objects, scenario.as_ref(), subject)?;
         let plan = |load: &NamedLoad| {
             let plan = input.plan(subject, load, &objects);
@@ -133,7 +127,7 @@ fn tune_all(arguments: &Arguments) -> Result<String, Failure> {
             Ok(plan)
         };
         let plans = loads.iter().map(plan).collect::<Result<_, Failure>>()?;
-        let space = Space::of(&object.object, &object.targets);
+        let space = Space::of(subject.object.written(), subject.object.targets());
         if space.sizes().is_empty() {
             let nothing = "there is nothing to tune: no metric of it has a target";
             return Err(Failure::Cannot(format!("{}: {nothing}", subject.name())));

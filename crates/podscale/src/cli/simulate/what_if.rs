@@ -1,19 +1,21 @@
 //! What would have been different: the load of recordings is played to the object as it was and as it is
 //! to be, and both are compared with what was recorded.
 
+mod moments;
+
 use super::grid::{Cell, Grid, Trial, points, progress, workers};
 use super::table::{columns, number, percent, scores, seconds, span, sparkline};
 use super::{Arguments, Failure, Output, html, markdown, output, table};
 use crate::simulate::demand::{self, Recovered};
 use crate::simulate::edit::Edit;
-use crate::simulate::{Objects, Subject};
+use crate::simulate::{Course, Objects, Subject, Tried};
+use moments::Moment;
 use podscale_api::time::format_rfc3339;
 use podscale_controller::settings;
 use podscale_core::{Span, Time};
 use podscale_sim::plan::Detail;
-use podscale_sim::policy::Scripted;
-use podscale_sim::score::{Change, Summary};
-use podscale_sim::{Plan, PlanError, Run, simulate};
+use podscale_sim::score::Summary;
+use podscale_sim::{Plan, PlanError, Run};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -29,20 +31,23 @@ struct Comparison {
     start: Time,
     edits: Vec<String>,
     unknown: Vec<String>,
+    /// Whether it is a ScaledJob, whose sizes are numbers of unfinished Jobs.
+    is_of_jobs: bool,
     recorded: Run,
-    recorded_sizes: Vec<(Span, i32)>,
+    recorded_hours: f64,
+    fidelity: Fidelity,
     unchanged: Run,
     changed: Run,
     moments: Vec<Moment>,
 }
 
-/// A time in which the sizes differ.
-struct Moment {
-    from: Span,
-    until: Span,
-    unchanged: i32,
-    changed: i32,
-    why: Vec<String>,
+/// How well the simulation of the unchanged object explains what was recorded.
+struct Fidelity {
+    /// In which part of the steps it has the recorded size.
+    same: f64,
+    /// By how much it differs from that on average, and what that is on average.
+    off: f64,
+    mean: f64,
 }
 
 /// Compares, and gives the answer in the form that was asked for.
@@ -56,9 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let bar = progress(recorded.len(), "autoscalers");
     let work = || -> Vec<Result<Comparison, String>> {
         let compared = recorded.par_iter().map(|recordings| {
-            let recorded = recordings.as_ref().map_err(ToString::to_string);
-            let recovered =
-                recorded.and_then(|one| demand::recover(one).map_err(|e| e.to_string()));
+            let recovered = recordings.recover().map_err(|error| error.to_string());
             let compared = recovered.and_then(|load| compare(arguments, load, &given, &edits));
             bar.inc(1);
             compared
@@ -114,8 +117,8 @@ fn compare(
     given: &Objects,
     edits: &[Edit],
 ) -> Result<Comparison, String> {
-    let Recovered { subject, sizes, unknown } = recovered;
-    let changed = changed(&subject, given, edits)?;
+    let subject = &recovered.subject;
+    let changed = changed(subject, given, edits)?;
     let objective = arguments.common.input.model.options().objective_seconds;
     let explain_at = arguments.explain.map(|at| subject.plan.start.after(settings::span(at)));
     let plan = Plan {
@@ -130,18 +133,20 @@ fn compare(
         ..subject.plan.clone()
     };
     let fail = |error: PlanError| format!("{}: {error}", subject.name());
-    let recorded = simulate(&plan, &mut Scripted::new(sizes.clone())).map_err(fail)?;
-    let unchanged = subject.run(&plan).map_err(fail)?;
-    let changed = changed.run(&plan).map_err(fail)?;
+    let recorded = recovered.replayed(&plan).map_err(fail)?;
+    let (unchanged, course) = subject.followed(&plan).map_err(fail)?;
+    let (changed, changed_course) = changed.followed(&plan).map_err(fail)?;
     Ok(Comparison {
         name: subject.name(),
         seconds: plan.length.0 as f64 / 1e6,
         start: plan.start,
         edits: arguments.common.input.edits.clone(),
-        unknown,
-        moments: moments(&plan, &unchanged, &changed),
+        moments: moments::between(plan.length, &course, &changed_course),
+        is_of_jobs: matches!(subject.object, Tried::Jobs(_)),
         recorded,
-        recorded_sizes: sizes,
+        recorded_hours: recovered.hours,
+        fidelity: Fidelity::of(&recovered, course),
+        unknown: recovered.unknown,
         unchanged,
         changed,
         plan,
@@ -151,80 +156,41 @@ fn compare(
 /// The object as it is to be: the one of the same name among those given, with the changes made.
 fn changed(subject: &Subject, given: &Objects, edits: &[Edit]) -> Result<Subject, String> {
     let autoscaler = subject.autoscaler();
-    let object = match given.named(&autoscaler.namespace, &autoscaler.name) {
+    let of_jobs = matches!(subject.object, Tried::Jobs(_));
+    let object = match given.named(of_jobs, &autoscaler.namespace, &autoscaler.name) {
         Some(object) => object,
         None if edits.is_empty() && given.has_autoscalers() => {
-            return Err(format!("{}: no file has an autoscaler of this name", subject.name()));
+            let what = if of_jobs { "a ScaledJob" } else { "an autoscaler" };
+            return Err(format!("{}: no file has {what} of this name", subject.name()));
         }
         None => subject.object.written(),
     };
-    subject.with_object(object, edits).map_err(|error| error.to_string())
+    subject.with_object(object, edits).map_err(|error| format!("{}: {error}", subject.name()))
 }
 
-/// The times in which the sizes of two runs differ.
-fn moments(plan: &Plan, unchanged: &Run, changed: &Run) -> Vec<Moment> {
-    let mut events: Vec<(Span, bool, &Change)> = Vec::new();
-    for (is_changed, run) in [(false, unchanged), (true, changed)] {
-        for change in &run.changes {
-            events.push((change.at.since(plan.start), is_changed, change));
+impl Fidelity {
+    fn of(recovered: &Recovered, mut course: Course) -> Fidelity {
+        // A live controller polls a little later or earlier than the simulation.
+        let late = match &recovered.subject.object {
+            Tried::Scale(_) => Span(0),
+            Tried::Jobs(jobs) => Span(jobs.policy.polling.0 / 2),
+        };
+        if matches!(recovered.subject.object, Tried::Scale(_)) {
+            course.first = recovered.sizes.first().map_or(0, |(_, size)| *size);
         }
+        let times = recovered.sizes.iter().map(|(at, _)| Span(at.0.saturating_add(late.0)));
+        let (mut same, mut off, mut sum) = (0_usize, 0.0, 0.0);
+        for ((_, recorded), size) in recovered.sizes.iter().zip(course.at(times)) {
+            same += usize::from(size == *recorded);
+            off += (f64::from(size) - f64::from(*recorded)).abs();
+            sum += f64::from(*recorded);
+        }
+        let steps = recovered.sizes.len().max(1) as f64;
+        Fidelity { same: same as f64 / steps, off: off / steps, mean: sum / steps }
     }
-    events.sort_by_key(|(at, is_changed, _)| (*at, *is_changed));
-    let mut found: Vec<Moment> = Vec::new();
-    let mut sizes = [plan.replicas; 2];
-    let mut open: Option<Moment> = None;
-    for (place, (at, is_changed, change)) in events.iter().enumerate() {
-        sizes[usize::from(*is_changed)] = change.to;
-        // Changes of the same moment count together.
-        if events.get(place + 1).is_some_and(|next| next.0 == *at) {
-            continue;
-        }
-        if let Some(mut moment) = open.take() {
-            moment.until = *at;
-            found.push(moment);
-        }
-        if sizes[0] != sizes[1] {
-            open = Some(Moment {
-                from: *at,
-                until: plan.length,
-                unchanged: sizes[0],
-                changed: sizes[1],
-                why: change.why.clone(),
-            });
-        }
-    }
-    found.extend(open);
-    found
-}
-
-/// Replicas times hours of sizes that each hold until the next.
-fn replica_hours(sizes: &[(Span, i32)], until: f64) -> f64 {
-    let at = |place: usize| sizes.get(place).map_or(until, |(at, _)| at.0 as f64 / 1e6);
-    let hours = sizes.iter().enumerate().map(|(place, (from, size))| {
-        f64::from(*size) * (at(place + 1) - from.0 as f64 / 1e6).max(0.0) / 3600.0
-    });
-    hours.sum()
-}
-
-/// In which part of the steps two courses have the same size.
-fn agreement(recorded: &[(Span, i32)], run: &Run, plan_start: Time, first: i32) -> f64 {
-    let mut changes = run.changes.iter().peekable();
-    let (mut size, mut same) = (first, 0_usize);
-    for (at, recorded) in recorded {
-        while let Some(change) = changes.next_if(|change| change.at.since(plan_start) <= *at) {
-            size = change.to;
-        }
-        same += usize::from(size == *recorded);
-    }
-    same as f64 / recorded.len().max(1) as f64
 }
 
 impl Comparison {
-    fn fidelity(&self) -> f64 {
-        let first = self.recorded_sizes.first().map_or(0, |(_, size)| *size);
-        agreement(&self.recorded_sizes, &self.unchanged, self.start, first)
-    }
-
     /// The decisions at the moment that was asked for.
     fn moment(&self) -> String {
         let mut out = String::new();
@@ -284,22 +250,22 @@ impl Comparison {
             let _ = writeln!(out, "{name:<20}  {}", sparkline(&sizes, highest));
         }
         let (before, after) = (&self.unchanged.scores, &self.changed.scores);
+        let (hours, pods) = match self.is_of_jobs {
+            true => ("Job-hours", "Jobs"),
+            false => ("replica-hours", "pods"),
+        };
         let _ = writeln!(
             out,
-            "replica-hours: {} recorded, {:+.2} by the change; time with too few pods: {} instead of {}; \
+            "{hours}: {} recorded, {:+.2} by the change; time with too few {pods}: {} instead of {}; \
              violated: {} instead of {}",
-            number(replica_hours(&self.recorded_sizes, self.seconds)),
+            number(self.recorded_hours),
             after.pod_hours - before.pod_hours,
             percent(after.below_capacity),
             percent(before.below_capacity),
             percent(after.violations),
             percent(before.violations),
         );
-        let _ = writeln!(
-            out,
-            "unchanged, the simulation has the recorded size in {} of the steps",
-            percent(self.fidelity())
-        );
+        out.push_str(&self.fidelity_text());
         out.push_str(&self.moments_text());
         for unknown in &self.unknown {
             let _ = writeln!(out, "not known: {unknown}");
@@ -308,9 +274,28 @@ impl Comparison {
         out
     }
 
+    fn fidelity_text(&self) -> String {
+        let Fidelity { same, off, mean } = self.fidelity;
+        let same = percent(same);
+        match self.is_of_jobs {
+            false => {
+                format!("unchanged, the simulation has the recorded size in {same} of the steps\n")
+            }
+            true => format!(
+                "unchanged, the simulation has the recorded number of Jobs in {same} of the polls; it is off by {} of {} on \
+                 average, and creates {} Jobs, of which {} were recorded\n",
+                number(off),
+                number(mean),
+                self.unchanged.scores.pods_started,
+                self.recorded.scores.pods_started,
+            ),
+        }
+    }
+
     fn moments_text(&self) -> String {
         if self.moments.is_empty() {
-            return "the sizes never differ\n".to_owned();
+            let what = if self.is_of_jobs { "numbers of Jobs" } else { "sizes" };
+            return format!("the {what} never differ\n");
         }
         let mut table =
             vec![["DIFFERS FROM", "FOR", "UNCHANGED", "CHANGED"].map(str::to_owned).to_vec()];
@@ -345,8 +330,10 @@ impl Comparison {
             "start": format_rfc3339(self.start),
             "seconds": self.seconds,
             "set": self.edits,
-            "recordedReplicaHours": replica_hours(&self.recorded_sizes, self.seconds),
-            "sameAsRecorded": self.fidelity(),
+            "recordedReplicaHours": self.recorded_hours,
+            "sameAsRecorded": self.fidelity.same,
+            "offByOnAverage": self.fidelity.off,
+            "recordedOnAverage": self.fidelity.mean,
             "recorded": self.recorded.scores,
             "unchanged": self.unchanged.scores,
             "changed": self.changed.scores,

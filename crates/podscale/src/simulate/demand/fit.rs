@@ -84,7 +84,8 @@ fn amount(step: &Observed, place: usize) -> Option<Amount> {
     step.amounts.get(place).copied().flatten()
 }
 
-fn spec(kind: Kind, rps_per_pod: f64) -> WorkloadSpec {
+/// A workload of which one pod does so much.
+pub(super) fn spec(kind: Kind, rps_per_pod: f64) -> WorkloadSpec {
     WorkloadSpec {
         kind,
         rps_per_pod: rps_per_pod.clamp(1e-6, 1e9),

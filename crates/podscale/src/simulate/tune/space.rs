@@ -2,7 +2,7 @@
 
 use crate::simulate::edit::{Edit, EditError};
 use podscale_api::hpa::v2;
-use podscale_api::keda::scaled_object;
+use podscale_api::keda::{POLLING_INTERVAL_SECONDS, scaled_job, scaled_object};
 use podscale_api::pod_autoscaler;
 use podscale_api::quantity::Quantity;
 use podscale_controller::triggers::offline::{TargetNow, TriggerTarget};
@@ -16,6 +16,12 @@ const FACTORS: [f64; 5] = [0.6, 0.75, 0.9, 1.1, 1.3];
 const WINDOWS: [i64; 5] = [0, 60, 120, 300, 600];
 /// How long nothing is to do before a target becomes idle, in seconds.
 const COOLDOWNS: [i64; 4] = [30, 120, 300, 900];
+/// How often the triggers of a ScaledJob are asked, in seconds.
+const POLLS: [i64; 5] = [5, 10, 15, 30, 60];
+/// By which rules a load becomes a number of Jobs.
+const STRATEGIES: [&str; 3] = ["default", "accurate", "eager"];
+/// The rule that needs numbers of its own.
+const CUSTOM: &str = "custom";
 /// More metrics or triggers than these are left as they are.
 const MOST_METRICS: usize = 4;
 
@@ -50,7 +56,11 @@ impl Space {
         for (index, metric) in metrics.into_iter().flatten().enumerate().take(MOST_METRICS) {
             knobs.extend(target(index, metric));
         }
-        knobs.extend(triggers.iter().take(MOST_METRICS).filter_map(of_trigger));
+        let of_jobs = object["kind"] == scaled_job::KIND;
+        // What pods use says nothing of how many Jobs there should be.
+        let counts =
+            |target: &&TriggerTarget| !of_jobs || matches!(target.now, TargetNow::Number { .. });
+        knobs.extend(triggers.iter().filter(counts).take(MOST_METRICS).filter_map(of_trigger));
         let own = object["kind"] == pod_autoscaler::KIND;
         if own || object["kind"] == v2::KIND {
             knobs.extend(behavior("spec.behavior"));
@@ -63,6 +73,9 @@ impl Space {
         }
         if object["kind"] == scaled_object::KIND {
             knobs.extend(of_scaled_object(&object["spec"]));
+        }
+        if of_jobs {
+            knobs.extend(of_scaled_job(&object["spec"]));
         }
         Space { knobs }
     }
@@ -127,6 +140,26 @@ fn of_scaled_object(spec: &Value) -> Vec<Knob> {
         knobs.push(Knob::new("spec.cooldownPeriod", COOLDOWNS.map(|s| json!(s)).to_vec()));
     }
     knobs
+}
+
+/// What only the spec of a ScaledJob has.
+fn of_scaled_job(spec: &Value) -> [Knob; 2] {
+    let strategy = &spec["scalingStrategy"];
+    let share = &strategy["customScalingRunningJobPercentage"];
+    let has_custom = share.as_str().is_some_and(|text| text.parse().is_ok_and(f64::is_finite));
+    let now = match strategy["strategy"].as_str() {
+        Some(name) if STRATEGIES.contains(&name) || name == CUSTOM && has_custom => name,
+        // What is not known, or cannot be used, is decided by the first.
+        _ => STRATEGIES[0],
+    };
+    let others = STRATEGIES.into_iter().chain(has_custom.then_some(CUSTOM));
+    let others = others.filter(|name| *name != now).map(|name| json!(name)).collect();
+    let interval = spec["pollingInterval"].as_i64().unwrap_or(i64::from(POLLING_INTERVAL_SECONDS));
+    let polls = POLLS.into_iter().filter(|seconds| *seconds != interval);
+    [
+        Knob::new("spec.scalingStrategy.strategy", others),
+        Knob::new("spec.pollingInterval", polls.map(|seconds| json!(seconds)).collect()),
+    ]
 }
 
 /// The target of a trigger, which its metadata have as a text.
@@ -258,6 +291,42 @@ mod tests {
             Space::of(&object(formula), &[]).text(&[1]),
             r#"advanced.scalingModifiers.target="12""#
         );
+    }
+
+    #[test]
+    fn triggers_strategy_and_polls_of_a_scaled_job_may_be_changed() {
+        let path = "spec.triggers[0].metadata.value";
+        let target = |now| TriggerTarget { path: path.to_owned(), now };
+        let targets = [
+            target(TargetNow::Percent(50)),
+            target(TargetNow::Number { value: 20.0, is_whole: false }),
+        ];
+        let space = |spec: Value| Space::of(&json!({"kind": "ScaledJob", "spec": spec}), &targets);
+        let custom = |strategy: &str, share: &str| {
+            json!({"pollingInterval": 15, "scalingStrategy":
+                {"strategy": strategy, "customScalingRunningJobPercentage": share}})
+        };
+        for (spec, choice, expected) in [
+            (
+                json!({"maxReplicaCount": 9}),
+                [1, 1, 4],
+                r#"triggers[0].metadata.value="12" scalingStrategy.strategy="accurate" pollingInterval=60"#,
+            ),
+            (json!({"pollingInterval": 7}), [0, 0, 5], "pollingInterval=60"),
+            (
+                json!({"scalingStrategy": {"strategy": "eager"}}),
+                [0, 2, 0],
+                r#"scalingStrategy.strategy="accurate""#,
+            ),
+            // One that has what the custom one needs may have it, and one that is it may be another.
+            (custom("accurate", "0.5"), [0, 3, 0], r#"scalingStrategy.strategy="custom""#),
+            (custom("custom", "0.5"), [0, 1, 0], r#"scalingStrategy.strategy="default""#),
+            (custom("custom", "half"), [0, 1, 0], r#"scalingStrategy.strategy="accurate""#),
+        ] {
+            assert_eq!(space(spec.clone()).text(&choice), expected, "{spec}");
+        }
+        assert_eq!(space(json!({})).sizes(), [5, 2, 4]);
+        assert_eq!(space(custom("eager", "0.5")).sizes(), [5, 3, 4]);
     }
 
     #[test]

@@ -137,9 +137,14 @@ impl Report {
         let mut out = "  violations  pod-hours  reversals/h  settings\n".to_owned();
         for row in self.sorted() {
             let Worth { violations, pod_hours, reversals_per_hour } = row.worth;
+            // Jobs come and go by themselves, so that there is none.
+            let reversals = match reversals_per_hour.is_nan() {
+                true => "-".to_owned(),
+                false => format!("{reversals_per_hour:.2}"),
+            };
             let _ = writeln!(
                 out,
-                "{} {:>9.3}%  {pod_hours:>9.1}  {reversals_per_hour:>11.2}  {}",
+                "{} {:>9.3}%  {pod_hours:>9.1}  {reversals:>11}  {}",
                 row.mark(),
                 violations * 100.0,
                 row.settings
