@@ -7,7 +7,7 @@ use crate::address::{Address, decode};
 use crate::azure;
 use crate::http::auth::HttpAuth;
 use crate::http::oauth::OAuth;
-use crate::identity::{AzureIdentity, Identity};
+use crate::identity::{AzureIdentity, Identity, refuse_unverified};
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::secret::Secret;
 use crate::tls::Tls;
@@ -151,7 +151,7 @@ fn credentials(fields: &mut Fields<'_>, protocol: Protocol, insecure: bool) -> C
             "give both in the authentication",
         );
     }
-    let azure = azure(fields, protocol);
+    let azure = azure(fields, protocol, insecure);
     let oauth = oauth(fields, protocol, user.is_some() || azure.is_some());
     let tls_enabled = enabled == "enable";
     let tls = if tls_enabled { tls } else { Tls { insecure, ..Tls::default() } };
@@ -159,7 +159,11 @@ fn credentials(fields: &mut Fields<'_>, protocol: Protocol, insecure: bool) -> C
 }
 
 /// Whose tokens of Azure the broker is asked with, and what they are for.
-fn azure(fields: &mut Fields<'_>, protocol: Protocol) -> Option<(AzureIdentity, String)> {
+fn azure(
+    fields: &mut Fields<'_>,
+    protocol: Protocol,
+    insecure: bool,
+) -> Option<(AzureIdentity, String)> {
     let resource = fields.field(&["workloadIdentityResource"], AUTH).text();
     let identity = match fields.spec().identity.clone() {
         Some(Identity::Azure(identity)) => identity,
@@ -193,6 +197,9 @@ fn azure(fields: &mut Fields<'_>, protocol: Protocol) -> Option<(AzureIdentity, 
             "host must be given by the authentication whose identity is the controller's",
             "move host into what the ClusterTriggerAuthentication refers to",
         );
+    }
+    if identity.is_of_controller() {
+        refuse_unverified(fields, insecure);
     }
     Some((identity, azure::scope(&resource)))
 }
