@@ -1,7 +1,5 @@
 //! Whose identity in a cloud a trigger has.
 
-#[cfg(any(feature = "kafka", feature = "prometheus", feature = "rabbitmq"))]
-use crate::metadata::Fields;
 use crate::secret::Secret;
 
 /// An identity in a cloud, as an authentication names it.
@@ -91,16 +89,5 @@ impl Identity {
             }) => Some(token),
             _ => None,
         }
-    }
-}
-
-/// Whoever has a token is whom it is of, so that one of the controller does not go to a server that nobody has verified.
-#[cfg(any(feature = "kafka", feature = "prometheus", feature = "rabbitmq"))]
-pub(crate) fn refuse_unverified(fields: &mut Fields<'_>, insecure: bool) {
-    if insecure {
-        fields.refuse(
-            "unsafeSsl: the controller's token is only sent to servers whose certificates are verified",
-            "leave unsafeSsl out",
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! To which brokers a token for Amazon's Kafka may go.
 
 use crate::address::is_loopback;
-use crate::identity::{AwsIdentity, Identity, refuse_unverified};
+use crate::identity::{AwsIdentity, Identity};
 use crate::metadata::{Fields, METADATA, Place};
 
 /// What the names of Amazon's servers end with.
@@ -33,7 +33,7 @@ pub(crate) fn refuse_others(fields: &mut Fields<'_>) {
     }
     // What is no truth value is refused by whoever reads it.
     let insecure = fields.field(&["unsafeSsl"], METADATA).text();
-    refuse_unverified(fields, !matches!(insecure.as_str(), "" | "false"));
+    fields.refuse_unverified(!matches!(insecure.as_str(), "" | "false"));
 }
 
 /// The brokers that a trigger names, or else the variable of its container. It warns itself if there is no such variable.

@@ -7,7 +7,7 @@ use crate::aws::signer::Signer;
 use crate::context::Context;
 use crate::gcp::{self, Account};
 use crate::http::token::Proof;
-use crate::identity::{AzureIdentity, Identity, refuse_unverified};
+use crate::identity::{AzureIdentity, Identity};
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::trigger::TriggerError;
 use crate::{aws, azure};
@@ -107,7 +107,7 @@ impl Cloud {
             );
         }
         // Else whoever is in between, or whom the header names, is the one that gets the token.
-        refuse_unverified(fields, insecure);
+        fields.refuse_unverified(insecure);
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             fields.refuse(
                 "customHeaders: a request with the controller's token may not name another host",

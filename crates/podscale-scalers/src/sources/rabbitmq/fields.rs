@@ -7,7 +7,7 @@ use crate::address::{Address, decode};
 use crate::azure;
 use crate::http::auth::HttpAuth;
 use crate::http::oauth::OAuth;
-use crate::identity::{AzureIdentity, Identity, refuse_unverified};
+use crate::identity::{AzureIdentity, Identity};
 use crate::metadata::{AUTH, Fields, METADATA, Place};
 use crate::secret::Secret;
 use crate::tls::Tls;
@@ -199,7 +199,7 @@ fn azure(
         );
     }
     if identity.is_of_controller() {
-        refuse_unverified(fields, insecure);
+        fields.refuse_unverified(insecure);
     }
     Some((identity, azure::scope(&resource)))
 }
