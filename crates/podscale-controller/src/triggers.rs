@@ -43,7 +43,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// Where credentials may be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,6 +90,8 @@ pub struct Triggers {
     authentications: Authentications,
     connected: Connected,
     served: Served,
+    /// Allows to decrypt a key.
+    decrypting: Arc<Semaphore>,
     pushed: Arc<OnceLock<Pushed>>,
     /// For each kind of objects that is resolved by itself: KEDA's, and PodAutoscalers.
     outdated: [Noticed; 2],
@@ -140,6 +142,7 @@ impl Triggers {
             authentications: Authentications::default(),
             connected: Connected::default(),
             served: Served::default(),
+            decrypting: Arc::new(Semaphore::new(1)),
             pushed: Arc::default(),
             outdated: Default::default(),
             are_followed: AtomicBool::new(false),

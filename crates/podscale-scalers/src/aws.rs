@@ -1,6 +1,8 @@
 //! Amazon's cloud: who asks, signatures of requests, and roles that somebody takes on for a while.
 
 pub(crate) mod asker;
+#[cfg(feature = "kafka")]
+pub(crate) mod brokers;
 mod identity;
 pub(crate) mod signature;
 pub(crate) mod signer;

@@ -133,6 +133,17 @@ impl<'a> Fields<'a> {
         value.cloned()
     }
 
+    /// Whoever has a token is whom it is of, so that one of the controller does not go to a server that nobody has verified.
+    #[cfg(any(feature = "kafka", feature = "prometheus", feature = "rabbitmq"))]
+    pub(crate) fn refuse_unverified(&mut self, insecure: bool) {
+        if insecure {
+            self.refuse(
+                "unsafeSsl: the controller's token is only sent to servers whose certificates are verified",
+                "leave unsafeSsl out",
+            );
+        }
+    }
+
     /// Adds what is wrong with several fields together.
     pub(crate) fn refuse(&mut self, text: impl Into<String>, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());

@@ -38,8 +38,15 @@ struct Shared {
     sweep_at: usize,
 }
 
+impl Shared {
+    fn find<T: Send + Sync + 'static>(&self, key: &ServerKey) -> Option<Arc<T>> {
+        self.by_key.get(key)?.upgrade()?.downcast().ok()
+    }
+}
+
 impl Connections {
-    /// What is shared under a key, made if nobody has it.
+    /// What is shared under a key, made if nobody has it. Making it may take a while, and holds up nobody who shares
+    /// something else: of two that were made at the same time the first is shared.
     ///
     /// # Errors
     /// It cannot be made.
@@ -48,12 +55,14 @@ impl Connections {
         key: &ServerKey,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
-        let mut shared = self.shared.lock();
-        let known = shared.by_key.get(key).and_then(Weak::upgrade);
-        if let Some(known) = known.and_then(|known| known.downcast::<T>().ok()) {
+        if let Some(known) = self.shared.lock().find(key) {
             return Ok(known);
         }
         let made = Arc::new(make()?);
+        let mut shared = self.shared.lock();
+        if let Some(known) = shared.find(key) {
+            return Ok(known);
+        }
         let any: Arc<dyn Any + Send + Sync> = made.clone();
         if shared.by_key.len() >= shared.sweep_at.max(SWEEP_FROM) {
             shared.by_key.retain(|_, entry| entry.strong_count() > 0);
@@ -304,6 +313,20 @@ mod tests {
         assert_eq!(impatient, Err(TriggerError::Late("a:1".into())));
         assert_eq!(*other.expect("an answer"), [1.0]);
         assert!(server.ask("y", soon(), slow).await.is_ok(), "it is not left alone");
+    }
+
+    #[test]
+    fn nobody_waits_until_something_else_is_made() {
+        let connections = Connections::default();
+        let key = |n: usize| ServerKey::new("t", &format!("a:{n}"), &[]);
+        let of = |n, value: u32| connections.share(&key(n), || Ok::<_, TriggerError>(value));
+        let mut others = Vec::new();
+        let made = connections.share(&key(1), || {
+            // Others share meanwhile, the same as well.
+            others.extend([of(1, 2)?, of(2, 3)?]);
+            Ok::<_, TriggerError>(1_u32)
+        });
+        assert_eq!(made.map(|made| *made), Ok(2), "whoever came first stays");
     }
 
     #[test]

@@ -265,6 +265,10 @@ fn read(
             "refer to an authentication without podIdentity",
         );
     }
+    #[cfg(feature = "kafka")]
+    if spec.kind == "kafka" {
+        crate::aws::brokers::refuse_others(&mut fields);
+    }
     let draft = (source.read)(&mut fields);
     let target_field =
         draft.target_field.map(|name| TargetField { name, is_whole: fields.is_whole(name) });

@@ -6,6 +6,8 @@ use crate::hpa::v2;
 use crate::serde_form::{list, null_default};
 use crate::time::Timestamp;
 
+/// How long the name of an event source's metric may be.
+pub const MOST_NAME_CHARS: u32 = 512;
 /// How many decisions a status keeps.
 pub const MOST_DECISIONS: usize = 10;
 

@@ -4,6 +4,7 @@ use super::scaled_object::TriggerMetric;
 use super::{EMPTY_TARGET, source_and_target, targets};
 use crate::expression;
 use crate::pod_autoscaler::spec::{self, PodAutoscalerSpec, TriggerSource, metric_type};
+use crate::pod_autoscaler::status::MOST_NAME_CHARS;
 use crate::pod_autoscaler::validate::check;
 use crate::pod_autoscaler::{PodAutoscaler, calendar};
 use crate::quantity::Quantity;
@@ -23,6 +24,9 @@ mod recorded;
 pub mod status;
 
 pub use recorded::replayed;
+
+/// How long a text of a condition may be; an API server takes twice as much.
+const MOST_REMARK_CHARS: usize = 16_384;
 
 /// The defaults of what is a duration.
 const COOL_DOWN: Span = Span::seconds(300);
@@ -242,9 +246,64 @@ pub fn checked(pa: &PodAutoscaler, measured: Result<&[TriggerMetric], &str>) -> 
     let mut model = autoscaler(pa, measured.unwrap_or_default());
     let mut errors: Vec<String> = check(pa).iter().map(ToString::to_string).collect();
     errors.extend(measured.err().map(str::to_owned));
+    errors.extend(pa.spec.triggers().zip(measured.unwrap_or_default()).filter_map(too_long));
     if !errors.is_empty() {
         let extensions = model.extensions.get_or_insert_default();
-        extensions.invalid = Some(errors.join("; ").into());
+        extensions.invalid = Some(remark(errors.join("; ")).into());
     }
     model
+}
+
+/// What is wrong with an event source whose metric has a name for which a status has no room.
+fn too_long(
+    ((place, ..), measured): ((usize, &spec::Metric, &TriggerSource), &TriggerMetric),
+) -> Option<String> {
+    let TriggerMetric::External { name, .. } = measured else { return None };
+    (name.chars().count() > MOST_NAME_CHARS as usize).then(|| {
+        format!(
+            "spec.metrics[{place}].trigger: the name of what it measures has more than {MOST_NAME_CHARS} characters: use \
+             shorter names in its metadata"
+        )
+    })
+}
+
+/// What a condition says of an object besides what was decided: as much as there is room for. Event sources and their
+/// metadata may be to blame for any amount of text.
+#[must_use]
+pub fn remark(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MOST_REMARK_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with an object whose event source measures something of this name.
+    fn wrong(name: &str) -> Option<String> {
+        let object = serde_json::json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "Trigger", "trigger": {"type": "redis"}}]}});
+        let pa: PodAutoscaler = serde_json::from_value(object).expect("a PodAutoscaler");
+        let source = EventSource { kind: "redis".into(), key: "".into() };
+        let (name, targets) = (name.into(), Targets::default());
+        let measured = [TriggerMetric::External { name, source, targets }];
+        checked(&pa, Ok(&measured)).invalid().map(|why| why.to_string())
+    }
+
+    #[test]
+    fn what_a_status_has_no_room_for_is_refused_or_cut() {
+        assert_eq!(wrong(&"é".repeat(512)), None);
+        let found = wrong(&"é".repeat(513)).expect("too long");
+        assert!(
+            found.starts_with("spec.metrics[0].trigger: the name of what it measures"),
+            "{found}"
+        );
+        let long = "é".repeat(MOST_REMARK_CHARS);
+        assert_eq!(remark(long.clone()), long);
+        assert_eq!(remark(format!("{long}x")), format!("{long}…"));
+    }
 }

@@ -105,7 +105,9 @@ impl Reconciler {
         // nobody but the API server, which takes only so much at once.
         let write_permit = self.write_permits.acquire(permit).await;
         if write_permit.has_waited && observed.is_none() {
-            managed = self.index.newest(managed);
+            // What would be written now is not what is asked for any more.
+            let Some(newest) = self.index.newest(&managed) else { return Ok(()) };
+            managed = newest;
         }
         // Not before: polls of many new objects would wait until the API server has taken in as many patches.
         if let Some(prepare @ Upkeep::Prepare { .. }) = managed.wire.upkeep()

@@ -1,5 +1,5 @@
-//! Between the watch and the index of objects with triggers, of whichever kind: looks up what the triggers of each object refer to, again when that may have
-//! changed, and passes on what the object means then.
+//! Between the watch and the index of objects with triggers, of whichever kind: looks up what the triggers of each object
+//! refer to, again when that may have changed, and passes on what the object means then.
 //!
 //! Secrets and ConfigMaps are not watched, so that nobody has to allow listing them: they are read when an object is new
 //! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes. Many are
@@ -17,6 +17,7 @@ pub(super) use inbox::Inbox;
 use inbox::{Arrived, OneChange};
 use lookups::{DEADLINE, Looked, Lookups, Wanted};
 use podscale_api::meta::ObjectMeta;
+use podscale_api::translate::pod_autoscaler::remark;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_client::watch::Change;
 use podscale_core::Autoscaler;
@@ -128,7 +129,7 @@ impl<T: Resolvable> Known<T> {
         Known {
             object,
             metrics: Arc::new(metrics),
-            warnings: resolution.warnings.join("\n").into(),
+            warnings: remark(resolution.warnings.join("\n")).into(),
             model: None,
             authentications: Arc::new(std::mem::take(&mut resolution.authentications)),
             refers: resolution.refers,

@@ -16,9 +16,7 @@ use tokio::sync::{Notify, watch};
 
 /// Which object it is.
 pub(super) fn name_of(object: &ScaledJob) -> ObjectName {
-    let metadata = &object.metadata;
-    let (namespace, name) = (metadata.namespace.as_str().into(), metadata.name.as_str().into());
-    ObjectName { namespace, name, kind: OwnerKind::ScaledJob }
+    ObjectName::new(&object.metadata, OwnerKind::ScaledJob)
 }
 
 /// A ScaledJob as lists and watches bring it.

@@ -121,7 +121,7 @@ impl Connection {
         let Polls { metric, scaler, hidden, .. } = &self.polls;
         let deadline = Instant::now() + POLL_DEADLINE;
         let failed = |problem: String, is_answer| {
-            Err(PollError { problem: hidden.hide(problem).into(), is_answer })
+            Err(PollError { problem: hidden.answer(problem).into(), is_answer })
         };
         let values = match tokio::time::timeout_at(deadline, scaler.poll(deadline)).await {
             Ok(Ok(values)) => values,

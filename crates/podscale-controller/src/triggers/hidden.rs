@@ -7,6 +7,8 @@ use std::sync::Arc;
 const SHORTEST_BYTES: usize = 4;
 /// What stands in their place.
 const MASK: &str = "***";
+/// How much is kept of what a source answers: it may be any amount of text, and is logged, recorded and stored.
+const MOST_ANSWER_CHARS: usize = 1024;
 
 /// The values of one trigger.
 #[derive(Clone, Default)]
@@ -17,6 +19,15 @@ impl Hidden {
     pub(super) fn of<'a>(values: impl Iterator<Item = &'a Secret>) -> Hidden {
         let long = values.filter(|value| value.expose().trim().len() >= SHORTEST_BYTES);
         Hidden(long.cloned().collect())
+    }
+
+    /// Why a source gives nothing, without them. They are hidden first: a part of one is not recognized.
+    pub(super) fn answer(&self, text: String) -> String {
+        let mut text = self.hide(text);
+        if let Some((end, _)) = text.char_indices().nth(MOST_ANSWER_CHARS) {
+            text.truncate(end);
+        }
+        text
     }
 
     /// A text without them.
@@ -41,5 +52,7 @@ mod tests {
         let shown = |text: &str| hidden.hide(text.to_owned());
         assert_eq!(shown("401: no hunter2 here, hunter2!"), "401: no *** here, ***!");
         assert_eq!(shown("abc and nothing"), "abc and nothing");
+        let long = "é".repeat(MOST_ANSWER_CHARS - 1);
+        assert_eq!(hidden.answer(format!("{long}hunter2")), format!("{long}*"));
     }
 }

@@ -10,8 +10,8 @@ use podscale_api::keda::trigger::Trigger;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use podscale_core::model::{EventSource, Milli, Source, Targets};
 use podscale_scalers::{
-    Identity, Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerSpec, connect,
-    parse,
+    Identity, Metric, MetricType, Parsed, ResourceTarget, Scaler, Secret, TriggerError,
+    TriggerSpec, connect, parse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// How long a source may take to name its metrics.
 const NAMES_DEADLINE: Duration = Duration::from_secs(10);
+/// The parameter of an authentication that decrypts its key.
+const KEY_PASSWORD: &str = "keyPassword";
 /// What ends the name of a field of metadata whose value is the name of a variable.
 const FROM_ENVIRONMENT: &str = "FromEnv";
 
@@ -165,19 +167,20 @@ impl Triggers {
         let mut parsed =
             parse(&spec).map_err(|errors| Refused::Settings(hidden.hide(errors.to_string())))?;
         let warnings = std::mem::take(&mut parsed.warnings);
-        let place = Place { object, placed, hidden: &hidden };
+        let has_encrypted_key = spec.auth.contains_key(KEY_PASSWORD);
+        let place = Place { object, placed, hidden: &hidden, has_encrypted_key };
         Ok(Understood { warnings, ..self.understood(&place, parsed).await? })
     }
 
     async fn understood(&self, place: &Place<'_>, parsed: Parsed) -> Result<Understood, Refused> {
-        let Place { object, placed: &Placed { index, ref trigger, .. }, hidden } = *place;
+        let Place { object, placed: &Placed { index, ref trigger, .. }, hidden, .. } = *place;
         if let Metric::Resource { resource, container, target } = &parsed.metric {
             let metrics = vec![resource_metric(resource, container.as_deref(), target)];
             return Ok(Understood { metrics, ..Understood::default() });
         }
         let metric = parsed.metric.clone();
         let is_told = matches!(metric, Metric::Told { .. });
-        let connected = connect(parsed, &self.context);
+        let connected = self.scaler(parsed, place.has_encrypted_key).await;
         let scaler: Arc<dyn Scaler> =
             connected.map_err(|error| Refused::Settings(hidden.hide(error.to_string())))?.into();
         let owner = &object.owner;
@@ -188,7 +191,7 @@ impl Triggers {
                     // It measures what it has before, for all that is known; polls report what is wrong.
                     let before = self.connected.named(owner, index);
                     if before.is_empty() {
-                        return Err(Refused::Untold(hidden.hide(problem)));
+                        return Err(Refused::Untold(hidden.answer(problem)));
                     }
                     before
                 }
@@ -225,6 +228,28 @@ impl Triggers {
         Ok(understood)
     }
 
+    /// What polls a trigger. Whoever encrypts a key chooses how long it takes to decrypt it, which must hold up neither
+    /// what the threads of the runtime do besides, such as renewing the lease, nor take the memory of many at once.
+    pub(super) async fn scaler(
+        &self,
+        parsed: Parsed,
+        has_encrypted_key: bool,
+    ) -> Result<Box<dyn Scaler>, TriggerError> {
+        if !has_encrypted_key {
+            return connect(parsed, &self.context);
+        }
+        // Nobody closes it.
+        let permit = Arc::clone(&self.decrypting).acquire_owned().await.ok();
+        let context = self.context.clone();
+        let connecting = tokio::task::spawn_blocking(move || {
+            let connected = connect(parsed, &context);
+            drop(permit);
+            connected
+        });
+        let failed = || TriggerError::Settings("its key cannot be decrypted".into());
+        connecting.await.unwrap_or_else(|_| Err(failed()))
+    }
+
     /// The variables that the metadata of a trigger names, as far as the container has them.
     async fn variables(
         &self,
@@ -251,6 +276,7 @@ struct Place<'a> {
     object: &'a Triggered,
     placed: &'a Placed,
     hidden: &'a Hidden,
+    has_encrypted_key: bool,
 }
 
 /// The names of values of a source, with what they are compared with.

@@ -5,6 +5,7 @@ mod vault;
 use super::*;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
+use futures::FutureExt;
 use podscale_api::keda::ScaledObject;
 use podscale_api::translate::scaled_object::TriggerMetric;
 use serde_json::{Value, json};
@@ -333,4 +334,22 @@ async fn what_polls_is_replaced_and_goes_with_its_object() {
     let error = triggers.poll("shop/web/0").await.expect_err("it is gone");
     assert_eq!(&*error, "the trigger is not connected");
     triggers.forget(&name);
+}
+
+#[tokio::test]
+async fn keys_are_decrypted_one_after_the_other_and_hold_up_nobody_else() {
+    let (triggers, _) = started(everywhere());
+    let parsed = || {
+        let fields = [("address", "127.0.0.1:1"), ("listName", "jobs")];
+        let metadata = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let kind = "redis".to_owned();
+        let spec = podscale_scalers::TriggerSpec { kind, metadata, ..Default::default() };
+        podscale_scalers::parse(&spec).expect("a trigger")
+    };
+    let held = Arc::clone(&triggers.decrypting).try_acquire_owned().expect("nobody decrypts");
+    assert!(triggers.scaler(parsed(), true).now_or_never().is_none(), "one after the other");
+    assert!(triggers.scaler(parsed(), false).now_or_never().is_some(), "nobody else waits");
+    drop(held);
+    assert!(triggers.scaler(parsed(), true).await.is_ok());
+    assert_eq!(triggers.decrypting.available_permits(), 1);
 }

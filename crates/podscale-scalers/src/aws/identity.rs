@@ -16,8 +16,9 @@ use tokio::time::Instant;
 
 /// Keys are fetched anew so long before they expire.
 const EARLY: SignedDuration = SignedDuration::from_secs(120);
-/// How long it is believed that there are no keys.
-const REFUSED_FOR: Duration = Duration::from_secs(10);
+/// How long it is believed that there are no keys, and how often keys that a server refuses are fetched anew: whoever writes
+/// a trigger chooses the server, and one that refuses all keys must not use up what Amazon gives to the controller.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// Gives keys to all triggers of one identity.
 pub(crate) struct KeySource {
@@ -42,7 +43,14 @@ enum Wanted {
 }
 
 #[derive(Default)]
-enum Kept {
+struct Kept {
+    last: Last,
+    /// When keys were dropped.
+    dropped: Option<Instant>,
+}
+
+#[derive(Default)]
+enum Last {
     #[default]
     Nothing,
     Keys(Keys, Timestamp),
@@ -105,31 +113,32 @@ impl KeySource {
     /// There are none.
     pub(crate) async fn keys(&self) -> Result<Keys, TriggerError> {
         let mut kept = self.kept.lock().await;
-        match &*kept {
-            Kept::Keys(keys, until) if (self.clock)() < *until => return Ok(keys.clone()),
-            Kept::Refused(error, until) if Instant::now() < *until => return Err(error.clone()),
+        match &kept.last {
+            Last::Keys(keys, until) if (self.clock)() < *until => return Ok(keys.clone()),
+            Last::Refused(error, until) if Instant::now() < *until => return Err(error.clone()),
             _ => {}
         }
         match self.fetch().await {
             Ok((keys, expire)) => {
                 let until = expire.checked_sub(EARLY).unwrap_or(Timestamp::MIN);
-                *kept = Kept::Keys(keys.clone(), until);
+                kept.last = Last::Keys(keys.clone(), until);
                 Ok(keys)
             }
             Err(error) => {
                 if !error.is_outage() {
-                    *kept = Kept::Refused(error.clone(), Instant::now() + REFUSED_FOR);
+                    kept.last = Last::Refused(error.clone(), Instant::now() + PAUSE);
                 }
                 Err(error)
             }
         }
     }
 
-    /// Drops keys that were refused.
+    /// Drops keys that were refused, unless others were a moment ago.
     pub(crate) async fn forget(&self, refused: &Keys) {
         let mut kept = self.kept.lock().await;
-        if matches!(&*kept, Kept::Keys(keys, _) if keys == refused) {
-            *kept = Kept::Nothing;
+        let may_drop = kept.dropped.is_none_or(|dropped| dropped.elapsed() >= PAUSE);
+        if may_drop && matches!(&kept.last, Last::Keys(keys, _) if keys == refused) {
+            *kept = Kept { last: Last::Nothing, dropped: Some(Instant::now()) };
         }
     }
 

@@ -252,6 +252,12 @@ async fn keys_are_shared_and_kept_until_they_expire_or_are_refused() {
     );
     assert_eq!(poll(&*queues[0]).await, "7");
     assert_eq!(roles(), 3);
+    // One that refuses all of them does not have new ones fetched all the time.
+    *amazon.valid_from.lock() = u32::MAX;
+    for _ in 0..3 {
+        poll(&*queues[0]).await;
+    }
+    assert_eq!(roles(), 3);
 }
 
 #[tokio::test]

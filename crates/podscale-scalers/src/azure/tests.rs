@@ -234,7 +234,13 @@ fn tokens_are_sent_where_they_belong_only() {
             of_controller(),
             "host must be given by the authentication",
         ),
-        ("rabbitmq", format!("{RABBIT};host=https://h/v"), of_workload("t"), "ok"),
+        (
+            "rabbitmq",
+            format!("{RABBIT};auth.host=https://h/v;unsafeSsl=true"),
+            of_controller(),
+            "only sent to servers whose certificates are verified",
+        ),
+        ("rabbitmq", format!("{RABBIT};host=https://h/v;unsafeSsl=true"), of_workload("t"), "ok"),
         (
             "rabbitmq",
             format!("{RABBIT};auth.host=amqp://h/v"),

@@ -187,8 +187,13 @@ async fn credentials_that_cannot_be_used_are_named_and_not_shown() {
     let context = with_variables(&[]);
     let there =
         "serverAddress=https://monitoring.googleapis.com/v1/projects/p/location/global/prometheus";
+    let unverified = format!("{there};unsafeSsl=true");
+    let other_host = format!("{there};customHeaders=X-Scope=a,host=evil.test");
     for (text, key, expected) in [
         (there, None, "ok"),
+        (&unverified, None, "only sent to servers whose certificates are verified"),
+        (&other_host, None, "may not name another host"),
+        (&unverified, Some(key("https://oauth2.googleapis.com")), "ok"),
         ("serverAddress=https://evil.test", None, "serverAddress is none of the cloud"),
         (
             "serverAddress=http://monitoring.googleapis.com",

@@ -3,14 +3,15 @@
 mod cloud;
 
 use super::Draft;
-use crate::address::{Address, encode};
+use crate::address::Address;
+use crate::aws::signature::canonical_query;
 use crate::context::Context;
 use crate::http::auth::{HttpAuth, header_name};
 use crate::http::connection::{self, HttpServer};
 use crate::metadata::{Fields, METADATA, Place};
 use crate::scaler::{About, Scaler, Settings};
 use crate::trigger::{ServerKey, TriggerError, TriggerValue};
-use cloud::Cloud;
+use cloud::{Asked, Cloud};
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use podscale_metrics::prometheus::{PrometheusError, answer};
@@ -55,7 +56,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Draft {
     if !address.user.is_empty() {
         auth = auth.with_basic(&address.user, address.password.clone());
     }
-    let cloud = Cloud::read(fields, has_modes, &address);
+    let asked = Asked { address: &address, insecure, headers: &headers };
+    let cloud = Cloud::read(fields, has_modes, &asked);
     let base = address.uri();
     let pairs = pairs(&query, &namespace, &parameters);
     let uri = format!("{}/api/v1/query?{pairs}", base.trim_end_matches('/')).into();
@@ -72,10 +74,7 @@ fn pairs(query: &str, namespace: &str, more: &[(String, String)]) -> String {
     let mut pairs = vec![("query", query)];
     pairs.extend((!namespace.is_empty()).then_some(("namespace", namespace)));
     pairs.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    let mut pairs: Vec<String> =
-        pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
-    pairs.sort();
-    pairs.join("&")
+    canonical_query(pairs)
 }
 
 /// The address of the server.

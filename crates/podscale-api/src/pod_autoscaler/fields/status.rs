@@ -3,6 +3,7 @@
 use super::metric::SELECTOR;
 use super::{MANY, REPLICAS};
 use crate::pod_autoscaler::schema::{Object, Shape, field};
+use crate::pod_autoscaler::status::MOST_NAME_CHARS;
 
 pub(in crate::pod_autoscaler) static STATUS: Object = Object {
     name: "Status",
@@ -185,8 +186,12 @@ static TRIGGER: Object = Object {
     about: "The value of an event source.",
     fields: &[
         field("type", Shape::Text(63), "Which kind of event source it is."),
-        field("metric", Shape::Text(512), "The name of its metric, such as s0-redis-jobs.")
-            .required(),
+        field(
+            "metric",
+            Shape::Text(MOST_NAME_CHARS),
+            "The name of its metric, such as s0-redis-jobs.",
+        )
+        .required(),
         field("current", Shape::Object(&CURRENT), CURRENT.about).required(),
     ],
     rules: &[],

@@ -87,8 +87,34 @@ async fn the_answer_of_a_write_does_not_undo_what_came_with_the_same_version() {
     assert!(known.is_some());
     index.status_stored(plain("a 1 6 3"), StatusStored::Decided);
     assert_eq!(most(&index), known);
+    index.prepared(plain("a 1 6 3"));
+    assert_eq!(most(&index), known);
     index.status_stored(plain("a 1 7 3"), StatusStored::Decided);
     assert_ne!(most(&index), known, "a newer one is known");
+}
+
+/// What a reconcile writes that had to wait is what is asked for then.
+#[tokio::test(start_paused = true)]
+async fn what_changed_while_it_waited_is_reconciled_again_and_not_written() {
+    let index = index(false);
+    let taken = plain("a 1 5 3");
+    index.apply(&HPA, Change::All(vec![taken.clone()]));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let Due::Now(key, _) = index.state.lock().take(index.now_micros()) else { panic!("not due") };
+    let version = |managed: &Managed| managed.metadata().resource_version.clone();
+    index.apply(&HPA, Change::Applied(object("a 1 6 3", json!({"note": "changed"}))));
+    assert_eq!(
+        index.newest(&taken).as_ref().map(version).as_deref(),
+        Some("6"),
+        "it means the same"
+    );
+    index.apply(&HPA, Change::Applied(plain("a 1 7 4")));
+    assert!(index.newest(&taken).is_none(), "it means something else");
+    index.done(&key);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(take_due(&index), "shop/a", "and is due");
+    index.apply(&HPA, Change::Deleted(plain("a 1 8 4")));
+    assert!(index.newest(&taken).is_none(), "it is gone");
 }
 
 #[tokio::test(start_paused = true)]

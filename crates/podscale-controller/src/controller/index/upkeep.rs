@@ -12,18 +12,19 @@ impl Index {
         entry.management(precedent.as_ref()) == Management::Active
     }
 
-    /// The metadata of an object was written. The answer is known unless something newer is.
+    /// The metadata of an object was written. The answer is known unless something newer is, or the watch has brought the
+    /// same version, perhaps with another meaning.
     pub(in crate::controller) fn prepared(&self, managed: Managed) {
-        if let Some(mut entry) = self.entry(&managed.key, managed.uid()) {
+        let Some(mut entry) = self.entry(&managed.key, managed.uid()) else { return };
+        if entry.managed.metadata().resource_version != managed.metadata().resource_version {
             entry.replace(managed);
         }
     }
 
-    /// An object as it is known now, if it means the same: somebody may have written to it since it was taken.
-    pub(in crate::controller) fn newest(&self, managed: Managed) -> Managed {
-        match self.entry(&managed.key, managed.uid()) {
-            Some(entry) if entry.managed.model == managed.model => entry.managed.clone(),
-            _ => managed,
-        }
+    /// An object as it is known now: somebody may have written to it since it was taken. Nothing if it is gone or means
+    /// something else, so that it is to be reconciled again anyway.
+    pub(in crate::controller) fn newest(&self, managed: &Managed) -> Option<Managed> {
+        let entry = self.entry(&managed.key, managed.uid())?;
+        (entry.managed.model == managed.model).then(|| entry.managed.clone())
     }
 }

@@ -23,6 +23,15 @@ const AZURE_CLOUDS: [(&str, &str); 3] = [
 /// What the names of Google's servers end with.
 const GOOGLE: &str = "googleapis.com";
 
+/// Who is asked, and how.
+pub(super) struct Asked<'a> {
+    pub(super) address: &'a Address,
+    /// Whether any certificate is accepted.
+    pub(super) insecure: bool,
+    /// What the trigger adds to requests.
+    pub(super) headers: &'a [(String, String)],
+}
+
 /// Whose cloud, and who asks.
 #[derive(Clone, Debug)]
 pub(super) enum Cloud {
@@ -36,7 +45,7 @@ impl Cloud {
     pub(super) fn read(
         fields: &mut Fields<'_>,
         has_modes: bool,
-        address: &Address,
+        asked: &Asked<'_>,
     ) -> Option<Cloud> {
         let region = fields.field(&["awsRegion"], METADATA_AUTH).text();
         let cloud = fields.field(&["cloud"], METADATA).text();
@@ -71,13 +80,14 @@ impl Cloud {
                 Cloud::Amazon { asker: Asker::read(fields), region }
             }
         };
-        found.refuse_others(fields, address);
+        found.refuse_others(fields, asked);
         Some(found)
     }
 
     /// Whoever has a token is whom it is of, so that tokens of the controller go to the servers of their cloud only: whoever
     /// writes a trigger chooses the address. A signature is of no use to others.
-    fn refuse_others(&self, fields: &mut Fields<'_>, address: &Address) {
+    fn refuse_others(&self, fields: &mut Fields<'_>, asked: &Asked<'_>) {
+        let Asked { address, insecure, headers } = *asked;
         let suffixes: Vec<&str> = match self {
             Cloud::Azure { identity, .. } if identity.is_of_controller() => {
                 AZURE_CLOUDS.iter().map(|(_, suffix)| *suffix).collect()
@@ -94,6 +104,14 @@ impl Cloud {
             fields.refuse(
                 "serverAddress is none of the cloud whose token of the controller would be sent to it",
                 &format!("write an address below https://…{}", suffixes[0]),
+            );
+        }
+        // Else whoever is in between, or whom the header names, is the one that gets the token.
+        fields.refuse_unverified(insecure);
+        if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            fields.refuse(
+                "customHeaders: a request with the controller's token may not name another host",
+                "leave Host out",
             );
         }
     }

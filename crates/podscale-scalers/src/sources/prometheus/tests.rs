@@ -102,4 +102,7 @@ fn parameters_are_in_the_order_and_form_in_which_they_are_signed() {
     let more = [("b".to_owned(), "x y+z".to_owned()), ("A".to_owned(), "*~".to_owned())];
     let found = pairs("sum(up{a=\"b\"})", "shop", &more);
     assert_eq!(found, "A=%2A~&b=x%20y%2Bz&namespace=shop&query=sum%28up%7Ba%3D%22b%22%7D%29");
+    // By name, and not by what stands after a name that begins another one.
+    let more = [("query-id".to_owned(), "1".to_owned()), ("query2".to_owned(), "2".to_owned())];
+    assert_eq!(pairs("up", "", &more), "query=up&query-id=1&query2=2");
 }

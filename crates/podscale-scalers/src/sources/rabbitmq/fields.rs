@@ -151,7 +151,7 @@ fn credentials(fields: &mut Fields<'_>, protocol: Protocol, insecure: bool) -> C
             "give both in the authentication",
         );
     }
-    let azure = azure(fields, protocol);
+    let azure = azure(fields, protocol, insecure);
     let oauth = oauth(fields, protocol, user.is_some() || azure.is_some());
     let tls_enabled = enabled == "enable";
     let tls = if tls_enabled { tls } else { Tls { insecure, ..Tls::default() } };
@@ -159,7 +159,11 @@ fn credentials(fields: &mut Fields<'_>, protocol: Protocol, insecure: bool) -> C
 }
 
 /// Whose tokens of Azure the broker is asked with, and what they are for.
-fn azure(fields: &mut Fields<'_>, protocol: Protocol) -> Option<(AzureIdentity, String)> {
+fn azure(
+    fields: &mut Fields<'_>,
+    protocol: Protocol,
+    insecure: bool,
+) -> Option<(AzureIdentity, String)> {
     let resource = fields.field(&["workloadIdentityResource"], AUTH).text();
     let identity = match fields.spec().identity.clone() {
         Some(Identity::Azure(identity)) => identity,
@@ -193,6 +197,9 @@ fn azure(fields: &mut Fields<'_>, protocol: Protocol) -> Option<(AzureIdentity, 
             "host must be given by the authentication whose identity is the controller's",
             "move host into what the ClusterTriggerAuthentication refers to",
         );
+    }
+    if identity.is_of_controller() {
+        fields.refuse_unverified(insecure);
     }
     Some((identity, azure::scope(&resource)))
 }
