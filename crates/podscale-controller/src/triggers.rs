@@ -120,6 +120,9 @@ impl Noticed {
 pub(crate) struct Outdated {
     /// Objects whose triggers were refused.
     pub(crate) objects: BTreeSet<ObjectName>,
+    /// Objects whose sources did not answer: the address may be part of a Secret, and not every server says that it
+    /// hangs up because of a certificate.
+    pub(crate) unanswered: BTreeSet<ObjectName>,
     /// Authentications that are new, others or gone.
     pub(crate) authentications: BTreeSet<AuthenticationName>,
 }
@@ -214,7 +217,9 @@ impl Triggers {
     pub(crate) fn forget(&self, object: &ObjectName) {
         self.connected.remove(object);
         self.served.lock().remove(object);
-        self.noticed(object.kind).outdated.lock().objects.remove(object);
+        let mut outdated = self.noticed(object.kind).outdated.lock();
+        outdated.objects.remove(object);
+        outdated.unanswered.remove(object);
     }
 
     /// What a trigger gives now, or gave at its last poll if its object wants no more.
@@ -226,10 +231,13 @@ impl Triggers {
             return Err("the trigger is not connected".into());
         };
         connection.poll(&self.clock).await.map_err(|error| {
-            if error.is_answer {
+            let object = connection.object().clone();
+            let noticed = self.noticed(object.kind);
+            match error.is_answer {
                 // Perhaps what it proves itself with has changed.
-                let object = connection.object().clone();
-                self.noticed(object.kind).note(|outdated| outdated.objects.extend([object]));
+                true => noticed.note(|outdated| outdated.objects.extend([object])),
+                // Wakes nobody: all triggers of a server may fail, at every poll.
+                false => noticed.outdated.lock().unanswered.extend([object]),
             }
             error.problem
         })

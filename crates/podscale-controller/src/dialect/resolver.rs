@@ -2,8 +2,8 @@
 //! refer to, again when that may have changed, and passes on what the object means then.
 //!
 //! Secrets and ConfigMaps are not watched, so that nobody has to allow listing them: they are read when an object is new
-//! or has another spec, when its authentication changes, when its source refuses a poll, and every few minutes. Many are
-//! looked up at the same time, and one that takes long holds up no other.
+//! or has another spec, when its authentication changes, when its source refuses a poll or does not answer, and every few
+//! minutes. Many are looked up at the same time, and one that takes long holds up no other.
 
 mod inbox;
 mod lookups;
@@ -30,8 +30,10 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 const TICK: Duration = Duration::from_secs(10);
 /// How long what was looked up is used.
 const MAX_AGE: Duration = Duration::from_secs(300);
-/// How long it is used at least, however often polls fail.
+/// How long it is used at least, however often polls are refused.
 const MIN_AGE: Duration = Duration::from_secs(10);
+/// How long it is used at least while a source does not answer.
+const UNANSWERED_AGE: Duration = Duration::from_secs(60);
 /// How long a list of all objects waits for those of which something is looked up; the others follow one by one.
 const LIST_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -259,9 +261,11 @@ impl<T: Resolvable> Resolver<T> {
     fn look_again(&mut self, is_time: bool) {
         let outdated = self.triggers.take_outdated(T::KIND);
         let is_outdated = |(name, known): &(&ObjectName, &Known<T>)| {
-            let failed = outdated.objects.contains(*name) && known.at.elapsed() >= MIN_AGE;
+            let age = known.at.elapsed();
+            let refused = outdated.objects.contains(*name) && age >= MIN_AGE;
+            let unanswered = outdated.unanswered.contains(*name) && age >= UNANSWERED_AGE;
             let changed = !outdated.authentications.is_disjoint(&known.authentications);
-            changed || (failed && known.refers) || (is_time && known.is_old())
+            changed || (known.refers && (refused || unanswered)) || (is_time && known.is_old())
         };
         let reads = Arc::new(Reads::default());
         for (name, known) in self.known.iter().filter(is_outdated) {

@@ -36,9 +36,20 @@ impl Hidden {
             if text.contains(value) {
                 text = text.replace(value, MASK);
             }
+            if let Some(begun) = begun(&text, value) {
+                text.truncate(text.len() - begun);
+                text.push_str(MASK);
+            }
         }
         text
     }
+}
+
+/// How many bytes at the end of a text are the beginning of a value: sources give excerpts, which end anywhere.
+fn begun(text: &str, value: &str) -> Option<usize> {
+    let longest = value.len().min(text.len());
+    let mut lengths = (SHORTEST_BYTES..=longest).rev();
+    lengths.find(|length| value.get(..*length).is_some_and(|begun| text.ends_with(begun)))
 }
 
 #[cfg(test)]
@@ -52,6 +63,11 @@ mod tests {
         let shown = |text: &str| hidden.hide(text.to_owned());
         assert_eq!(shown("401: no hunter2 here, hunter2!"), "401: no *** here, ***!");
         assert_eq!(shown("abc and nothing"), "abc and nothing");
+        for (cut, expected) in
+            [("no hunter", "no ***"), ("no hunt", "no ***"), ("no hun", "no hun")]
+        {
+            assert_eq!(shown(cut), expected);
+        }
         let long = "é".repeat(MOST_ANSWER_CHARS - 1);
         assert_eq!(hidden.answer(format!("{long}hunter2")), format!("{long}*"));
     }

@@ -49,6 +49,7 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
     });
     let client = Client::new(router, "default");
     let triggers = Arc::new(Triggers::new(&client, Clock::wall(), Limits::default()));
+    let polling = Arc::clone(&triggers);
     let (inbox, applied) = (Arc::new(Inbox::default()), Arc::new(Mutex::new(Vec::new())));
     let (arriving, passed_on) = (Arc::clone(&inbox), Arc::clone(&applied));
     let running = tokio::spawn(async move {
@@ -86,6 +87,12 @@ async fn secrets_are_read_again_and_used_while_nobody_can_be_asked() {
     tokio::time::sleep(MINUTE).await;
     assert_eq!(applied.lock().last(), Some(&None), "soon after it is there again");
     let asked = api.asked.load(Ordering::Relaxed);
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(api.asked.load(Ordering::Relaxed), asked, "not every minute");
+    polling.poll("shop/web/0").await.expect_err("nobody is there");
+    tokio::time::sleep(MINUTE / 2).await;
+    assert_eq!(api.asked.load(Ordering::Relaxed), asked + 1, "unless nobody answers");
+    let asked = asked + 1;
     let left = object(json!({"metadata": {"annotations": {"leave": "alone"}},
         "spec": {"triggers": [trigger]}}));
     inbox.put(Change::Applied((*left).clone()));
