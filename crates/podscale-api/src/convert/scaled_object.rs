@@ -124,7 +124,7 @@ impl Reading<'_> {
         }
         if let Some(metric) = resource(trigger) {
             self.metrics.push(metric);
-            if let Some(name) = name_of_resource(trigger, spec) {
+            if let Some(name) = name_of_resource(index, spec) {
                 self.names.push((place, name));
             }
         } else if let Some(schedule) = schedule(trigger, spec, self.schedules) {
@@ -278,12 +278,20 @@ fn is_name(name: &str) -> bool {
     name.starts_with(first) && name.chars().all(rest) && name.len() <= 63
 }
 
-/// What a metric of cpu or memory is called: with a formula every metric has a name.
-fn name_of_resource(trigger: &Trigger, spec: &ScaledObjectSpec) -> Option<String> {
+/// What a metric of cpu or memory is called: with a formula every metric has a name, and no other has the same.
+fn name_of_resource(index: usize, spec: &ScaledObjectSpec) -> Option<String> {
+    let trigger = spec.triggers.get(index)?;
     if is_name(&trigger.name) {
         return Some(trigger.name.clone());
     }
-    spec.modifiers().map(|_| trigger.r#type.clone())
+    spec.modifiers()?;
+    let kind = &trigger.r#type;
+    let same = |other: &&Trigger| other.r#type == *kind && !is_name(&other.name);
+    let before = spec.triggers.iter().take(index).filter(same).count();
+    let numbered = (2_usize..).map(|number| format!("{kind}_{number}"));
+    let names = std::iter::once(kind.clone()).chain(numbered);
+    let is_free = |name: &String| spec.triggers.iter().all(|other| other.name != *name);
+    names.filter(is_free).nth(before)
 }
 
 /// Any other trigger as a metric of a PodAutoscaler, with all that it says.
@@ -319,9 +327,10 @@ fn event_source(trigger: &Trigger, spec: &ScaledObjectSpec) -> Option<Value> {
 /// name, and those that are decide beside it.
 fn expression(spec: &ScaledObjectSpec, modifiers: &ScalingModifiers) -> Option<String> {
     let names = keda::formula::names(&spec.triggers);
-    let resources = spec.triggers.iter().filter(|trigger| resource(trigger).is_some());
+    let triggers = spec.triggers.iter().enumerate();
+    let resources = triggers.filter(|(_, trigger)| resource(trigger).is_some());
     let others: Vec<String> =
-        resources.filter_map(|trigger| name_of_resource(trigger, spec)).collect();
+        resources.filter_map(|(index, _)| name_of_resource(index, spec)).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
     let compared = formula::Compared {
         formula: modifiers.formula.clone(),

@@ -178,6 +178,11 @@ fn formulas_are_expressions() {
     let (back, lost) = to(&pa, "so");
     assert_eq!(lost, [""; 0]);
     assert_eq!(back["spec"]["advanced"], given["spec"]["advanced"]);
+    let container = json!({"type": "cpu", "metricType": "Utilization",
+        "metadata": {"value": "70", "containerName": "app"}});
+    let twice = json!([cpu, container, list("jobs"), list("cpu_2")]);
+    let given = of(twice, formula(json!({"formula": "jobs", "target": "5"})));
+    assert_eq!(to(&given, "pa").0["spec"]["expression"], "max(jobs.total / 5, cpu, cpu_3)");
     // What no expression can say is lost, and so is above which value a formula is active.
     let power = of(both.clone(), formula(json!({"formula": "jobs ** 2", "target": "20"})));
     assert_eq!(to(&power, "pa").1, ["spec.advanced.scalingModifiers"]);
