@@ -1,6 +1,7 @@
 //! How what happens in a simulated workload becomes what an autoscaler reads: scrapes at their own
 //! moments, rates over windows, delays, and samples that are lost, late or refused.
 
+mod needs;
 mod way;
 
 use super::fleet::{Fleet, SimPod};
@@ -8,43 +9,17 @@ use crate::environment::Environment;
 use crate::plan::{PodTemplate, Quantity, Resource};
 use crate::random;
 use crate::workload::{Flow, Kind};
+pub use needs::Needs;
 use podscale_core::model::{MetricTarget, Milli, ShareOf, Source, TriggerOf};
 use podscale_core::snapshot::{PodReadings, Reading, Sample};
 use podscale_core::{Metric, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use way::{MAX_ROUNDS, Measured, Way};
 
 /// What the draws of scrapes are for.
 const RESOURCE_MOMENT: u64 = 301;
 const CUSTOM_MOMENT: u64 = 302;
 const STRAY: u64 = 305;
-
-/// Which pipelines somebody reads from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// CPU and memory of pods.
-    pub resource: bool,
-    /// Metrics of pods, objects and queues.
-    pub custom: bool,
-    /// The names of those.
-    pub names: Vec<Arc<str>>,
-}
-
-impl Needs {
-    /// What these metrics need.
-    #[must_use]
-    pub fn of(metrics: &[Metric]) -> Needs {
-        let is_resource = |metric: &Metric| {
-            matches!(*metric.source, Source::Resource { .. } | Source::ContainerResource { .. })
-        };
-        Needs {
-            resource: metrics.iter().any(is_resource),
-            custom: !metrics.iter().all(is_resource),
-            names: metrics.iter().flat_map(|m| Quantity::names_in(&m.source)).cloned().collect(),
-        }
-    }
-}
 
 /// One scrape of the workload as a whole.
 #[derive(Clone, Copy, Debug)]
