@@ -4,7 +4,7 @@
 pub(crate) mod tests;
 
 use crate::address::decode;
-use crate::http::heard::Hearing;
+use crate::http::heard::{Hearing, LastWord};
 use crate::http::{cause, refusal, without_tls};
 use crate::tls::Tls;
 use crate::trigger::TriggerError;
@@ -41,6 +41,8 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(crate) struct Grpc {
     client: Client<Hearing<HttpsConnector<HttpConnector>>, Body>,
     origin: String,
+    /// Why it has closed a connection.
+    last: LastWord,
 }
 
 /// Where a server is, and how TLS is spoken to it.
@@ -90,11 +92,12 @@ impl Grpc {
             })?;
             builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
         }
-        let connector = Hearing(builder.enable_http2().wrap_connector(tcp));
+        let connector = Hearing::new(builder.enable_http2().wrap_connector(tcp));
+        let last = connector.last_word();
         let mut builder = Client::builder(TokioExecutor::new());
         builder.http2_only(true);
         let origin = format!("{scheme}://{}", target.authority);
-        Ok(Grpc { client: builder.build(connector), origin })
+        Ok(Grpc { client: builder.build(connector), origin, last })
     }
 
     /// Calls a method that answers once.
@@ -111,7 +114,7 @@ impl Grpc {
         let body = Full::new(framed(question)).boxed_unsync();
         let (head, body) = self.send(server, method, headers, body).await?;
         let body = Limited::new(body, MOST_BYTES).collect().await;
-        let body = body.map_err(|error| unreachable(server, cause(&*error)))?;
+        let body = body.map_err(|error| self.closed(server, cause(&*error)))?;
         // Where there is nothing but a status, it is among the headers.
         check(server, head.status, body.trailers().unwrap_or(&head.headers))?;
         let mut buffer = BytesMut::new();
@@ -167,8 +170,27 @@ impl Grpc {
         all.insert(TE, HeaderValue::from_static("trailers"));
         all.insert(USER_AGENT, HeaderValue::from_static("podscale"));
         all.extend(headers.clone());
-        let answer = self.client.request(request).await;
-        Ok(answer.map_err(|error| unreachable(server, cause(&error)))?.into_parts())
+        let closed = self.last.next();
+        let answer = tokio::select! {
+            biased;
+            answer = self.client.request(request) => answer,
+            // The client would go on with one connection after another.
+            () = closed => return Err(self.closed(server, String::new())),
+        };
+        match answer {
+            Ok(answer) => {
+                self.last.forget();
+                Ok(answer.into_parts())
+            }
+            // What was heard of an older connection is not why there is none now.
+            Err(error) if error.is_connect() => Err(unreachable(server, cause(&error))),
+            Err(error) => Err(self.closed(server, cause(&error))),
+        }
+    }
+
+    /// A connection broke off: the server may have said why.
+    fn closed(&self, server: &Arc<str>, known: String) -> TriggerError {
+        unreachable(server, self.last.heard().unwrap_or(known))
     }
 }
 

@@ -49,7 +49,7 @@ impl Http {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
-        let connector = Hearing(builder.enable_http1().wrap_connector(tcp));
+        let connector = Hearing::new(builder.enable_http1().wrap_connector(tcp));
         let mut builder = Client::builder(TokioExecutor::new());
         // Many triggers are polled at the same moment, and again at the next one: as many are kept as are used then.
         builder.pool_max_idle_per_host(CONCURRENT_CALLS);

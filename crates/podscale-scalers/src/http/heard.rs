@@ -5,17 +5,75 @@ use futures::future::BoxFuture;
 use http::Uri;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
+use parking_lot::Mutex;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::sync::Notify;
 use tower::Service;
 
 /// How much a server may have said before its last word.
 const MOST_READS: usize = 8;
 
+/// What a server said last of all when it closed a connection. With HTTP/2 whoever waits for an answer may only learn
+/// that the connection is gone, or not even that: the request is sent over another one, which is closed as well.
+#[derive(Clone, Default)]
+pub(crate) struct LastWord(Arc<Said>);
+
+#[derive(Default)]
+struct Said {
+    text: Mutex<Option<String>>,
+    again: Notify,
+}
+
+impl LastWord {
+    /// Why a connection was closed, unless the server has answered since.
+    pub(crate) fn heard(&self) -> Option<String> {
+        self.0.text.lock().clone()
+    }
+
+    /// Waits until a connection is closed with a word, from now on.
+    pub(crate) fn next(&self) -> impl Future<Output = ()> + use<'_> {
+        let mut said = Box::pin(self.0.again.notified());
+        said.as_mut().enable();
+        said
+    }
+
+    /// The server has answered.
+    pub(crate) fn forget(&self) {
+        *self.0.text.lock() = None;
+    }
+
+    /// Only TLS has something to say; others know no more than that it is closed.
+    fn note(&self, error: &io::Error) -> bool {
+        let is_said = error.kind() == io::ErrorKind::InvalidData;
+        if is_said {
+            *self.0.text.lock() = Some(error.to_string());
+            self.0.again.notify_waiters();
+        }
+        is_said
+    }
+}
+
 /// Makes connections that hear.
 #[derive(Clone)]
-pub(crate) struct Hearing<C>(pub(crate) C);
+pub(crate) struct Hearing<C> {
+    connector: C,
+    last: LastWord,
+}
+
+impl<C> Hearing<C> {
+    /// Hears on the connections of another one.
+    pub(crate) fn new(connector: C) -> Hearing<C> {
+        Hearing { connector, last: LastWord::default() }
+    }
+
+    /// What is heard on all of them.
+    pub(crate) fn last_word(&self) -> LastWord {
+        self.last.clone()
+    }
+}
 
 impl<C> Service<Uri> for Hearing<C>
 where
@@ -27,17 +85,20 @@ where
     type Future = BoxFuture<'static, Result<Heard<C::Response>, C::Error>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), C::Error>> {
-        self.0.poll_ready(context)
+        self.connector.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.0.call(uri);
-        Box::pin(async move { connecting.await.map(Heard) })
+        let (connecting, last) = (self.connector.call(uri), self.last.clone());
+        Box::pin(async move { Ok(Heard { stream: connecting.await?, last }) })
     }
 }
 
 /// A connection that hears.
-pub(crate) struct Heard<S>(S);
+pub(crate) struct Heard<S> {
+    stream: S,
+    last: LastWord,
+}
 
 impl<S: Read + Unpin> Heard<S> {
     /// Why it was closed, if the server has said so; else what is known.
@@ -45,9 +106,8 @@ impl<S: Read + Unpin> Heard<S> {
         for _ in 0..MOST_READS {
             let mut space = [0; 256];
             let mut buffer = ReadBuf::new(&mut space);
-            match Pin::new(&mut self.0).poll_read(context, buffer.unfilled()) {
-                // What TLS has to say; others know no more than that it is closed.
-                Poll::Ready(Err(said)) if said.kind() == io::ErrorKind::InvalidData => return said,
+            match Pin::new(&mut self.stream).poll_read(context, buffer.unfilled()) {
+                Poll::Ready(Err(said)) if self.last.note(&said) => return said,
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
                 _ => break,
             }
@@ -70,7 +130,10 @@ impl<S: Read + Unpin> Read for Heard<S> {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        Pin::new(&mut self.stream).poll_read(context, buffer).map_err(|error| {
+            self.last.note(&error);
+            error
+        })
     }
 }
 
@@ -80,21 +143,21 @@ impl<S: Read + Write + Unpin> Write for Heard<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.0).poll_write(context, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.hear(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.0).poll_flush(context);
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
         self.hear(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -102,14 +165,14 @@ impl<S: Read + Write + Unpin> Write for Heard<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.0).poll_write_vectored(context, slices);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         self.hear(context, written)
     }
 }
 
 impl<S: Connection> Connection for Heard<S> {
     fn connected(&self) -> Connected {
-        self.0.connected()
+        self.stream.connected()
     }
 }
 
@@ -164,12 +227,29 @@ mod tests {
             ((0..100).map(|_| Ok(&b"more"[..])).collect(), "broken pipe"),
         ] {
             let mut context = Context::from_waker(std::task::Waker::noop());
-            let mut connection = Heard(Closed(said));
+            let last = LastWord::default();
+            let mut connection = Heard { stream: Closed(said), last: last.clone() };
             let Poll::Ready(Err(error)) = Pin::new(&mut connection).poll_write(&mut context, b"x")
             else {
                 panic!("it is closed")
             };
             assert_eq!(error.to_string(), expected);
+            assert_eq!(last.heard().is_some(), expected == "received fatal alert");
+            last.forget();
+            assert_eq!(last.heard(), None);
         }
+    }
+
+    #[test]
+    fn what_somebody_else_reads_is_heard_too() {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let alert = io::Error::new(io::ErrorKind::InvalidData, "received fatal alert");
+        let last = LastWord::default();
+        let mut connection = Heard { stream: Closed(vec![Err(alert)]), last: last.clone() };
+        let mut space = [0; 8];
+        let mut buffer = ReadBuf::new(&mut space);
+        let read = Pin::new(&mut connection).poll_read(&mut context, buffer.unfilled());
+        assert!(matches!(read, Poll::Ready(Err(_))));
+        assert_eq!(last.heard().as_deref(), Some("received fatal alert"));
     }
 }
