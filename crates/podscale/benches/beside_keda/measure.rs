@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// How long it may take until everybody was polled once.
 const PATIENCE: Duration = Duration::from_secs(900);
 /// How many periods pass before it is measured, and for how many it is.
-const WARM_UP: u32 = 1;
+const WARM_UP: u32 = 4;
 const MEASURED: u32 = 3;
 /// At least as long is measured.
 const AT_LEAST: Duration = Duration::from_secs(60);
